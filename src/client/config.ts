@@ -1,0 +1,161 @@
+// Reads the client's settings from the environment, and names every problem at once.
+import { readFileSync } from 'node:fs'
+import { Secret } from './secret.ts'
+
+const keyForm = '32 random bytes each in base64url, comma-separated, newest first'
+
+/** Every setting, in the order of `.env.example`. `example` stands there when there is no default; secrets have neither. */
+export const settings = [
+  { name: 'LOGIN_URL', example: 'http://127.0.0.1:4000', about: 'The login portal, as browsers reach it.' },
+  { name: 'API_URL', example: 'http://127.0.0.1:4001', about: 'The application API, without /apps/v1.' },
+  { name: 'CLIENT_ID', example: '', about: "This client's id, from registering it as an application." },
+  { name: 'CLIENT_SECRET', secret: true, about: 'Its client secret. Also as CLIENT_SECRET_FILE.' },
+  { name: 'COOKIE_KEYS', secret: true, about: `One or more keys, ${keyForm}. Also as COOKIE_KEYS_FILE.` },
+  { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
+  { name: 'PORT', default: '3000', about: 'Where to listen.' },
+  { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's own origin, as browsers see it." },
+  { name: 'CANCEL_URL', default: 'PUBLIC_URL/cancelled', about: 'Where the portal sends a visitor who declines.' },
+  { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: 'The portal, as this server reaches it.' },
+  { name: 'API_INTERNAL_URL', default: 'API_URL', about: 'The API, as this server reaches it.' },
+  { name: 'METRICS_PORT', default: '', about: 'Where to serve /metrics to Prometheus; nowhere unless set.' },
+  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
+  { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
+] as const
+
+export type Config = {
+  host: string
+  port: number
+  /** An origin: no path, no slash at the end. So are the URLs below, but for a path where the platform has one. */
+  publicUrl: string
+  redirectUri: string
+  cancelUrl: string
+  loginUrl: string
+  apiUrl: string
+  loginInternalUrl: string
+  apiInternalUrl: string
+  clientId: string
+  clientSecret: Secret
+  /** 32 bytes each in base64url, newest first. */
+  cookieKeys: Secret[]
+  prestopDelayMs: number
+  metricsPort: number | undefined
+  logLevel: string
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Thrown with one line for each setting that is missing or wrong; never holds a value that is secret. */
+export class ConfigError extends Error {
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    super(`The settings need attention:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+export function isLoopback(url: URL): boolean {
+  const { hostname } = url
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname)
+  )
+}
+
+/** Throws ConfigError. `readFile` serves the settings given as NAME_FILE. */
+export function readConfig(environment: Environment, readFile = (path: string) => readFileSync(path, 'utf8')): Config {
+  const problems: string[] = []
+  const problem = (text: string) => {
+    problems.push(text)
+    return ''
+  }
+
+  const text = (name: string, fallback?: string): string =>
+    environment[name]?.trim() || fallback || problem(`${name} is missing.`)
+
+  const secret = (name: string, howToGet: string): string => {
+    const path = environment[`${name}_FILE`]?.trim()
+    if (!path) return environment[name]?.trim() || problem(`${name} is missing. ${howToGet}`)
+    try {
+      return readFile(path).trim() || problem(`${name}_FILE names an empty file.`)
+    } catch {
+      return problem(`${name}_FILE names a file that cannot be read.`)
+    }
+  }
+
+  const integer = (name: string, fallback: string, most: number): number => {
+    const value = text(name, fallback)
+    if (/^\d{1,9}$/.test(value) && Number(value) <= most) return Number(value)
+    problem(`${name} must be a whole number from 0 to ${most}.`)
+    return 0
+  }
+
+  /** Secure cookies, and secrets on the way, need https; loopback is the exception that browsers make too. */
+  const address = (name: string, fallback?: string, { allowHttp = false, allowPath = true } = {}): string => {
+    const value = text(name, fallback)
+    const url = URL.parse(value)
+    if (!value) return ''
+    if (!url || !/^https?:$/.test(url.protocol)) return problem(`${name} must be an http or https address.`)
+    if (url.username || url.password || /[?#]/.test(value))
+      return problem(`${name} must have no user name, query or fragment.`)
+    if (url.protocol === 'http:' && !isLoopback(url) && !allowHttp)
+      return problem(`${name} must be https: plain http is for loopback addresses only.`)
+    if (!allowPath && url.pathname !== '/') return problem(`${name} must be an origin, without a path: ${url.origin}`)
+    return (url.origin + url.pathname).replace(/\/+$/, '')
+  }
+
+  const port = integer('PORT', '3000', 65535)
+  const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
+  const loginUrl = address('LOGIN_URL')
+  const apiUrl = address('API_URL')
+
+  const clientSecret = secret('CLIENT_SECRET', 'It was shown when the application was registered.')
+  if (
+    clientSecret &&
+    (clientSecret.length < 12 || /^(change.?me|placeholder|your.?(client.?)?secret)/i.test(clientSecret))
+  )
+    problem('CLIENT_SECRET looks like a placeholder: set the one that the platform gave you.')
+
+  const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a fresh one.')
+  const cookieKeys = keyList.split(',').map(key => key.trim())
+  if (keyList && !cookieKeys.every(isKey)) problem(`COOKIE_KEYS must be keys of ${keyForm}.`)
+
+  const logLevel = text('LOG_LEVEL', 'info')
+  if (!['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].includes(logLevel))
+    problem('LOG_LEVEL must be trace, debug, info, warn, error, fatal or silent.')
+
+  if (environment.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+    problem(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches certificate checks off: name your CA in NODE_EXTRA_CA_CERTS instead.',
+    )
+
+  const config: Config = {
+    host: text('HOST', 'localhost'),
+    port,
+    publicUrl,
+    redirectUri: `${publicUrl}/exchangeToken`,
+    cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),
+    loginUrl,
+    apiUrl,
+    loginInternalUrl: environment.LOGIN_INTERNAL_URL
+      ? address('LOGIN_INTERNAL_URL', undefined, { allowHttp: true })
+      : loginUrl,
+    apiInternalUrl: environment.API_INTERNAL_URL ? address('API_INTERNAL_URL', undefined, { allowHttp: true }) : apiUrl,
+    clientId: text('CLIENT_ID'),
+    clientSecret: new Secret(clientSecret),
+    cookieKeys: cookieKeys.map(key => new Secret(key)),
+    metricsPort: environment.METRICS_PORT ? integer('METRICS_PORT', '', 65535) : undefined,
+    prestopDelayMs: integer('PRESTOP_DELAY', '0', 3600) * 1000,
+    logLevel,
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+function isKey(key: string): boolean {
+  const bytes = Buffer.from(key, 'base64url')
+  return /^[\w-]{43}=?$/.test(key) && bytes.length === 32
+}

@@ -1,0 +1,175 @@
+// The one way out: every request to the login portal and to the application API goes through here.
+import { Agent, type Dispatcher, errors, request } from 'undici'
+import { PublicError } from './errors.ts'
+
+export type Call = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  url: string
+  /** Only what the call needs; nothing of the browser's request is passed on but its id. */
+  headers?: Record<string, string>
+  body?: string
+  requestId: string
+  /** For the whole call, body included: undici's own timeouts never fire on a body that drips. */
+  deadlineMs: number
+  maxBytes: number
+}
+
+export type Answer = {
+  status: number
+  /** The body as sent, and parsed; `json` is undefined where the content type is not JSON or the text is not. */
+  text: string
+  json: unknown
+  retryAfterSeconds: number | undefined
+}
+
+export type Upstream = ReturnType<typeof createUpstream>
+
+/** A connection serves one call at a time; more calls than this at once mean that the other side hangs. */
+const mostOpenCalls = 256
+const longestRetryAfterSeconds = 3600
+
+/** `name` is what visitors call the other side; `code` begins the codes of its faults: portal → portal_timeout. */
+export function createUpstream(name: string, code: string, dispatcher: Dispatcher) {
+  let openCalls = 0
+
+  /**
+   * Sends one request. Any status but a redirect is an answer, for the caller to judge. Follows no redirect, since that
+   * would hand the client secret to another host; decodes nothing, since a small body could then become a huge one.
+   * Throws PublicError: 502 unreachable or unintelligible, 503 too many calls open, 504 too slow.
+   */
+  async function send(call: Call): Promise<Answer> {
+    if (openCalls >= mostOpenCalls)
+      throw fault('overloaded', 503, 'is answering too slowly at the moment. Please try again soon.')
+    openCalls++
+    try {
+      return await beforeDeadline(call.deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
+    } catch (error) {
+      if (error instanceof PublicError) throw error
+      if (isTimeout(error)) throw fault('timeout', 504, 'took too long to answer. Please try again.', error)
+      throw fault('unreachable', 502, 'could not be reached. Please try again soon.', error)
+    } finally {
+      openCalls--
+    }
+  }
+
+  async function open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { url, method, requestId, body = null } = call
+    const headers = {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'x-request-id': requestId,
+      ...call.headers,
+    }
+    const once = () => request(url, { dispatcher, method, headers, body, signal })
+    try {
+      return await once()
+    } catch (error) {
+      // A kept-alive connection may be closed by the other side just as it is used. Only reading may be repeated.
+      if (method === 'GET' && isLostConnection(error)) return await once()
+      throw error
+    }
+  }
+
+  async function read(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
+    const { statusCode: status, headers, body } = response
+    // A body that is neither read nor destroyed would hold its connection for ever.
+    const refuse = (detail: string) => {
+      body.on('error', () => {}).destroy()
+      return unexpected(detail)
+    }
+    if (status >= 300 && status < 400) throw refuse(`redirect ${status}`)
+    if (!/^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))) throw refuse('content-encoding')
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw refuse(`more than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    const text = Buffer.concat(chunks).toString('utf8')
+    const json = isJson(headers['content-type']) ? parseJson(text) : undefined
+    return { status, text, json, retryAfterSeconds: readRetryAfter(headers['retry-after']) }
+  }
+
+  /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
+  function unexpected(detail: string): PublicError {
+    return fault('unexpected', 502, 'gave an answer that makes no sense here. Please try again.', detail)
+  }
+
+  /** The other side asks for patience or is broken: 503 with its Retry-After, or 502. */
+  function unavailable({ status, retryAfterSeconds }: Answer): PublicError {
+    const cause = `status ${status}`
+    if (status !== 429 && status !== 503)
+      return fault('failed', 502, 'reported a fault of its own. Please try again soon.', cause)
+    const when = retryAfterSeconds ? `in ${retryAfterSeconds} seconds` : 'soon'
+    return fault('busy', 503, `is busy. Please try again ${when}.`, cause, retryAfterSeconds)
+  }
+
+  function fault(kind: string, status: number, sentence: string, cause?: unknown, retryAfterSeconds?: number) {
+    return new PublicError(`${code}_${kind}`, status, `The ${name} ${sentence}`, { cause, retryAfterSeconds })
+  }
+
+  return { send, unexpected, unavailable }
+}
+
+/** A signal alone would not do: undici looks at it only once a call has a connection, and that may be long in coming. */
+async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    const error = new DOMException(`No answer in ${deadlineMs} ms`, 'TimeoutError')
+    controller.abort(error)
+    late.reject(error)
+  }, deadlineMs)
+  return Promise.race([work(controller.signal), late.promise]).finally(() => clearTimeout(timer))
+}
+
+/** Certificates are always checked; a CA of your own goes into NODE_EXTRA_CA_CERTS. */
+export function createDispatcher(): Dispatcher {
+  return new Agent({
+    connect: { timeout: 2_500 },
+    connections: 64,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: 10_000,
+    bodyTimeout: 10_000,
+  })
+}
+
+/** Whether a value that came from outside is an object with names, so that it can be looked into. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isJson(contentType: string | string[] | undefined): boolean {
+  return typeof contentType === 'string' && /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)
+}
+
+/** JSON.parse quotes the text in its error, which would carry tokens into the log. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** RFC 9110 10.2.3 allows seconds or a date; only the seconds are trusted, clocks differ. */
+function readRetryAfter(header: string | string[] | undefined): number | undefined {
+  if (typeof header !== 'string' || !/^\d{1,12}$/.test(header)) return undefined
+  return Math.min(Number(header), longestRetryAfterSeconds) || undefined
+}
+
+function isLostConnection(error: unknown): boolean {
+  return error instanceof errors.SocketError || /^(ECONNRESET|EPIPE)$/.test(codeOf(error))
+}
+
+function isTimeout(error: unknown): boolean {
+  const isDeadline = error instanceof Error && error.name === 'TimeoutError'
+  return isDeadline || /^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
