@@ -1,0 +1,61 @@
+// What the portal says of itself (RFC 8414): whether it takes PKCE, names itself on the redirect, and revokes tokens.
+import { isRecord } from '../upstream.ts'
+import type { Portal } from './portal.ts'
+
+/** It decides what is sent, and never where: every address comes from the settings. */
+export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
+
+export type PortalMetadata = ReturnType<typeof createPortalMetadata>
+
+const nothing: Metadata = { usesPkce: false, isIssuerRequired: false, revokes: false }
+const keepMs = 60 * 60 * 1000
+const retryAfterMs = 30 * 1000
+const deadlineMs = 1_000
+
+/** Asks at most once an hour, and never holds a login up for more than a second. */
+export function createPortalMetadata(portal: Portal, clock: () => Date) {
+  let known = nothing
+  let latest: Promise<Metadata> | undefined
+  let staleAt = 0
+
+  return {
+    /** As last read, for where nothing may be asked. */
+    known: () => known,
+
+    /** Never fails: without a document a login goes on exactly as the specification has it. */
+    read(requestId: string): Promise<Metadata> {
+      const now = clock().getTime()
+      if (latest && now < staleAt) return latest
+      staleAt = now + keepMs
+      latest = fetchMetadata(portal, requestId).then(
+        metadata => {
+          known = metadata
+          return metadata
+        },
+        () => {
+          staleAt = now + retryAfterMs
+          return known
+        },
+      )
+      return latest
+    },
+  }
+}
+
+async function fetchMetadata(portal: Portal, requestId: string): Promise<Metadata> {
+  const { upstream, loginUrl, loginInternalUrl } = portal
+  const at = new URL(loginInternalUrl)
+  // RFC 8414 3.1: the path of the issuer goes behind the well-known part, not before it.
+  const url = `${at.origin}/.well-known/oauth-authorization-server${at.pathname.replace(/\/$/, '')}`
+  const answer = await upstream.send({ method: 'GET', url, requestId, deadlineMs, maxBytes: 64 * 1024 })
+  if (answer.status >= 500 || answer.status === 429) throw upstream.unavailable(answer)
+  const document = answer.status === 200 && isRecord(answer.json) ? answer.json : {}
+  // RFC 8414 3.3: a document that names another issuer is not this portal's.
+  if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) return nothing
+  const methods = document.code_challenge_methods_supported
+  return {
+    usesPkce: Array.isArray(methods) && methods.includes('S256'),
+    isIssuerRequired: document.authorization_response_iss_parameter_supported === true,
+    revokes: typeof document.revocation_endpoint === 'string',
+  }
+}
