@@ -1,0 +1,77 @@
+// Seals what the browser keeps for us (AES-256-GCM): nobody can read it, change it, or use it for something else.
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto'
+import type { Secret } from '../secret.ts'
+import type { Cookie, Cookies } from './cookies.ts'
+
+export type Sealer = ReturnType<typeof createSealer>
+type Opened = { payload: Buffer; expiresAt: Date; isSealedWithOldKey: boolean }
+
+/** version 1 byte, key id 4, expiry 4 (seconds), nonce 12 | ciphertext | tag 16: 37 bytes over the payload. */
+const version = 1
+const headerLength = 21
+const nonceAt = 9
+const tagLength = 16
+
+/**
+ * `secrets`: keys of 32 bytes in base64url; the first seals, all open, so that keys can be rotated. `context` names this
+ * client's registration: what was sealed for another one does not open.
+ */
+export function createSealer(secrets: Secret[], context: string, clock: () => Date) {
+  const keys = secrets.map(secret => {
+    const bytes = Buffer.from(secret.reveal(), 'base64url')
+    const id = createHash('sha256').update('key id').update(bytes).digest().subarray(0, 4)
+    // Node looks at a key that comes as bytes anew for each call, and takes four times as long.
+    return { id, secret: createSecretKey(bytes) }
+  })
+  const newest = keys[0]!
+  const boundTo = (purpose: string, header: Buffer) => Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
+
+  /** The value is good for this purpose alone. In base64url, 4/3 of payload + 37 bytes. */
+  function seal(purpose: string, payload: string | Buffer, expiresAt: Date): string {
+    const header = Buffer.alloc(headerLength)
+    header[0] = version
+    newest.id.copy(header, 1)
+    header.writeUInt32BE(Math.floor(expiresAt.getTime() / 1000), 5)
+    randomBytes(12).copy(header, nonceAt)
+    const cipher = createCipheriv('aes-256-gcm', newest.secret, header.subarray(nonceAt))
+    cipher.setAAD(boundTo(purpose, header))
+    return Buffer.concat([header, cipher.update(payload), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  }
+
+  /** Undefined for anything that is not a live value of this purpose, whatever else it is. Never throws. */
+  function open(purpose: string, value: string | undefined): Opened | undefined {
+    const bytes = Buffer.from(value ?? '', 'base64url')
+    if (bytes.length < headerLength + tagLength || bytes[0] !== version) return undefined
+    // Decoding forgives characters that mean nothing; a value is good in one spelling alone.
+    if (bytes.toString('base64url') !== value) return undefined
+    const header = bytes.subarray(0, headerLength)
+    const key = keys.find(key => key.id.equals(header.subarray(1, 5)))
+    // The cookie's Max-Age is the browser's word; a copy of the cookie does not keep it.
+    const expiresAt = new Date(header.readUInt32BE(5) * 1000)
+    if (!key || expiresAt <= clock()) return undefined
+    const cipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })
+    cipher.setAAD(boundTo(purpose, header)).setAuthTag(bytes.subarray(-tagLength))
+    try {
+      const payload = Buffer.concat([cipher.update(bytes.subarray(headerLength, -tagLength)), cipher.final()])
+      return { payload, expiresAt, isSealedWithOldKey: key !== newest }
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    seal,
+    open,
+    /** Newest first, fit to be shown: replicas whose ids differ sign their visitors in and out by turns. */
+    keyIds: keys.map(key => key.id.toString('hex')),
+
+    sealCookie(name: string, payload: string | Buffer, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {
+      const maxAgeSeconds = Math.max(1, Math.round((expiresAt.getTime() - clock().getTime()) / 1000))
+      return { name, value: seal(name, payload, expiresAt), maxAgeSeconds, sameSite }
+    },
+
+    openCookie(name: string, cookies: Cookies): Opened | undefined {
+      return Object.hasOwn(cookies, name) ? open(name, cookies[name]) : undefined
+    },
+  }
+}

@@ -1,0 +1,113 @@
+// Keeps a visitor signed in: begins the session, renews it before it runs out, and ends it only when it is truly over.
+import { createHash, randomUUID } from 'node:crypto'
+import { PublicError } from '../errors.ts'
+import type { Portal } from '../oauth/portal.ts'
+import { refreshTokens } from '../oauth/refresh-tokens.ts'
+import type { Tokens } from '../oauth/tokens.ts'
+import { Once } from '../once.ts'
+import type { Cookie, Cookies } from './cookies.ts'
+import type { Sealer } from './seal.ts'
+import {
+  endGrant,
+  endOtherGrants,
+  endSession,
+  findGrant,
+  type Grant,
+  hasSession,
+  openSession,
+  type Session,
+  sealGrant,
+  sealSession,
+} from './session-cookies.ts'
+
+export type SessionKeeper = ReturnType<typeof createSessionKeeper>
+
+/** What a request has to go on with, what the browser is to keep, and what has happened, for the log. */
+export type Kept = {
+  session: Session | undefined
+  cookies: Cookie[]
+  visitorId?: string
+  event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
+}
+
+// Yours: after this long a visitor signs in again. Renewing does not extend it.
+const longestGrantMs = 30 * 24 * 60 * 60 * 1000
+const refreshMarginMs = 60_000
+/** Requests that were under way still carry the old refresh token when its successor is there. */
+const keepRenewedMs = 10_000
+
+export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () => Date) {
+  const renewals = new Once<Tokens>(clock, { keepMs: keepRenewedMs })
+
+  /** The session of fresh tokens; nothing of an older session is taken over. Throws PublicError 502. */
+  function begin(tokens: Tokens, cookies: Cookies): Kept {
+    const expiresAt = new Date(clock().getTime() + longestGrantMs)
+    return keep(tokens, { visitorId: tokens.subject ?? randomUUID(), expiresAt }, cookies)
+  }
+
+  /** The session, renewed where it is due. Throws PublicError where that fails for now: the visitor stays signed in. */
+  async function restore(cookies: Cookies, requestId: string): Promise<Kept> {
+    const session = openSession(sealer, cookies)
+    const ended = session ? endOtherGrants(cookies, session) : []
+    if (session && clock() < session.refreshAt) {
+      const sealed = session.isSealedWithOldKey ? sealSession(sealer, session) : []
+      return { session, cookies: [...ended, ...sealed] }
+    }
+    const grant = findGrant(sealer, cookies, session)
+    if (!grant && session) return { session, cookies: ended }
+    if (!grant && hasSession(cookies)) return { session, cookies: endSession(cookies), event: 'session_unreadable' }
+    if (!grant) return { session, cookies: [] }
+    try {
+      return await renew(grant, cookies, requestId)
+    } catch (error) {
+      if (hasCode(error, 'token_too_long')) return over(cookies)
+      if (hasCode(error, 'invalid_grant'))
+        return { session, cookies: [...ended, endGrant(grant)], event: 'session_ended', visitorId: grant.visitorId }
+      if (session) return { session, cookies: ended, event: 'session_not_renewed', visitorId: grant.visitorId }
+      throw error
+    }
+  }
+
+  /** For an access token that the API refuses before its time. No session where there is nothing to renew it with. */
+  async function replace(cookies: Cookies, requestId: string): Promise<Kept> {
+    const grant = findGrant(sealer, cookies, openSession(sealer, cookies))
+    try {
+      return grant ? await renew(grant, cookies, requestId) : over(cookies)
+    } catch (error) {
+      if (hasCode(error, 'invalid_grant') || hasCode(error, 'token_too_long')) return over(cookies)
+      throw error
+    }
+  }
+
+  async function renew(grant: Grant, cookies: Cookies, requestId: string): Promise<Kept> {
+    const key = createHash('sha256').update(grant.refreshToken).digest('base64url')
+    const tokens = await renewals.do(key, () => refreshTokens(portal, grant.refreshToken, requestId))
+    return { ...keep(tokens, grant, cookies), event: 'session_renewed', visitorId: grant.visitorId }
+  }
+
+  function keep(tokens: Tokens, { visitorId, expiresAt }: Omit<Grant, 'refreshToken'>, cookies: Cookies): Kept {
+    const now = clock()
+    const { accessToken, refreshToken, expiresIn } = tokens
+    const grant = refreshToken && sealGrant(sealer, { refreshToken, visitorId, expiresAt }, now)
+    const endMs = now.getTime() + expiresIn * 1000
+    const session: Session = {
+      accessToken,
+      visitorId,
+      expiresAt: new Date(endMs),
+      refreshAt: new Date(endMs - Math.min(refreshMarginMs, expiresIn * 100)),
+      grantName: grant ? grant.name : '',
+    }
+    const kept = [...sealSession(sealer, session), ...(grant ? [grant] : [])]
+    return { session, cookies: [...endSession(cookies, kept), ...kept] }
+  }
+
+  return { begin, restore, replace }
+}
+
+function over(cookies: Cookies): Kept {
+  return { session: undefined, cookies: endSession(cookies), event: 'session_ended' }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof PublicError && error.code === code
+}
