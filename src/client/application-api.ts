@@ -1,0 +1,229 @@
+// The application API (part 4.1 of the specification), as typed calls with the visitor's own access token.
+import { PublicError } from './errors.ts'
+import { readSubject } from './oauth/tokens.ts'
+import { type Answer, type Call, isRecord, type Upstream } from './upstream.ts'
+
+/** On whose behalf: the access token goes to the API, the request id into its log. */
+export type Caller = { accessToken: string; requestId: string }
+
+/** Makes a call as the visitor of this request; see `sessionOf`. */
+export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
+
+export type Application = {
+  id: string
+  name: string
+  description: string
+  webPageUrl: string
+  iconUrl: string
+  privacyPolicyUrl: string
+  createdAt: Date | undefined
+  updatedAt: Date | undefined
+  groupId: string | undefined
+  /** Undefined where the API does not tell it. `redirectUris` is one string, a comma-separated list. */
+  client: { redirectUris: string; defaultRedirectUri: string; scopes: string; defaultScopes: string } | undefined
+}
+
+/** The fields of part 2 of the specification, by their wire names, which are also those of the form. */
+export const allFields = [
+  'groupId',
+  'name',
+  'description',
+  'webPageUrl',
+  'iconUrl',
+  'privacyPolicyUrl',
+  'redirectUris',
+  'defaultRedirectUri',
+  'scopes',
+  'defaultScopes',
+] as const
+export type Field = (typeof allFields)[number]
+export type Fields = Record<Field, string>
+
+/** Shown once, and kept by nobody here. */
+export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: { id: string; token: string }[] }
+
+/** What is wrong with which field, by its wire name; the API may name fields that the form does not have. */
+export class FieldError extends PublicError {
+  readonly fields: Record<string, string[]>
+
+  constructor(fields: Record<string, string[]>) {
+    super('fields_refused', 422, 'Please correct the fields that are marked.')
+    this.fields = fields
+  }
+}
+
+// Yours: the data model that the envelope (part 2 of the specification) names.
+const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
+const type = 'App'
+
+const usualLimits = { deadlineMs: 10_000, maxBytes: 256 * 1024 }
+const listLimits = { deadlineMs: 10_000, maxBytes: 16 * 1024 * 1024 }
+const groupLimits = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
+
+export type ApplicationApi = ReturnType<typeof createApplicationApi>
+
+/** `apiUrl`: where this server reaches the API, without `/apps/v1`. Every call throws PublicError, 401 included. */
+export function createApplicationApi(apiUrl: string, upstream: Upstream) {
+  async function send(caller: Caller, method: Call['method'], path: string, data?: object, limits = usualLimits) {
+    const headers = { authorization: `Bearer ${caller.accessToken}` }
+    const body = data && {
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ context, type, data }),
+    }
+    const { requestId } = caller
+    const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, ...limits, ...body })
+    if (answer.status !== 401) return answer
+    throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')
+  }
+
+  function readOne(answer: Answer, status: number): Application {
+    if (answer.status !== status || !isRecord(answer.json)) throw fault(answer)
+    const application = readApplication(answer.json)
+    if (isApplicationId(application.id)) return application
+    throw upstream.unexpected('an application without an id')
+  }
+
+  function fault(answer: Answer): PublicError {
+    const { status, json } = answer
+    const message = isRecord(json) && isRecord(json.error) ? json.error.message : undefined
+    if (status === 422 && isRecord(message)) return new FieldError(readMessages(message))
+    if (status === 403)
+      return new PublicError('api_forbidden', 403, 'You are not allowed to do this with this application.', {
+        nextStep: toList,
+      })
+    if (status === 404) return noSuchApplication()
+    if (status === 429 || status >= 500) return upstream.unavailable(answer)
+    return upstream.unexpected(`status ${status}`)
+  }
+
+  return {
+    /** Every application that the visitor develops, in the order of the API. */
+    async list(caller: Caller): Promise<Application[]> {
+      const answer = await send(caller, 'GET', '/apps/v1', undefined, listLimits)
+      const items = isRecord(answer.json) ? answer.json.ItemList : undefined
+      if (answer.status !== 200 || !Array.isArray(items)) throw fault(answer)
+      // Without an id that fits into an address there is no page to lead to.
+      return items
+        .filter(isRecord)
+        .map(readApplication)
+        .filter(({ id }) => isApplicationId(id))
+    },
+
+    async get(caller: Caller, id: string): Promise<Application> {
+      return readOne(await send(caller, 'GET', pathOf(id)), 200)
+    },
+
+    async create(caller: Caller, fields: Fields): Promise<{ id: string; credentials: Credentials }> {
+      const answer = await send(caller, 'POST', '/apps/v1', fields)
+      // Both are about the group that was chosen, so they belong beside that field.
+      if (answer.status === 403) throw new FieldError({ groupId: ['You are not a member of this group.'] })
+      if (answer.status === 404) throw new FieldError({ groupId: ['There is no group with this id.'] })
+      const { id } = readOne(answer, 201)
+      const credentials = readCredentials(answer.json as Record<string, unknown>)
+      if (credentials) return { id, credentials }
+      throw upstream.unexpected('a new application without its client')
+    },
+
+    /** A field that is left out keeps its value. */
+    async update(caller: Caller, id: string, fields: Partial<Fields>): Promise<void> {
+      readOne(await send(caller, 'PUT', pathOf(id), fields), 200)
+    },
+
+    async remove(caller: Caller, id: string): Promise<void> {
+      const answer = await send(caller, 'DELETE', pathOf(id))
+      if (answer.status !== 204) throw fault(answer)
+    },
+
+    /** A new client secret; the one before stays good, the one before that does not. */
+    async refreshSecret(caller: Caller, id: string): Promise<string> {
+      const answer = await send(caller, 'POST', `${pathOf(id)}/refreshSecret`)
+      const secret = isRecord(answer.json) ? answer.json.clientSecret : undefined
+      if (answer.status !== 201 || typeof secret !== 'string') throw fault(answer)
+      return secret
+    },
+
+    /** Ids of the visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
+    async listGroups(caller: Caller): Promise<string[] | undefined> {
+      const userId = readSubject(caller.accessToken)
+      if (!userId) return undefined
+      try {
+        const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
+        const answer = await send(caller, 'GET', path, undefined, groupLimits)
+        const items = answer.status === 200 && isRecord(answer.json) ? answer.json.ItemList : undefined
+        if (!Array.isArray(items)) return undefined
+        return items.map(link => (isRecord(link) ? asText(link.to) : '')).filter(Boolean)
+      } catch (error) {
+        if (error instanceof PublicError && error.statusCode === 401) throw error
+        return undefined
+      }
+    },
+  }
+}
+
+const toList = { href: '/applications', text: 'Your applications' }
+
+export function noSuchApplication(): PublicError {
+  const message = 'There is no such application, or it is not yours.'
+  return new PublicError('application_not_found', 404, message, { nextStep: toList })
+}
+
+export function isApplicationId(id: string): boolean {
+  return /^[\w-]{1,100}$/.test(id)
+}
+
+function pathOf(id: string): string {
+  return `/apps/v1/${encodeURIComponent(id)}`
+}
+
+/** Whatever is missing or of another type becomes an empty text: one odd record must not hide the others. */
+function readApplication(record: Record<string, unknown>): Application {
+  const data = isRecord(record.data) ? record.data : {}
+  const metadata = isRecord(record.metadata) ? record.metadata : {}
+  const links = Array.isArray(record.inLinks) ? record.inLinks : []
+  const group = links.find(link => isRecord(link) && link['@type'] === 'DeveloperOf')
+  const { client } = record
+  return {
+    id: asText(record['@id']),
+    name: asText(data.name),
+    description: asText(data.description),
+    webPageUrl: asText(data.webPageUrl),
+    iconUrl: asText(data.iconUrl),
+    privacyPolicyUrl: asText(data.privacyPolicyUrl),
+    createdAt: asTime(metadata.createdAt),
+    updatedAt: asTime(metadata.updatedAt),
+    groupId: asText(group?.from) || undefined,
+    client: isRecord(client)
+      ? {
+          redirectUris: [client.redirectUris].flat().map(asText).join(','),
+          defaultRedirectUri: asText(client.defaultRedirectUri),
+          scopes: asText(client.scopes),
+          defaultScopes: asText(client.defaultScopes),
+        }
+      : undefined,
+  }
+}
+
+function readCredentials({ client, tokens }: Record<string, unknown>): Credentials | undefined {
+  const secrets = isRecord(client) && Array.isArray(client.clientSecrets) ? client.clientSecrets : []
+  const clientId = isRecord(client) ? asText(client.clientId) : ''
+  const clientSecret = asText(secrets[0])
+  if (!clientId || !clientSecret) return undefined
+  const appAccessTokens = (Array.isArray(tokens) ? tokens : [])
+    .filter(isRecord)
+    .map(({ id, token }) => ({ id: asText(id), token: asText(token) }))
+  return { clientId, clientSecret, appAccessTokens }
+}
+
+function readMessages(messages: Record<string, unknown>): Record<string, string[]> {
+  const entries = Object.entries(messages)
+  return Object.fromEntries(entries.map(([field, texts]) => [field, [texts].flat().map(asText).filter(Boolean)]))
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function asTime(value: unknown): Date | undefined {
+  const time = new Date(asText(value))
+  return Number.isNaN(time.getTime()) ? undefined : time
+}

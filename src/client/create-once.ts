@@ -1,0 +1,38 @@
+// Creates one application for one form, however often the form is delivered.
+import type { ApplicationApi, CallAsVisitor, Credentials, Fields } from './application-api.ts'
+import { fieldsToCreate, hasFields } from './application-form.ts'
+import { PublicError } from './errors.ts'
+import { Once } from './once.ts'
+import type { FormToken } from './web/forms.ts'
+
+/** Without credentials where an earlier delivery created it, and its answer was lost. */
+export type Created = { id: string; credentials: Credentials | undefined }
+
+const keepMs = 10 * 60 * 1000
+
+/**
+ * Browsers send a form again by themselves when the connection drops before the answer, and people press twice. The
+ * API takes no idempotency key and replicas share no memory, so a process that does not know the form looks for its
+ * application first. What is left is two replicas within one round trip to the API.
+ * The result throws FieldError, and PublicError 409 where the form was used for other fields.
+ */
+export function createCreator(api: ApplicationApi, clock: () => Date) {
+  const done = new Once<Created & { fields: string }>(clock, { keepMs })
+
+  return async (callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<Created> => {
+    const asked = JSON.stringify(fields)
+    const created = await done.do(form.id, async () => {
+      const applications = await callAsVisitor(api.list)
+      // The API tells times in seconds.
+      const since = Math.floor(form.shownAt.getTime() / 1000) * 1000
+      const isFromThisForm = (createdAt: Date | undefined) => createdAt !== undefined && createdAt.getTime() >= since
+      const found = applications.find(one => isFromThisForm(one.createdAt) && hasFields(one, fields))
+      if (found) return { id: found.id, credentials: undefined, fields: asked }
+      const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields)))
+      return { ...answer, fields: asked }
+    })
+    if (created.fields === asked) return created
+    const message = 'This form has created an application already. If you want another one, send it again.'
+    throw new PublicError('form_used', 409, message)
+  }
+}

@@ -1,0 +1,161 @@
+// Checks a configuration before users do, and says what to fix: npm run doctor
+import { randomBytes } from 'node:crypto'
+import { type Dispatcher, request } from 'undici'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { beginLogin } from './oauth/begin-login.ts'
+import { postForm } from './oauth/portal.ts'
+import { createDispatcher, createUpstream, isRecord } from './upstream.ts'
+
+export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
+
+const yes = (text: string): Finding => ({ answer: 'yes', text })
+const no = (text: string): Finding => ({ answer: 'no', text })
+const cannotTell = (text: string): Finding => ({ answer: 'cannot tell', text })
+
+const largestSkewMs = 30_000
+
+/** One finding for each check, in order; no secret in any of them. With faulty settings nothing else is asked. */
+export async function diagnose(environment: Record<string, string | undefined>): Promise<Finding[]> {
+  let config: Config
+  try {
+    config = readConfig(environment)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(problem => no(`settings: ${problem}`))
+    throw error
+  }
+  const dispatcher = createDispatcher()
+  try {
+    const checks = [
+      checkPortal,
+      checkBrowserAddress,
+      checkApi,
+      checkClock,
+      checkRedirectUri,
+      checkCredentials,
+      checkProxy,
+    ]
+    const findings = await Promise.all(checks.map(check => check(config, dispatcher)))
+    return [yes('settings: complete'), ...findings.flat(), checkSites(config), checkCookies(config)]
+  } finally {
+    await dispatcher.destroy()
+  }
+}
+
+type Check = (config: Config, dispatcher: Dispatcher) => Promise<Finding | Finding[]>
+
+const checkPortal: Check = async ({ loginInternalUrl }, dispatcher) => {
+  const { problem } = await get(`${loginInternalUrl}/`, dispatcher)
+  return problem ? no(`portal: ${loginInternalUrl} ${problem}`) : yes(`portal: ${loginInternalUrl} answers`)
+}
+
+/** Where server and browser use different addresses, this machine may not know the browser's. */
+const checkBrowserAddress: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) => {
+  if (loginUrl === loginInternalUrl) return []
+  const { problem } = await get(`${loginUrl}/`, dispatcher)
+  if (!problem) return yes(`portal: ${loginUrl}, the browser's address, answers here, too`)
+  return cannotTell(`portal: whether ${loginUrl} answers browsers, because from here it ${problem}`)
+}
+
+const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
+  const { status, problem } = await get(`${apiInternalUrl}/apps/v1`, dispatcher)
+  if (problem) return no(`API: ${apiInternalUrl} ${problem}`)
+  if (status === 401) return yes(`API: ${apiInternalUrl}/apps/v1 answers, and asks for a token`)
+  return no(
+    `API: ${apiInternalUrl}/apps/v1 answers ${status} to a call without a token, where 401 is due: check API_URL.`,
+  )
+}
+
+const checkClock: Check = async ({ loginInternalUrl }, dispatcher) => {
+  const { date } = await get(`${loginInternalUrl}/`, dispatcher)
+  if (!date) return cannotTell('clocks: whether they agree, because the portal sends no Date')
+  const skewMs = Math.abs(Date.now() - date.getTime())
+  if (skewMs <= largestSkewMs) return yes('clocks: this machine and the portal agree')
+  return no(`clocks: they differ by ${Math.round(skewMs / 1000)} seconds. Synchronize this machine with NTP.`)
+}
+
+const checkRedirectUri: Check = async (config, dispatcher) => {
+  const { url } = beginLogin({ ...config, upstream: createUpstream('', '', dispatcher) }, false, new Date())
+  const { status, location, problem } = await get(url.replace(config.loginUrl, config.loginInternalUrl), dispatcher)
+  const { redirectUri } = config
+  if (problem) return cannotTell(`redirect URI: whether ${redirectUri} is registered, because the portal ${problem}`)
+  if (location?.startsWith(redirectUri)) {
+    const error = new URL(location).searchParams.get('error') ?? 'unknown'
+    return no(`redirect URI: registered, but the portal refuses the request (${error}). Check CANCEL_URL.`)
+  }
+  if (status === 200 || location) return yes(`redirect URI: ${redirectUri} is registered`)
+  return no(`redirect URI: the portal refuses ${redirectUri} for this CLIENT_ID. Register exactly this address.`)
+}
+
+/** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
+const checkCredentials: Check = async (config, dispatcher) => {
+  const portal = { ...config, upstream: createUpstream('login portal', 'portal', dispatcher) }
+  const code = randomBytes(22).toString('hex').slice(0, 30)
+  const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
+  try {
+    const { json, status } = await postForm(portal, '/api/exchangeToken', fields, 'doctor')
+    const error = isRecord(json) ? json.error : undefined
+    if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
+    if (error === 'invalid_client')
+      return no('credentials: the portal refuses them. Make a new client secret, and check CLIENT_ID.')
+    return cannotTell(`credentials: because the portal answered ${status} to a code that cannot be`)
+  } catch (error) {
+    return cannotTell(`credentials: because ${(error as Error).message}`)
+  }
+}
+
+/** Asks the running client through its public address: what a proxy in between takes away is missing then. */
+const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
+  const { status, location, cookies, problem } = await get(`${publicUrl}/login`, dispatcher)
+  if (problem) return cannotTell(`proxy: because the client is not running at ${publicUrl} (${problem})`)
+  if (status !== 302 || !location) return no(`proxy: ${publicUrl}/login answers ${status}, not this client's redirect.`)
+  if (new URL(location).searchParams.get('redirect_uri') !== redirectUri)
+    return no(`proxy: the client at ${publicUrl} runs with another PUBLIC_URL.`)
+  const isWhole = cookies.some(cookie => /^__Host-login-.*Path=\/;.*HttpOnly;.*Secure;.*SameSite=Lax/i.test(cookie))
+  if (isWhole) return yes(`proxy: ${publicUrl} passes redirects and cookies on unchanged`)
+  return no('proxy: the login cookie does not come through as it was set. Let the proxy leave Set-Cookie alone.')
+}
+
+function checkSites({ publicUrl, loginUrl }: Config): Finding {
+  const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]
+  const isAddress = (host: string) => /^[\d.]+$|^\[/.test(host)
+  const site = (host: string) => (isAddress(host) ? host : host.split('.').slice(-2).join('.'))
+  if (site(client) !== site(portal)) return yes(`sites: ${client} and ${portal} are two`)
+  if (client === portal)
+    return no(`sites: client and portal share the host ${client}, and so their cookies. Use two names.`)
+  return cannotTell(
+    `sites: ${client} and ${portal} look like one; both signs work, but try signing in across two as well`,
+  )
+}
+
+function checkCookies({ publicUrl }: Config): Finding {
+  const { protocol, host } = new URL(publicUrl)
+  const text = 'at most 10.8 KB of this client, of the 16 KiB that Node takes for all headers'
+  if (protocol === 'https:') return yes(`cookies: ${text}`)
+  return yes(`cookies: ${text}; browsers take Secure ones from ${host}, Safari only since March 2026`)
+}
+
+type Got = { status: number; location?: string; cookies: string[]; date?: Date; problem?: string }
+
+async function get(url: string, dispatcher: Dispatcher): Promise<Got> {
+  try {
+    const signal = AbortSignal.timeout(5_000)
+    const { statusCode, headers, body } = await request(url, { dispatcher, signal, headers: { accept: 'text/html' } })
+    await body.dump()
+    const { location, date } = headers
+    return {
+      status: statusCode,
+      cookies: [headers['set-cookie'] ?? []].flat(),
+      ...(typeof location === 'string' && { location: new URL(location, url).href }),
+      ...(typeof date === 'string' && { date: new Date(date) }),
+    }
+  } catch (error) {
+    const { name, message, code } = error as NodeJS.ErrnoException
+    return { status: 0, cookies: [], problem: `does not answer (${code ?? (message || name)})` }
+  }
+}
+
+if (import.meta.main) {
+  const findings = await diagnose(process.env)
+  for (const { answer, text } of findings) process.stdout.write(`${answer.padEnd(12)}${text}\n`)
+  process.exit(findings.some(({ answer }) => answer === 'no') ? 1 : 0)
+}

@@ -1,0 +1,54 @@
+// Starts the client: reads the settings, builds it, listens, and stops cleanly.
+import { pino } from 'pino'
+import metadata from '../../package.json' with { type: 'json' }
+import { buildClient } from './app.ts'
+import { ConfigError, readConfig } from './config.ts'
+import { createMetrics } from './operations/metrics.ts'
+import { prettyLog } from './operations/pretty-log.ts'
+import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
+import { createTracing } from './operations/tracing.ts'
+import { createDispatcher } from './upstream.ts'
+
+try {
+  const config = readConfig(process.env)
+  const { metricsPort, loginInternalUrl, apiInternalUrl } = config
+  const metrics = createMetrics({
+    [new URL(apiInternalUrl).origin]: 'api',
+    [new URL(loginInternalUrl).origin]: 'portal',
+  })
+  const tracing = createTracing()
+  const options = {
+    level: config.logLevel,
+    base: { app: 'client', version: metadata.version },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks: metrics.logHooks,
+  }
+  // Not synchronous: a log that nobody reads would stop the process. What does not fit into the buffer is lost.
+  const destination = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 })
+  const logger = pino(options, process.stdout.isTTY ? prettyLog(process.stdout) : destination)
+  exitOnCrash(logger)
+  logger.info({ event: 'settings', settings: config })
+
+  let isDraining = false
+  const client = await buildClient(config, {
+    logger,
+    dispatcher: tracing.observeCalls(metrics.observeCalls(createDispatcher())),
+    observeRequests(app) {
+      metrics.observeRequests(app)
+      tracing.observeRequests(app)
+      endConnectionsOnClose(app)
+    },
+    isDraining: () => isDraining,
+  })
+  const metricsServer = metricsPort === undefined ? undefined : await metrics.listen(config.host, metricsPort)
+  stopOnSignal(client, config.prestopDelayMs, {
+    onDraining: () => {
+      isDraining = true
+    },
+    onStopped: () => metricsServer?.close(),
+  })
+  await client.listen({ host: config.host, port: config.port })
+} catch (error) {
+  process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,88 @@
+// Counts what an operator wants to know, and tells it to Prometheus on a port of its own. No label holds an id.
+import { createServer, type Server } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { LoggerOptions } from 'pino'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Dispatcher } from 'undici'
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** `names`: what the origins that are called are called in labels, `{ 'https://login.example.test': 'portal' }`. */
+export function createMetrics(names: Record<string, string>) {
+  const registers = [new Registry()]
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name: `client_${name}`, help, labelNames, registers })
+  const histogram = (name: string, help: string, ...labelNames: string[]) =>
+    new Histogram({ name: `client_${name}`, help, labelNames, registers })
+  const open = new Gauge({ name: 'client_requests_open', help: 'Requests that are being answered', registers })
+  const requests = counter('requests_total', 'Requests that were answered', 'method', 'route', 'status')
+  const durations = histogram('request_seconds', 'From the request to its whole answer', 'route')
+  const upstream = histogram('upstream_seconds', 'Calls to the login portal and the application API', 'to', 'status')
+  const logins = counter('logins_total', 'Logins that came back from the portal, by what became of them', 'outcome')
+  const refreshes = counter('refreshes_total', 'Sessions that were due, by what became of them', 'outcome')
+  collectDefaultMetrics({ register: registers[0]! })
+
+  return {
+    /** For the logger: logins and refreshes are logged by name, and so need no counting where they happen. */
+    logHooks: {
+      logMethod(entry, method) {
+        const { event, route } = (entry[0] ?? {}) as { event?: string; route?: string }
+        if (event && event !== 'request' && route === '/exchangeToken') logins.inc({ outcome: event })
+        if (event?.startsWith('session_')) refreshes.inc({ outcome: event.slice('session_'.length) })
+        method.apply(this, entry)
+      },
+    } satisfies LoggerOptions['hooks'],
+
+    observeRequests(app: FastifyInstance): void {
+      app.addHook('onRequest', async (_request, reply) => {
+        open.inc()
+        // Also fires where the browser has gone before the answer.
+        reply.raw.once('close', () => open.dec())
+      })
+      app.addHook('onResponse', async (request, reply) => {
+        const route = request.routeOptions.url ?? 'none'
+        requests.inc({ method: request.method, route, status: reply.statusCode })
+        durations.observe({ route }, reply.elapsedTime / 1000)
+      })
+    },
+
+    observeCalls(dispatcher: Dispatcher): Dispatcher {
+      return dispatcher.compose(dispatch => (options, handler) => {
+        const stop = upstream.startTimer({ to: names[String(options.origin)] ?? 'other' })
+        return dispatch(options, timed(handler, stop))
+      })
+    },
+
+    /** Serves GET /metrics, and nothing else. It is for the operator's network, not for visitors. */
+    async listen(host: string, port: number): Promise<Server> {
+      const server = createServer(async (request, response) => {
+        const isMetrics = request.method === 'GET' && request.url === '/metrics'
+        response.writeHead(isMetrics ? 200 : 404, { 'content-type': registers[0]!.contentType })
+        response.end(isMetrics ? await registers[0]!.metrics() : '')
+      })
+      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+      return server
+    },
+  }
+}
+
+function timed(handler: Dispatcher.DispatchHandler, stop: (labels: { status: string }) => void) {
+  let status = 'failed'
+  return {
+    onRequestStart: (...start) => handler.onRequestStart?.(...start),
+    onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
+    onResponseStart(...response) {
+      status = String(response[1])
+      handler.onResponseStart?.(...response)
+    },
+    onResponseData: (...data) => handler.onResponseData?.(...data),
+    onResponseEnd(...end) {
+      stop({ status })
+      handler.onResponseEnd?.(...end)
+    },
+    onResponseError(...failure) {
+      stop({ status: 'failed' })
+      handler.onResponseError?.(...failure)
+    },
+  } satisfies Dispatcher.DispatchHandler
+}

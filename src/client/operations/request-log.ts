@@ -1,0 +1,28 @@
+// What is logged: one line for each request, and what happens to sessions and applications, by name. Nothing secret.
+import { createHash, randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { sessionOf } from '../web/require-session.ts'
+
+/** The caller's id where it is harmless, so that one request can be followed through several systems. */
+export function newRequestId(request: IncomingMessage): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
+}
+
+/** The route and not the address: a query holds codes and states, and a path that is not ours can hold anything. */
+export function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { statusCode: status, elapsedTime } = reply
+    logEvent(request, 'request', { method: request.method, status, ms: Math.round(elapsedTime) })
+  })
+}
+
+type Details = { visitorId?: string | undefined; level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
+
+/** `event` is a name that operators search and count by. Visitors are told apart by a hash, and not told. */
+export function logEvent(request: FastifyRequest, event: string, details: Details = {}): void {
+  const { visitorId = sessionOf(request)?.visitorId, level = 'info', ...more } = details
+  const visitor = visitorId && createHash('sha256').update(visitorId).digest('base64url').slice(0, 12)
+  request.log[level]({ event, route: request.routeOptions.url ?? 'none', visitor, ...more })
+}

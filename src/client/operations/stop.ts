@@ -1,0 +1,50 @@
+// Stops without losing a request: says so first, serves what still comes for a while, then closes, and never hangs.
+import type { FastifyInstance } from 'fastify'
+
+const hardStopMs = 10_000
+
+/**
+ * On SIGTERM or SIGINT; a second one exits at once. `onDraining` makes /health/ready answer 503, `onStopped` closes what
+ * is not the client's own. SIGHUP is ignored: there is nothing to read again, and a lost terminal is no reason to stop.
+ */
+export function stopOnSignal(
+  app: FastifyInstance,
+  prestopDelayMs: number,
+  { onDraining, onStopped }: { onDraining: () => void; onStopped: () => void },
+): void {
+  let isStopping = false
+  const stop = async (signal: string) => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    onDraining()
+    app.log.info({ event: 'stopping', signal })
+    await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
+    // Fastify waits for every request, also for one whose body never comes.
+    setTimeout(() => app.server.closeAllConnections(), hardStopMs).unref()
+    await app.close()
+    onStopped()
+    process.exit(0)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('SIGHUP', () => {})
+}
+
+/** An answer given while the client closes ends its connection: kept alive, it would hold the process until the hard stop. */
+export function endConnectionsOnClose(app: FastifyInstance): void {
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close')
+  })
+}
+
+/** A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end. */
+export function exitOnCrash(log: FastifyInstance['log']): void {
+  process.on('uncaughtException', ({ name, message, stack }) => {
+    log.fatal({ event: 'crashed', cause: { name, message, stack } })
+    process.exit(1)
+  })
+}

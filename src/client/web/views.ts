@@ -1,0 +1,54 @@
+// Renders the pages: a template of views/client, and what every page shows.
+import { fileURLToPath } from 'node:url'
+import view from '@fastify/view'
+import { Eta } from 'eta'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isWebUrl } from '../application-form.ts'
+import type { NextStep } from '../errors.ts'
+import type { Assets } from './assets.ts'
+import { sessionOf } from './require-session.ts'
+
+export async function useViews(app: FastifyInstance, assets: Assets): Promise<void> {
+  await app.register(view, {
+    engine: { eta: new Eta() },
+    root: fileURLToPath(new URL('../../../views/client', import.meta.url)),
+    production: true,
+    defaultContext: { assets, formatTime, isWebUrl },
+  })
+}
+
+/** `page` is the template's name without `.eta`; `title` says where the visitor is. */
+export function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
+  const { request } = reply
+  return reply.view(`${page}.eta`, { session: sessionOf(request), requestId: request.id, ...data })
+}
+
+export type Message = {
+  title: string
+  message: string
+  nextStep: NextStep
+  /** A fault shows the request id, by which the operator finds it in the log. */
+  isFault?: boolean
+}
+
+export function showMessage(reply: FastifyReply, message: Message) {
+  return showPage(reply, 'message', message)
+}
+
+/**
+ * A page that goes on to `path` by itself. A redirect would not do: after one that began on another site the browser
+ * still keeps the Strict cookies back (RFC 6265bis 5.2), also those that this very answer has set.
+ */
+export function showGoOn(reply: FastifyReply, path: string) {
+  // The address of this page may hold a code, which no Referer may carry on.
+  reply.headers({
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    'referrer-policy': 'no-referrer',
+  })
+  return reply.code(200).view('go-on.eta', { path })
+}
+
+/** UTC, because the server does not know where the visitor is. */
+export function formatTime(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
