@@ -1,0 +1,96 @@
+// The application API itself (specification 4.1).
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../app.ts'
+import { findApplicationOf, listApplicationsOf } from '../store/applications.ts'
+import { appTokenLifetime } from '../tokens/access-token.ts'
+import { ApiError } from './api-error.ts'
+import { readNewApplication } from './application-fields.ts'
+import { toAppJson, toClientJson, toCollection } from './application-json.ts'
+import { type CreatedApplication, createApplication } from './create-application.ts'
+import { isId } from './is-id.ts'
+import { bodyOf } from './json-body.ts'
+import * as operations from './operations.ts'
+import { refreshSecret } from './refresh-secret.ts'
+import { removeApplication } from './remove-application.ts'
+import { callerOf } from './require-token.ts'
+import { updateApplication } from './update-application.ts'
+
+interface OneApplication {
+  Params: { app_id: string }
+}
+
+export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
+  const { store } = parts
+
+  scope.get('/apps/v1', { schema: operations.listApplications, exposeHeadRoute: true }, async request => {
+    const applications = await listApplicationsOf(store.read, callerOf(request).userId)
+    return toCollection(applications.map(toAppJson))
+  })
+
+  scope.post('/apps/v1', { schema: operations.createApplication }, async (request, reply) => {
+    const { userId } = callerOf(request)
+    const created = await createApplication(parts, readNewApplication(bodyOf(request)), userId)
+    request.log.info({ code: 'application-created', userId, appId: created.application.id }, 'created')
+    return reply.status(201).send(toCreatedJson(created))
+  })
+
+  scope.get<OneApplication>(
+    '/apps/v1/:app_id',
+    { schema: operations.getApplication, exposeHeadRoute: true },
+    async request => {
+      const appId = readAppId(request.params)
+      const application = await findApplicationOf(store.read, appId, callerOf(request).userId)
+      // Somebody else's application is answered like one that is not there.
+      if (!application) throw new ApiError(404, 'App not found.')
+      return { ...toAppJson(application), client: toClientJson(application) }
+    },
+  )
+
+  scope.put<OneApplication>('/apps/v1/:app_id', { schema: operations.updateApplication }, async request => {
+    const appId = readAppId(request.params)
+    const { userId } = callerOf(request)
+    const application = await updateApplication(parts, appId, bodyOf(request), userId)
+    request.log.info({ code: 'application-updated', userId, appId }, 'updated')
+    return { ...toAppJson(application), client: toClientJson(application) }
+  })
+
+  scope.delete<OneApplication>('/apps/v1/:app_id', { schema: operations.removeApplication }, async (request, reply) => {
+    const appId = readAppId(request.params)
+    const { userId } = callerOf(request)
+    await removeApplication(parts, appId, userId)
+    request.log.info({ code: 'application-removed', userId, appId }, 'removed')
+    return reply.status(204).send()
+  })
+
+  scope.post<OneApplication>(
+    '/apps/v1/:app_id/refreshSecret',
+    { schema: operations.refreshSecret },
+    async (request, reply) => {
+      const appId = readAppId(request.params)
+      const { userId } = callerOf(request)
+      const clientSecret = await refreshSecret(parts, appId, userId)
+      request.log.info({ code: 'client-secret-created', userId, appId }, 'a new client secret')
+      return reply.status(201).send({ clientSecret })
+    },
+  )
+}
+
+/** What cannot be an id at all is not looked for in the store. */
+function readAppId({ app_id: appId }: OneApplication['Params']): string {
+  if (!isId(appId)) throw new ApiError(404, 'App not found.')
+  return appId
+}
+
+function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication) {
+  return {
+    ...toAppJson(application),
+    client: toClientJson(application, [clientSecret]),
+    tokens: tokens.map(({ id, token }) => ({
+      id,
+      token,
+      access_token: token,
+      expires_in: appTokenLifetime,
+      token_type: 'Bearer',
+    })),
+  }
+}

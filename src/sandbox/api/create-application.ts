@@ -1,0 +1,47 @@
+// Creates an application with its client, secret and access tokens: all of it, or nothing.
+import { randomUUID } from 'node:crypto'
+import type { Parts } from '../app.ts'
+import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
+import { type Application, insertApplication } from '../store/applications.ts'
+import { addClientSecret } from '../store/client-secrets.ts'
+import { findStanding } from '../store/groups.ts'
+import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
+import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
+import { ApiError } from './api-error.ts'
+import type { NewApplicationFields } from './application-fields.ts'
+
+export interface CreatedApplication {
+  application: Application
+  clientSecret: string
+  tokens: { id: string; token: string }[]
+}
+
+/** Throws ApiError 404 (no such group) or 403 (not a member). */
+export async function createApplication(
+  parts: Parts,
+  { groupId, ...fields }: NewApplicationFields,
+  userId: string,
+): Promise<CreatedApplication> {
+  const now = parts.clock()
+  const id = randomUUID()
+  const dates = { createdAt: now, createdBy: userId, updatedAt: now, updatedBy: userId }
+  const application: Application = { ...fields, ...dates, id, groupId, linkId: randomUUID() }
+  const clientSecret = makeSecret()
+  const tokens = await Promise.all([signToken(parts, application), signToken(parts, application)])
+  await parts.store.transaction(async db => {
+    const standing = await findStanding(db, groupId, userId)
+    if (standing === 'unknown') throw new ApiError(404, 'Group not found.')
+    if (standing === 'stranger') throw new ApiError(403, 'Could not create App. User is not a member of the group.')
+    await insertApplication(db, application)
+    await addClientSecret(db, id, hashToken(clientSecret), now)
+    const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
+    await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })
+  })
+  return { application, clientSecret, tokens }
+}
+
+async function signToken({ config, keyRing }: Parts, { id, createdBy, createdAt }: Application) {
+  const tokenId = randomUUID()
+  const order = { issuer: config.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }
+  return { id: tokenId, token: await signAppToken(keyRing, order) }
+}

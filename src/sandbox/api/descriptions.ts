@@ -1,0 +1,65 @@
+// Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
+import { readFile } from 'node:fs/promises'
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../app.ts'
+
+/** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
+const ramlBaseUri = 'http://127.0.0.1:4001'
+
+// The page comes with its own scripts and styles; tokens typed into it go nowhere but here.
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Gathers every route that is added to the scope from now on. */
+export async function describeRoutes(scope: FastifyInstance, { config }: Parts): Promise<void> {
+  await scope.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Application API',
+        version: '1.0',
+        description:
+          'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
+          'An access token comes from a login at the portal. Unknown fields of a body are ignored; of a field that ' +
+          'stands twice the last one counts.',
+      },
+      servers: [{ url: config.apiUrl }],
+      tags: [{ name: 'Applications' }, { name: 'Groups' }],
+      components: { securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
+      security: [{ accessToken: [] }],
+    },
+    // Operations have a tag; pages and files, which have none, stay out.
+    hideUntagged: true,
+    refResolver: { buildLocalReference: json => String(json.$id) },
+  })
+}
+
+/** The addresses of the descriptions. Without a token: tools that read them have none. */
+export async function descriptionRoutes(scope: FastifyInstance, { config }: Parts): Promise<void> {
+  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, config.apiUrl)
+
+  scope.get('/apps/v1/openapi.json', { exposeHeadRoute: true }, async () => scope.swagger())
+
+  scope.get('/apps/v1/api.raml', { exposeHeadRoute: true }, async (_request, reply) =>
+    reply.type('application/raml+yaml; charset=utf-8').send(raml),
+  )
+
+  await scope.register(swaggerUi, {
+    routePrefix: '/apps/v1/docs',
+    theme: { title: 'Application API' },
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, tryItOutEnabled: true, defaultModelsExpandDepth: 0 },
+    staticCSP: contentSecurityPolicy,
+    // Calls go to wherever the page came from: the public address may be another origin, and the policy forbids those.
+    transformSpecification: document => ({ ...document, servers: [{ url: '/' }] }),
+  })
+}

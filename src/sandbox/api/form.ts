@@ -1,0 +1,101 @@
+// Reads the fields of a JSON body one by one, and says everything that is wrong with them at once.
+import { isRedirectUri } from '../redirect-uri.ts'
+import { isWebUrl } from '../web-url.ts'
+import { ApiError, type FieldProblems } from './api-error.ts'
+
+const missing = 'Missing data for required field.'
+const notText = 'Not a valid string.'
+const notObject = 'Invalid input type.'
+
+const maxProblems = 10
+
+/**
+ * Takes the envelope `{context, type, data}` of the specification, or its data alone. Each reader returns an empty value
+ * for a bad field; `close` throws ApiError 422 when there were any. Only strings are taken, and nothing is made into one.
+ */
+export function openForm(body: unknown) {
+  const problems: FieldProblems = {}
+  const envelope = asObject(body, '_schema')
+  const data = Object.hasOwn(envelope, 'data') ? openEnvelope() : envelope
+
+  function add(name: string, problem: string): '' {
+    problems[name] = [...(problems[name] ?? []), problem]
+    return ''
+  }
+
+  function asObject(value: unknown, name: string): Record<string, unknown> {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+    add(name, notObject)
+    return {}
+  }
+
+  function openEnvelope(): Record<string, unknown> {
+    const { context, type } = envelope
+    if (context !== undefined && !(typeof context === 'string' && isWebUrl(context)))
+      add('context', 'Not a valid http or https URL.')
+    if (type !== undefined && typeof type !== 'string') add('type', notText)
+    return asObject(envelope.data, 'data')
+  }
+
+  function text(name: string, { min = 0, max }: { min?: number; max: number }): string {
+    const value = data[name]
+    if (value === undefined) return add(name, missing)
+    // NUL has no place in PostgreSQL's text, and half a surrogate pair none in UTF-8.
+    if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed()) return add(name, notText)
+    const length = [...value].length
+    if (length < min) return add(name, `Shorter than minimum length ${min}.`)
+    if (length > max) return add(name, `Longer than maximum length ${max}.`)
+    return value
+  }
+
+  return {
+    text,
+
+    has: (name: string): boolean => data[name] !== undefined,
+
+    webUrl(name: string): string {
+      const value = text(name, { max: 2048 })
+      return value === '' || isWebUrl(value) ? value : add(name, 'Not a valid http or https URL.')
+    },
+
+    redirectUris(name: string): string[] {
+      if (text(name, { min: 1, max: 65_536 }) === '') return []
+      const uris = (data[name] as string)
+        .split(',')
+        .map(uri => uri.trim())
+        .filter(uri => uri !== '')
+      if (uris.length === 0) add(name, 'Shorter than minimum length 1.')
+      // A body has room for thousands of bad ones, and the answer must not be larger than the body.
+      for (const uri of uris.filter(uri => !isRedirectUri(uri)).slice(0, maxProblems))
+        add(
+          name,
+          `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be absolute, without fragment, with https, or http on a loopback address.`,
+        )
+      return [...new Set(uris)]
+    },
+
+    /** Left out or empty, it is the fallback. */
+    oneOf(name: string, allowed: string[], fallback: string): string {
+      const value = data[name] === undefined ? '' : text(name, { max: 2048 })
+      if (value === '') return fallback
+      // When the list itself is bad there is nothing to compare with.
+      return allowed.length === 0 || allowed.includes(value) ? value : add(name, 'Must be one of redirectUris.')
+    },
+
+    /** For a field that callers could take for one of this body: ignoring it would promise what is not done. */
+    refuse(name: string): void {
+      if (data[name] !== undefined) add(name, 'Unknown field.')
+    },
+
+    /** For an address that makes several types of things: the envelope must be there, and name this one. */
+    ofType(type: string): void {
+      if (envelope.context === undefined) add('context', missing)
+      if (envelope.type === undefined) add('type', missing)
+      else if (envelope.type !== type) problems.type = [`Must be one of: ${type}.`]
+    },
+
+    close(): void {
+      if (Object.keys(problems).length > 0) throw new ApiError(422, problems)
+    },
+  }
+}

@@ -1,0 +1,125 @@
+// What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
+import { ref } from './schemas.ts'
+
+const appId = { app_id: { type: 'string', maxLength: 64, description: 'Id of the application.' } }
+const userId = { user_id: { type: 'string', maxLength: 64, description: 'Id of the user.' } }
+const groupId = { group_id: { type: 'string', maxLength: 64, description: 'Id of the group.' } }
+
+const refusals = {
+  400: answer('The body is not JSON, or the token was sent twice.', 'Error'),
+  401: {
+    ...answer('No access token, or one that is malformed, expired, revoked or foreign.', 'Error'),
+    headers: { 'WWW-Authenticate': { type: 'string', description: 'Bearer (RFC 6750).' } },
+  },
+  403: answer('The caller may not do this.', 'Error'),
+  404: answer('There is no such thing, or none that the caller may see.', 'Error'),
+  409: answer('It is there already.', 'Error'),
+  413: answer('The body is larger than 64 KiB.', 'Error'),
+  415: answer('The body is not application/json.', 'Error'),
+  422: answer('Fields are missing or not valid.', 'FieldErrors'),
+  500: answer('A fault of the server.', 'Error'),
+  503: {
+    ...answer('The database does not answer just now.', 'Error'),
+    headers: { 'Retry-After': { type: 'integer', description: 'Seconds.' } },
+  },
+}
+
+export const listApplications = {
+  operationId: 'listApplications',
+  summary: 'List the applications whose developer the caller is',
+  tags: ['Applications'],
+  response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
+}
+
+export const createApplication = {
+  operationId: 'createApplication',
+  summary: 'Create an application with its OAuth client',
+  description: 'The body is the envelope, or its data alone. Secret and tokens are in this answer only.',
+  tags: ['Applications'],
+  body: { anyOf: [ref('NewAppEnvelope'), ref('NewApp')] },
+  response: {
+    201: answer('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
+    ...refuse(403, 404, 413, 415, 422),
+  },
+}
+
+export const getApplication = {
+  operationId: 'getApplication',
+  summary: 'Get one application',
+  tags: ['Applications'],
+  params: parameters(appId),
+  response: { 200: answer('The application and its client, without secrets.', 'AppWithClient'), ...refuse(404) },
+}
+
+export const updateApplication = {
+  operationId: 'updateApplication',
+  summary: 'Update an application and its client',
+  description:
+    'The body is the envelope, or its data alone. A field that is left out keeps its value; a defaultRedirectUri that ' +
+    'is left out and no longer in the list becomes the first of it. The group cannot be changed.',
+  tags: ['Applications'],
+  params: parameters(appId),
+  body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')] },
+  response: {
+    200: answer('The application and its client, without secrets.', 'AppWithClient'),
+    ...refuse(403, 404, 413, 415, 422),
+  },
+}
+
+export const removeApplication = {
+  operationId: 'removeApplication',
+  summary: 'Remove an application',
+  description: 'Ends its client at once: secrets, codes, refresh tokens and access tokens stop working.',
+  tags: ['Applications'],
+  params: parameters(appId),
+  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404) },
+}
+
+export const refreshSecret = {
+  operationId: 'refreshSecret',
+  summary: 'Create a new client secret',
+  description: 'The two latest secrets are valid; a third drops the oldest.',
+  tags: ['Applications'],
+  params: parameters(appId),
+  response: { 201: answer('The new secret.', 'ClientSecret'), ...refuse(403, 404) },
+}
+
+export const createGroup = {
+  operationId: 'createGroup',
+  summary: 'Create a group, of which the caller becomes a member',
+  tags: ['Groups'],
+  body: ref('NewGroupEnvelope'),
+  response: { 201: answer('The group.', 'Group'), ...refuse(413, 415, 422) },
+}
+
+export const addMember = {
+  operationId: 'addMember',
+  summary: 'Make a user a member of a group',
+  description: 'Its creator and its members may.',
+  tags: ['Groups'],
+  params: parameters({ ...userId, ...groupId }),
+  body: ref('NewMemberEnvelope'),
+  response: { 201: answer('The link from the user to the group.', 'Link'), ...refuse(403, 404, 409, 413, 415, 422) },
+}
+
+export const listMemberships = {
+  operationId: 'listMemberships',
+  summary: 'List the groups that the caller is a member of',
+  tags: ['Groups'],
+  params: parameters(userId),
+  querystring: { ...parameters({ type: { type: 'string', enum: ['MemberOf'] } }), required: ['type'] },
+  response: { 200: answer('Links from the user to groups, the oldest first.', 'LinkCollection'), ...refuse(404, 422) },
+}
+
+function parameters(properties: Record<string, object>) {
+  return { type: 'object', properties }
+}
+
+function answer(description: string, schema: string) {
+  return { description, content: { 'application/json': { schema: ref(schema) } } }
+}
+
+/** Those that any call can get, and those given. */
+function refuse(...statuses: (keyof typeof refusals)[]) {
+  return Object.fromEntries([400, 401, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
+}

@@ -1,0 +1,32 @@
+// Lets a request in that carries an access token of ours which nobody has revoked.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Parts } from '../app.ts'
+import { type Caller, findCaller } from '../tokens/find-caller.ts'
+import { ApiError } from './api-error.ts'
+
+const decoratorName = 'caller'
+
+/** Who makes this request; only in a scope that called requireToken. */
+export function callerOf(request: FastifyRequest): Caller {
+  return request.getDecorator<Caller>(decoratorName)
+}
+
+/** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */
+export function requireToken(scope: FastifyInstance, parts: Parts): void {
+  scope.decorateRequest(decoratorName, null)
+  scope.addHook('onRequest', async request => {
+    const { authorization } = request.headers
+    if (authorization === undefined) throw unauthorized()
+    // Two ways to say who calls are one too many (RFC 6750 3.1); the address alone is never taken.
+    if ((request.query as Record<string, unknown>).access_token !== undefined)
+      throw new ApiError(400, 'Send the access token in the Authorization header only.')
+    const caller = await findCaller(parts, authorization)
+    if (!caller) throw unauthorized('invalid_token')
+    request.setDecorator<Caller>(decoratorName, caller)
+  })
+}
+
+function unauthorized(error?: 'invalid_token'): ApiError {
+  const challenge = `Bearer realm="application API"${error ? `, error="${error}"` : ''}`
+  return new ApiError(401, 'Unauthorized', { 'www-authenticate': challenge })
+}

@@ -1,0 +1,73 @@
+// The map of the sandbox: two listeners on one store, and every plugin and route of each, in order.
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { buildApi } from './api/build-api.ts'
+import type { SandboxConfig } from './config.ts'
+import { buildPortal } from './portal/build-portal.ts'
+import { createPasswords } from './portal/passwords.ts'
+import { seedStore } from './seed.ts'
+import { openStore, type Store } from './store/open-store.ts'
+import { openKeyRing } from './tokens/key-ring.ts'
+
+export interface Sandbox {
+  portal: FastifyInstance
+  api: FastifyInstance
+  store: Store
+  /** From now on /health/ready answers 503. */
+  announceStop(): void
+  /** Answers what is in flight, then lets go of the database. */
+  close(): Promise<void>
+}
+
+/** What every part of the sandbox is given; nothing is looked up anywhere else. */
+export interface Parts {
+  config: SandboxConfig
+  store: Store
+  keyRing: Awaited<ReturnType<typeof openKeyRing>>
+  passwords: ReturnType<typeof createPasswords>
+  clock: () => Date
+  logger: FastifyBaseLogger
+  isStopping: () => boolean
+}
+
+/** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
+export async function buildSandbox(
+  config: SandboxConfig,
+  { clock, logger }: { clock: () => Date; logger: FastifyBaseLogger },
+): Promise<Sandbox> {
+  const store = await openStore(config.databaseUrl, {
+    clock,
+    onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
+  })
+  try {
+    const passwords = createPasswords()
+    if (config.seed) await seedStore(store, config.seed, { passwords, clock })
+    let isStopping = false
+    const parts: Parts = {
+      config,
+      store,
+      keyRing: await openKeyRing(store, clock),
+      passwords,
+      clock,
+      logger,
+      isStopping: () => isStopping,
+    }
+    const portal = await buildPortal(parts)
+    const api = await buildApi(parts)
+    return {
+      portal,
+      api,
+      store,
+      announceStop() {
+        isStopping = true
+      },
+      async close() {
+        isStopping = true
+        await Promise.all([portal.close(), api.close()])
+        await store.close()
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

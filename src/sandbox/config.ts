@@ -1,0 +1,128 @@
+// Reads the sandbox's settings from the environment, and names every problem at once.
+import { readFileSync } from 'node:fs'
+import { isRedirectUri } from './redirect-uri.ts'
+import { Secret } from './secret.ts'
+
+export interface SandboxConfig {
+  /** `localhost` means every loopback address. */
+  host: string
+  portalPort: number
+  apiPort: number
+  /** Origins, without a trailing slash, as browsers and clients see them. `portalUrl` is also the issuer. */
+  portalUrl: string
+  apiUrl: string
+  /** `sqlite:path` or `postgres://…`, which may hold a password. */
+  databaseUrl: Secret
+  seed: Seed | undefined
+  logLevel: string
+}
+
+/** The one client and the one user that a new sandbox starts with. */
+export interface Seed {
+  clientId: string
+  clientSecret: Secret
+  redirectUris: string[]
+  userEmail: string
+  userPassword: Secret
+}
+
+type Environment = Record<string, string | undefined>
+
+const secretNames = ['DATABASE_URL', 'SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD']
+const seedNames = [
+  'SEED_CLIENT_ID',
+  'SEED_CLIENT_SECRET',
+  'SEED_REDIRECT_URIS',
+  'SEED_USER_EMAIL',
+  'SEED_USER_PASSWORD',
+]
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/** Every problem found in the settings. Names settings, never their values. */
+export class ConfigError extends Error {
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    super(`The settings of the sandbox are not usable:\n${problems.map(problem => `  ${problem}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+/** Throws ConfigError with all problems. Secrets may stand in a file instead, named by `NAME_FILE`. */
+export function readConfig(environment: Environment): SandboxConfig {
+  const problems: string[] = []
+  const env = withFiles(environment, problems)
+  const config = {
+    host: env.HOST || 'localhost',
+    portalPort: readPort(env, 'PORTAL_PORT', 4000, problems),
+    apiPort: readPort(env, 'API_PORT', 4001, problems),
+    portalUrl: readOrigin(env, 'PORTAL_URL', 'http://127.0.0.1:4000', problems),
+    apiUrl: readOrigin(env, 'API_URL', 'http://127.0.0.1:4001', problems),
+    databaseUrl: readDatabaseUrl(env, problems),
+    seed: readSeed(env, problems),
+    logLevel: env.LOG_LEVEL || 'info',
+  }
+  if (!logLevels.includes(config.logLevel)) problems.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}`)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+function withFiles(environment: Environment, problems: string[]): Environment {
+  const env = { ...environment }
+  for (const name of secretNames) {
+    const path = env[`${name}_FILE`]
+    if (!path) continue
+    if (env[name]) problems.push(`${name} and ${name}_FILE are both set; keep one`)
+    try {
+      env[name] = readFileSync(path, 'utf8').trim()
+    } catch {
+      problems.push(`${name}_FILE names a file that cannot be read`)
+    }
+  }
+  return env
+}
+
+function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
+  const port = env[name] ? Number(env[name]) : fallback
+  if (!Number.isInteger(port) || port < 0 || port > 65535) problems.push(`${name} must be a port number`)
+  return port
+}
+
+function readOrigin(env: Environment, name: string, fallback: string, problems: string[]): string {
+  const text = env[name] || fallback
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  // An issuer is compared byte by byte (RFC 8414 3.3), so a trailing slash or a capital would matter.
+  if (url?.origin !== text) problems.push(`${name} must be an origin such as https://login.example.test`)
+  // Browsers drop Secure cookies and Sec-Fetch headers on plain http, except on loopback.
+  else if (!isRedirectUri(`${text}/`)) problems.push(`${name} must use https, or http on a loopback address`)
+  return text
+}
+
+function readDatabaseUrl(env: Environment, problems: string[]): Secret {
+  const url = env.DATABASE_URL || 'sqlite:data/sandbox.db'
+  if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) problems.push('DATABASE_URL must be sqlite:path or postgres://…')
+  return new Secret(url)
+}
+
+function readSeed(env: Environment, problems: string[]): Seed | undefined {
+  const missing = seedNames.filter(name => !env[name])
+  if (missing.length === seedNames.length) return undefined
+  for (const name of missing) problems.push(`${name} is missing; set all of the SEED_ settings, or none`)
+  if (missing.length > 0) return undefined
+  const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
+    problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
+  if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
+    problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
+  if (!redirectUris.every(isRedirectUri))
+    problems.push('SEED_REDIRECT_URIS must be redirect URIs, comma-separated: https, or http on loopback')
+  if (!(env.SEED_USER_EMAIL ?? '').includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')
+  if ((env.SEED_USER_PASSWORD ?? '').length < 8) problems.push('SEED_USER_PASSWORD must have at least 8 characters')
+  return {
+    clientId: env.SEED_CLIENT_ID ?? '',
+    clientSecret: new Secret(env.SEED_CLIENT_SECRET ?? ''),
+    redirectUris,
+    userEmail: env.SEED_USER_EMAIL ?? '',
+    userPassword: new Secret(env.SEED_USER_PASSWORD ?? ''),
+  }
+}

@@ -1,0 +1,28 @@
+// Liveness and readiness, the same on both listeners.
+import type { FastifyInstance } from 'fastify'
+import type { Store } from './store/open-store.ts'
+import { storeFaultOf } from './store/store-fault.ts'
+
+/** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */
+export async function healthRoutes(
+  scope: FastifyInstance,
+  { store, isStopping }: { store: Store; isStopping: () => boolean },
+): Promise<void> {
+  scope.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
+
+  scope.get('/health/live', async () => ({ status: 'live' }))
+
+  scope.get('/health/ready', async (request, reply) => {
+    if (isStopping()) return reply.status(503).send({ status: 'stopping' })
+    try {
+      await store.probe()
+      return { status: 'ready' }
+    } catch (error) {
+      const fault = storeFaultOf(error)
+      request.log.warn({ code: 'not-ready', fault, cause: (error as Error).message }, 'the store cannot be written to')
+      return reply.status(503).send({ status: 'not ready', store: fault ?? 'failing' })
+    }
+  })
+}

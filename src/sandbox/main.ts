@@ -1,0 +1,44 @@
+// Starts the sandbox by itself: settings, listeners, and a clean stop.
+import { pino } from 'pino'
+import { buildSandbox } from './app.ts'
+import { ConfigError, readConfig } from './config.ts'
+import { listen } from './listen.ts'
+import { UnusableDatabase } from './store/migrate.ts'
+
+// What is still open after this is cut, so that the stop ends before a supervisor kills the process (usually 10 s or more).
+const stopDeadlineMs = 8000
+
+const clock = () => new Date()
+
+async function start(): Promise<void> {
+  const config = readConfig(process.env)
+  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } })
+  const sandbox = await buildSandbox(config, { clock, logger })
+  const ports = await listen(sandbox, config, clock)
+  logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')
+
+  let isStopping = false
+  async function stop(): Promise<void> {
+    // Asked twice: whoever asks does not want to wait.
+    if (isStopping) process.exit(1)
+    isStopping = true
+    const deadline = setTimeout(() => {
+      // close() alone waits for as long as one stuck upload does.
+      sandbox.portal.server.closeAllConnections()
+      sandbox.api.server.closeAllConnections()
+    }, stopDeadlineMs)
+    await sandbox.close()
+    clearTimeout(deadline)
+    logger.info('the sandbox has stopped')
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+}
+
+start().catch((error: Error) => {
+  const isForOperator = error instanceof ConfigError || error instanceof UnusableDatabase
+  // An AggregateError (a host with several addresses) has no message of its own.
+  const reason = error.message || (error as NodeJS.ErrnoException).code
+  process.stderr.write(`${isForOperator ? reason : `The sandbox did not start: ${reason}`}\n`)
+  // One listener may be open already.
+  process.exit(1)
+})

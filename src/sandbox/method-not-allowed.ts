@@ -1,0 +1,38 @@
+// Answers 405 with Allow, where a path exists and the method does not: Fastify alone would say 404.
+// For the type of `hide`: these answers have no place in the description of the API.
+import type {} from '@fastify/swagger'
+import type { FastifyInstance, HTTPMethods } from 'fastify'
+
+const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
+
+/**
+ * Notes the routes that are added to this scope from now on; the returned function, called after the last of them,
+ * adds the answers. `refuse` makes the body, in the dialect of the scope.
+ */
+export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
+  const known = new Map<string, Set<string>>()
+  let isTracking = true
+  scope.addHook('onRoute', route => {
+    if (!isTracking) return
+    const allowed = known.get(route.url) ?? new Set()
+    for (const method of [route.method].flat()) allowed.add(method)
+    known.set(route.url, allowed)
+  })
+  return refuse => {
+    isTracking = false
+    for (const [url, allowed] of known) {
+      const others = methods.filter(method => !allowed.has(method))
+      scope.route({
+        url: url.slice(scope.prefix.length) || '/',
+        method: others,
+        schema: { hide: true },
+        // Before the body is read: what it holds does not matter.
+        onRequest: async (_request, reply) => {
+          reply.header('allow', [...allowed].join(', '))
+          refuse()
+        },
+        handler: async () => undefined,
+      })
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// An access token for the application API, made by its user and shown once: for a first application without a client.
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
+import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
+import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
+import { PageError } from '../error-pages.ts'
+import { makeAccountForm, readAccountForm } from './account-form.ts'
+import { makeCurlLines } from './curl-lines.ts'
+import { showAccountPage, visitorOf } from './require-visitor.ts'
+
+const path = '/account/token'
+
+export function accessTokenPage(scope: FastifyInstance, parts: Parts): void {
+  const { store, clock, config, keyRing } = parts
+
+  scope.get(path, async (request, reply) => {
+    const userId = visitorOf(request).id
+    return showAccountPage(reply, 'account/token', {
+      title: 'Access token',
+      groups: await listGroupsOf(store.read, userId),
+      liveCount: await countPortalGrants(store.read, userId, clock()),
+      makeToken: makeAccountForm(parts, request, 'make token'),
+      endTokens: makeAccountForm(parts, request, 'end tokens'),
+    })
+  })
+
+  scope.post(path, async (request, reply) => {
+    const { id: grantId, fields } = readAccountForm(parts, request, 'make token')
+    const userId = visitorOf(request).id
+    const now = clock()
+    const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
+    const groups = await listGroupsOf(store.read, userId)
+    if (!(await store.write(db => createPortalGrant(db, { id: grantId, userId, now, expiresAt }))))
+      throw new PageError(409, 'This token was shown before, and is shown once only.', {
+        next: { href: path, label: 'Make another one' },
+      })
+    // The portal itself is the audience: there is no client.
+    const order = { issuer: config.portalUrl, grantId, userId, clientId: config.portalUrl, now }
+    const accessToken = await signUserToken(keyRing, order)
+    request.log.info({ code: 'token-made', userId }, 'a user made an access token')
+    return showToken(reply, { accessToken, expiresAt, group: findGroup(groups, fields.groupId) })
+  })
+
+  scope.post(`${path}/end`, async (request, reply) => {
+    readAccountForm(parts, request, 'end tokens')
+    await store.write(db => revokeGrantsOf(db, visitorOf(request).id, null, clock()))
+    return reply.redirect(path, 303)
+  })
+
+  // A form sent after the session ended leads back to its own address.
+  scope.get(`${path}/end`, async (_request, reply) => reply.redirect(path, 303))
+
+  function showToken(
+    reply: FastifyReply,
+    { accessToken, expiresAt, group }: { accessToken: string; expiresAt: Date; group: GroupOfUser | undefined },
+  ) {
+    return showAccountPage(reply, 'account/token-shown', {
+      title: 'Your access token',
+      accessToken,
+      expiresAt,
+      group,
+      ...makeCurlLines(config.apiUrl, accessToken, group?.id),
+    })
+  }
+}
+
+/** The group that was chosen, if it is one of the user's; else the newest, if there is one. */
+function findGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser | undefined {
+  return groups.find(group => group.id === id) ?? groups[0]
+}

@@ -1,0 +1,36 @@
+// Forms of the account pages: made for one user and one purpose, with an id for what sending it makes.
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
+import { PageError } from '../error-pages.ts'
+import { visitorOf } from './require-visitor.ts'
+
+interface AccountForm {
+  userId: string
+  /** Sent twice, a form names the same id twice, and what is there already is not made again. */
+  id: string
+}
+
+const lifetimeMs = 8 * 3_600_000
+
+export function makeAccountForm({ keyRing, clock }: Parts, request: FastifyRequest, purpose: string): string {
+  const form: AccountForm = { userId: visitorOf(request).id, id: randomUUID() }
+  return makeFormToken(keyRing.sealingKey, `account ${purpose}`, form, new Date(clock().getTime() + lifetimeMs))
+}
+
+/** The id, and the fields that are text. Throws PageError when the form was not made by us, for this user and purpose. */
+export function readAccountForm(
+  { keyRing, clock }: Parts,
+  request: FastifyRequest,
+  purpose: string,
+): { id: string; fields: Record<string, string | undefined> } {
+  const body = (request.body ?? {}) as Record<string, unknown>
+  const form = readFormToken<AccountForm>(keyRing.sealingKey, `account ${purpose}`, body.formToken, clock())
+  if (form?.userId !== visitorOf(request).id)
+    throw new PageError(400, 'This page has been open for too long, or was opened by somebody else.', {
+      next: { href: request.routeOptions.url ?? '/account', label: 'Open it again' },
+    })
+  const texts = Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return { id: form.id, fields: Object.fromEntries(texts) }
+}

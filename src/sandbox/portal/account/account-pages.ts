@@ -1,0 +1,16 @@
+// The portal's own pages for a signed-in user; without a session each of them is the page to sign in.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { accessTokenPage } from './access-token-page.ts'
+import { allowedApplicationsPage } from './allowed-applications-page.ts'
+import { groupsPage } from './groups-page.ts'
+import { profilePage } from './profile-page.ts'
+import { requireVisitor } from './require-visitor.ts'
+
+export async function accountPages(scope: FastifyInstance, parts: Parts): Promise<void> {
+  requireVisitor(scope, parts)
+  profilePage(scope)
+  groupsPage(scope, parts)
+  accessTokenPage(scope, parts)
+  allowedApplicationsPage(scope, parts)
+}

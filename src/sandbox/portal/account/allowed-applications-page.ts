@@ -1,0 +1,41 @@
+// The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { findApplication } from '../../store/applications.ts'
+import { listConsents, withdrawConsent } from '../../store/consents.ts'
+import { revokeGrantsOf } from '../../store/user-grants.ts'
+import { makeAccountForm, readAccountForm } from './account-form.ts'
+import { showAccountPage, visitorOf } from './require-visitor.ts'
+
+export function allowedApplicationsPage(scope: FastifyInstance, parts: Parts): void {
+  const { store, clock } = parts
+
+  scope.get('/account/applications', async (request, reply) => {
+    const applications = await listConsents(store.read, visitorOf(request).id)
+    const { withdrawn } = request.query as Record<string, unknown>
+    // The address alone proves nothing, so what is said must be true whoever made it.
+    const isAllowed = applications.some(application => application.id === withdrawn)
+    const isShown = typeof withdrawn === 'string' && /^[\w-]{1,64}$/.test(withdrawn) && !isAllowed
+    return showAccountPage(reply, 'account/applications', {
+      title: 'Applications you allowed',
+      applications,
+      withdrawn: isShown ? await findApplication(store.read, withdrawn) : undefined,
+      formToken: makeAccountForm(parts, request, 'withdraw'),
+    })
+  })
+
+  scope.post('/account/applications', async (request, reply) => {
+    const { fields } = readAccountForm(parts, request, 'withdraw')
+    const clientId = fields.clientId ?? ''
+    const userId = visitorOf(request).id
+    // Text that is no id is in no row, and PostgreSQL takes no NUL.
+    if (/^[\w-]{1,64}$/.test(clientId)) {
+      await store.transaction(async db => {
+        await withdrawConsent(db, userId, clientId)
+        await revokeGrantsOf(db, userId, clientId, clock())
+      })
+      request.log.info({ code: 'consent-withdrawn', clientId }, 'a consent was withdrawn')
+    }
+    return reply.redirect(`/account/applications?withdrawn=${encodeURIComponent(clientId)}`, 303)
+  })
+}

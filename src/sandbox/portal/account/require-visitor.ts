@@ -1,0 +1,42 @@
+// Lets signed-in visitors in, and shows everybody else the page to sign in, which leads back here.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Parts } from '../../app.ts'
+import type { User } from '../../store/users.ts'
+import { setPageHeaders } from '../page-headers.ts'
+import { findVisitor } from '../portal-session.ts'
+import { showSignInPage } from '../sign-in.ts'
+
+const decoratorName = 'visitor'
+
+/** Who is signed in; only in a scope that called requireVisitor. */
+export function visitorOf(request: FastifyRequest): User {
+  return request.getDecorator<User>(decoratorName)
+}
+
+/** Guards every route of the scope. Each path has a GET, so that a form sent after the session ended leads to its page. */
+export function requireVisitor(scope: FastifyInstance, parts: Parts): void {
+  scope.decorateRequest(decoratorName, null)
+  scope.addHook('onRequest', async (request, reply) => {
+    const visitor = await findVisitor(parts, request)
+    if (visitor) {
+      request.setDecorator<User>(decoratorName, visitor)
+      setPageHeaders(reply, { hasScript: true })
+      return
+    }
+    const purpose = { returnTo: pathOf(request), applicationName: undefined, formTargets: [] }
+    if (request.method === 'GET') return reply.send(await showSignInPage(reply, parts, purpose))
+    const problem = 'You were signed out in the meantime, and nothing was changed. Sign in, and send the form again.'
+    return reply.status(403).send(await showSignInPage(reply, parts, purpose, { signIn: { problem } }))
+  })
+}
+
+/** Answers with a page of the account; `data.title` is needed. */
+export function showAccountPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
+  const { request } = reply
+  return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
+}
+
+// The pattern of the route, and so never anything that a stranger typed.
+function pathOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? '/account'
+}

@@ -1,0 +1,149 @@
+// Reads the start-authorization request: whom to trust with an answer is settled first, everything else after that.
+import { type Application, findApplication } from '../store/applications.ts'
+import type { Db } from '../store/schema.ts'
+import { AuthorizationError, PageError } from './error-pages.ts'
+
+/** A request that passed every check. */
+export interface AuthorizeRequest {
+  application: Application
+  redirectUri: string
+  cancelUrl: string
+  /** Undefined when none was given; then none goes back. */
+  state: string | undefined
+  /** PKCE, S256; undefined when none was given. */
+  codeChallenge: string | undefined
+}
+
+/** What a login can be started with. */
+export const startParameters = [
+  'grant_type',
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'cancel_url',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+] as const
+
+type Parameters = Partial<Record<(typeof startParameters)[number], string>>
+
+// Long enough for any address and for a state of 1 KB that is all emoji; short enough for the way back to fit a header.
+const maxLength = 2048
+
+/** False when the address has none of the parameters. */
+export function isAuthorizeRequest(query: Record<string, unknown>): boolean {
+  return startParameters.some(name => query[name] !== undefined)
+}
+
+/**
+ * Throws PageError while nobody is known who could be told (RFC 6749 4.1.2.1), then AuthorizationError, which goes to the
+ * redirect URI. Unknown parameters are ignored, empty ones count as left out (RFC 6749 3.1).
+ */
+export async function readAuthorizeRequest(db: Db, query: Record<string, unknown>): Promise<AuthorizeRequest> {
+  const { parameters, repeated } = collectParameters(query)
+  const application = await findClient(db, parameters)
+  const redirectUri = checkRedirectUri(application, parameters)
+  const state = parameters.state
+  const refuse = (code: string, description: string): never => {
+    throw new AuthorizationError(
+      code,
+      description,
+      addToUrl(redirectUri, { error: code, error_description: description, state }),
+    )
+  }
+  if (repeated.length > 0) refuse('invalid_request', `${repeated[0]} was given more than once.`)
+  if (parameters.response_type === undefined) refuse('invalid_request', 'response_type is missing.')
+  if (parameters.response_type !== 'code') refuse('unsupported_response_type', 'response_type must be code.')
+  if (parameters.grant_type !== 'authorization') refuse('invalid_request', 'grant_type must be authorization.')
+  if (!isCancelUrlOf(application, parameters.cancel_url))
+    refuse('invalid_request', 'cancel_url must be given, and have the origin of a registered redirect URI.')
+  const challengeFault = findChallengeFault(parameters)
+  if (challengeFault) refuse('invalid_request', challengeFault)
+  return {
+    application,
+    redirectUri,
+    cancelUrl: parameters.cancel_url as string,
+    state,
+    codeChallenge: parameters.code_challenge,
+  }
+}
+
+function collectParameters(query: Record<string, unknown>): { parameters: Parameters; repeated: string[] } {
+  const parameters: Parameters = {}
+  const repeated: string[] = []
+  for (const name of startParameters) {
+    const value = query[name]
+    // Given twice it counts as not given: there is no telling which one was meant.
+    if (Array.isArray(value)) repeated.push(name)
+    else if (typeof value === 'string' && value !== '') {
+      if (value.length > maxLength)
+        throw new PageError(400, `The application sent a ${name} of more than ${maxLength} characters.`)
+      parameters[name] = value
+    }
+  }
+  return { parameters, repeated }
+}
+
+async function findClient(db: Db, { client_id: clientId }: Parameters): Promise<Application> {
+  const isPossible = clientId !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
+  const application = isPossible ? await findApplication(db, clientId) : undefined
+  if (!application)
+    throw new PageError(400, 'The application that sent you here is not registered, so you cannot sign in to it.')
+  return application
+}
+
+function checkRedirectUri(application: Application, { redirect_uri: redirectUri }: Parameters): string {
+  // Byte by byte: every kindness here has been somebody's open redirect (RFC 9700 4.1).
+  if (redirectUri === undefined || !application.redirectUris.includes(redirectUri))
+    throw new PageError(
+      400,
+      'The application that sent you here asked to send you on to an address that it has not registered.',
+    )
+  return redirectUri
+}
+
+function isCancelUrlOf(application: Application, cancelUrl: string | undefined): boolean {
+  if (cancelUrl === undefined || !/^https?:\/\/[\x21-\x7e]+$/i.test(cancelUrl) || /[#\\]/.test(cancelUrl)) return false
+  if (!URL.canParse(cancelUrl)) return false
+  const { origin, username, password } = new URL(cancelUrl)
+  return !username && !password && originsOf(application).includes(origin)
+}
+
+/** Origins of the registered redirect URIs. */
+function originsOf(application: Application): string[] {
+  return application.redirectUris.map(uri => new URL(uri).origin)
+}
+
+function findChallengeFault(parameters: Parameters): string | undefined {
+  const { code_challenge: challenge, code_challenge_method: method } = parameters
+  if (challenge === undefined) return method && 'code_challenge_method came without a code_challenge.'
+  // Left out, the method means plain (RFC 7636 4.3), which protects nothing here.
+  if (method !== 'S256') return 'code_challenge_method must be S256.'
+  return /^[\w-]{43}$/.test(challenge) ? undefined : 'code_challenge must be 43 characters of base64url.'
+}
+
+/**
+ * Adds parameters and keeps what is there, byte by byte. Spaces become %20, not +: both kinds of decoder understand it.
+ * Parameters that are undefined are left out.
+ */
+export function addToUrl(url: string, parameters: Record<string, string | undefined>): string {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
+  return `${url}${url.includes('?') ? '&' : '?'}${pairs.join('&')}`
+}
+
+/** The address of the request itself, to come back to after signing in. */
+export function toAuthorizePath(request: AuthorizeRequest): string {
+  return addToUrl('/', {
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: request.application.id,
+    redirect_uri: request.redirectUri,
+    cancel_url: request.cancelUrl,
+    state: request.state,
+    code_challenge: request.codeChallenge,
+    code_challenge_method: request.codeChallenge && 'S256',
+  })
+}

@@ -1,0 +1,43 @@
+// GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../app.ts'
+import { hasConsent } from '../store/consents.ts'
+import { isAuthorizeRequest, readAuthorizeRequest, startParameters, toAuthorizePath } from './authorize-request.ts'
+import { showConsentPage } from './consent.ts'
+import { issueCode } from './issue-code.ts'
+import { findVisitor } from './portal-session.ts'
+import { showSignInPage } from './sign-in.ts'
+
+export function authorizePage(scope: FastifyInstance, parts: Parts): void {
+  const { store } = parts
+
+  // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
+  scope.get('/', async (request, reply) => {
+    const query = request.query as Record<string, unknown>
+    // Somebody typed the portal's address: no client has sent them.
+    if (!isAuthorizeRequest(query)) return reply.redirect('/account', 303)
+    const authorization = await readAuthorizeRequest(store.read, query)
+    const visitor = await findVisitor(parts, request)
+    if (!visitor)
+      return showSignInPage(reply, parts, {
+        returnTo: toAuthorizePath(authorization),
+        applicationName: authorization.application.name,
+        formTargets: [new URL(authorization.redirectUri).origin, new URL(authorization.cancelUrl).origin],
+      })
+    if (await hasConsent(store.read, visitor.id, authorization.application.id)) {
+      const location = await store.write(db => issueCode(db, parts, authorization, visitor.id))
+      return reply.redirect(location, 303)
+    }
+    return showConsentPage(reply, parts, authorization, visitor)
+  })
+
+  // A client may send the parameters as a form (RFC 6749 3.1). The browser keeps the portal's Lax cookie back from a form
+  // of another site, and sends it when it follows the redirect.
+  scope.post('/', async (request, reply) => {
+    const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
+    const query = new URLSearchParams()
+    // A repeated one stays repeated, and is refused like any other.
+    for (const name of startParameters) for (const value of [fields[name] ?? []].flat()) query.append(name, value)
+    return reply.redirect(`/?${query}`, 303)
+  })
+}

@@ -1,0 +1,22 @@
+// What clients call, under /api: in OAuth's dialect of errors, nothing cached, no other origin let in.
+import formbody from '@fastify/formbody'
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../app.ts'
+import { trackMethods } from '../method-not-allowed.ts'
+import { setCallHeaders } from './call-headers.ts'
+import { exchangeToken } from './exchange-token.ts'
+import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
+import { revokeToken } from './revoke-token.ts'
+
+export async function clientCallRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
+  await scope.register(formbody)
+  setCallHeaders(scope)
+  answerInOAuthDialect(scope)
+
+  const refuseOtherMethods = trackMethods(scope)
+  exchangeToken(scope, parts)
+  revokeToken(scope, parts)
+  refuseOtherMethods(() => {
+    throw new OAuthError(405, 'invalid_request', 'This address takes another method; see the Allow header.')
+  })
+}

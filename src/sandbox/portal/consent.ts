@@ -1,0 +1,80 @@
+// Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Parts } from '../app.ts'
+import { rememberConsent } from '../store/consents.ts'
+import { finishAuthorization } from '../store/finished-authorizations.ts'
+import type { User } from '../store/users.ts'
+import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { type AuthorizeRequest, addToUrl, readAuthorizeRequest, toAuthorizePath } from './authorize-request.ts'
+import { PageError } from './error-pages.ts'
+import { issueCode } from './issue-code.ts'
+import { setPageHeaders } from './page-headers.ts'
+import { endPortalSession, findVisitor } from './portal-session.ts'
+
+/** What the page was shown for. It travels in the form, so nothing is stored until there is an answer. */
+interface ConsentQuestion {
+  id: string
+  userId: string
+  /** The request, as the path that started it. */
+  path: string
+}
+
+const formLifetimeMs = 30 * 60_000
+
+export function showConsentPage(
+  reply: FastifyReply,
+  { keyRing, clock }: Parts,
+  authorization: AuthorizeRequest,
+  visitor: User,
+) {
+  const { redirectUri, cancelUrl } = authorization
+  setPageHeaders(reply, { formTargets: [new URL(redirectUri).origin, new URL(cancelUrl).origin] })
+  const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: toAuthorizePath(authorization) }
+  const expiresAt = new Date(clock().getTime() + formLifetimeMs)
+  return reply.viewAsync('consent', {
+    title: `Allow ${authorization.application.name}?`,
+    application: authorization.application,
+    redirectHost: new URL(redirectUri).host,
+    visitor,
+    formToken: makeFormToken(keyRing.sealingKey, 'consent', question, expiresAt),
+  })
+}
+
+export function consentPage(scope: FastifyInstance, parts: Parts): void {
+  const { keyRing, store, clock } = parts
+
+  scope.post('/consent', async (request, reply) => {
+    const { decision, formToken } = (request.body ?? {}) as Record<string, unknown>
+    const question = readFormToken<ConsentQuestion>(keyRing.sealingKey, 'consent', formToken, clock())
+    if (!question) throw new PageError(400, 'This page has been open for too long.')
+    const startAgain = { href: question.path, label: 'Start again' }
+    if (decision === 'another-account') {
+      await endPortalSession(parts, request, reply)
+      return reply.redirect(question.path, 303)
+    }
+    if (decision !== 'allow' && decision !== 'decline')
+      throw new PageError(400, 'The form is not complete.', { next: startAgain })
+    const visitor = await findVisitor(parts, request)
+    // Signed out meanwhile, or signed in as somebody else: they have not been asked yet.
+    if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
+
+    // Read again, because the application may have been changed or removed since the page was shown.
+    const query = Object.fromEntries(new URL(question.path, parts.config.portalUrl).searchParams)
+    const authorization = await readAuthorizeRequest(store.read, query)
+    const location = await store.transaction(async db => {
+      const expiresAt = new Date(clock().getTime() + formLifetimeMs)
+      if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
+      if (decision === 'decline') return toCancelLocation(authorization)
+      await rememberConsent(db, visitor.id, authorization.application.id, clock())
+      return issueCode(db, parts, authorization, visitor.id)
+    })
+    if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
+    request.log.info({ code: `consent-${decision}`, clientId: authorization.application.id }, 'consent was answered')
+    return reply.redirect(location, 303)
+  })
+}
+
+function toCancelLocation({ cancelUrl, state }: AuthorizeRequest): string {
+  return addToUrl(cancelUrl, { error: 'access_denied', state })
+}

@@ -1,0 +1,17 @@
+// Refuses forms that were sent from another site or origin: a forged sign-in, or a consent nobody gave.
+import type { FastifyRequest } from 'fastify'
+import { PageError } from './error-pages.ts'
+
+/**
+ * Sec-Fetch-Site where the browser sends it, the Origin where it does not; with neither there is no telling, and the
+ * request is refused. `same-site` is refused too: another port of this host is another party.
+ */
+export function refuseCrossSitePosts(portalUrl: string) {
+  return async (request: FastifyRequest): Promise<void> => {
+    if (request.method === 'GET' || request.method === 'HEAD') return
+    const site = request.headers['sec-fetch-site']
+    const isOwn = site === undefined ? request.headers.origin === portalUrl : site === 'same-origin'
+    if (!isOwn)
+      throw new PageError(403, 'This form was sent from another site. Open the page again and send it from there.')
+  }
+}

@@ -1,0 +1,37 @@
+// Issues an authorization code, and gives the address that takes it to the client.
+import type { Parts } from '../app.ts'
+import { createGrant } from '../store/grants.ts'
+import type { Db } from '../store/schema.ts'
+import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
+import { type AuthorizeRequest, addToUrl } from './authorize-request.ts'
+
+/** The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. */
+export async function issueCode(
+  db: Db,
+  { config, clock }: Pick<Parts, 'config' | 'clock'>,
+  request: AuthorizeRequest,
+  userId: string,
+): Promise<string> {
+  const code = makeAlphanumericToken()
+  const clientId = request.application.id
+  await createGrant(
+    db,
+    userId,
+    {
+      codeHash: hashToken(code),
+      clientId,
+      redirectUri: request.redirectUri,
+      stateHash: request.state === undefined ? '' : hashToken(request.state),
+      codeChallenge: request.codeChallenge ?? '',
+    },
+    clock(),
+  )
+  return addToUrl(request.redirectUri, {
+    code,
+    redirect_uri: request.redirectUri,
+    subject: userId,
+    client_id: clientId,
+    state: request.state,
+    iss: config.portalUrl,
+  })
+}

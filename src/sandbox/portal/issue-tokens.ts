@@ -1,0 +1,33 @@
+// The token response: an access token of a family, beside the refresh token that is the family's newest.
+import type { Parts } from '../app.ts'
+import { signUserToken, userTokenLifetime } from '../tokens/access-token.ts'
+
+/** Wire form, without the state, which is echoed by the route. */
+export interface TokenResponse {
+  access_token: string
+  expires_in: number
+  token_type: 'Bearer'
+  scope: string
+  refresh_token: string
+}
+
+export interface Family {
+  grantId: string
+  userId: string
+  clientId: string
+  refreshToken: string
+}
+
+export async function issueTokens(
+  { config, keyRing, clock }: Parts,
+  { grantId, userId, clientId, refreshToken }: Family,
+): Promise<TokenResponse> {
+  const order = { issuer: config.portalUrl, grantId, userId, clientId, now: clock() }
+  return {
+    access_token: await signUserToken(keyRing, order),
+    expires_in: userTokenLifetime,
+    token_type: 'Bearer',
+    scope: '',
+    refresh_token: refreshToken,
+  }
+}

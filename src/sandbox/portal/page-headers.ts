@@ -1,0 +1,30 @@
+// Security headers of every page.
+import type { FastifyReply } from 'fastify'
+
+/**
+ * `formTargets` are the origins, already checked, to which a form of this page may lead by redirect: Chromium applies
+ * form-action to the whole chain of redirects, so `'self'` alone would stop the way back to the client.
+ * `hasScript` lets the portal's own script in; pages that ask for a password or a consent have none.
+ */
+export function setPageHeaders(
+  reply: FastifyReply,
+  { formTargets = [], hasScript = false }: { formTargets?: string[]; hasScript?: boolean } = {},
+): void {
+  reply.headers({
+    'cache-control': 'no-store',
+    'content-security-policy': [
+      "default-src 'none'",
+      "style-src 'self'",
+      ...(hasScript ? ["script-src 'self'"] : []),
+      `form-action ${["'self'", ...new Set(formTargets)].join(' ')}`,
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ].join('; '),
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    // Not no-referrer: browsers would then send Origin: null with our own forms, and the guard needs the Origin.
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  })
+}

@@ -1,0 +1,71 @@
+// Who is signed in to the portal in this browser: a random id in a cookie, its hash in the store.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Parts } from '../app.ts'
+import {
+  createPortalSession,
+  deletePortalSession,
+  extendPortalSession,
+  findPortalSession,
+} from '../store/portal-sessions.ts'
+import { storeFaultOf } from '../store/store-fault.ts'
+import type { User } from '../store/users.ts'
+import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
+
+const cookieName = '__Host-portal-session'
+
+// A session ends an hour after its last use, and in any case after eight.
+const lifetimeMs = 8 * 3_600_000
+const idleLifetimeMs = 3_600_000
+// Its end moves in steps, so that not every page is a write.
+const stepMs = 60_000
+
+// Lax, not Strict: the visitor always arrives here from another site, and a Strict cookie would not be sent.
+const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
+
+/** The user signed in here, or undefined. Counts as a use of the session. */
+export async function findVisitor({ store, clock }: Parts, request: FastifyRequest): Promise<User | undefined> {
+  const idHash = readIdHash(request)
+  const session = idHash && (await findPortalSession(store.read, idHash, clock()))
+  if (!session) return undefined
+  const endMs = Math.min(clock().getTime() + idleLifetimeMs, session.startedAt.getTime() + lifetimeMs)
+  if (endMs - session.expiresAt.getTime() < stepMs) return session.user
+  try {
+    await store.write(db => extendPortalSession(db, idHash, new Date(endMs)))
+  } catch (error) {
+    const fault = storeFaultOf(error)
+    if (!fault) throw error
+    // What only reads must go on while nothing can be written (F-30, F-31).
+    request.log.warn({ code: 'session-not-extended', fault }, 'a session may end early')
+  }
+  return session.user
+}
+
+/** A new session under a new id, whatever the browser brought; the old session, if there was one, ends. */
+export async function startPortalSession(
+  { store, clock }: Parts,
+  userId: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const now = clock()
+  const id = makeSecret()
+  const oldIdHash = readIdHash(request)
+  await store.transaction(async db => {
+    if (oldIdHash) await deletePortalSession(db, oldIdHash)
+    const expiresAt = new Date(now.getTime() + idleLifetimeMs)
+    await createPortalSession(db, { idHash: hashToken(id), userId, now, expiresAt })
+  })
+  reply.setCookie(cookieName, id, { ...cookieOptions, maxAge: lifetimeMs / 1000 })
+}
+
+/** Ends the session in the store as well: a copy of the cookie opens nothing any more. */
+export async function endPortalSession({ store }: Parts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const idHash = readIdHash(request)
+  if (idHash) await store.write(db => deletePortalSession(db, idHash))
+  reply.clearCookie(cookieName, cookieOptions)
+}
+
+function readIdHash(request: FastifyRequest): string | undefined {
+  const id = request.cookies[cookieName]
+  return id && /^[\w-]{43}$/.test(id) ? hashToken(id) : undefined
+}

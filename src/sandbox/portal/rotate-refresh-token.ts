@@ -1,0 +1,41 @@
+// Takes a refresh token and gives its successor, with a new access token (RFC 6749 6, RFC 9700 4.14.2).
+import type { Parts } from '../app.ts'
+import { revokeGrant } from '../store/grants.ts'
+import { findReplacedToken, replaceRefreshToken, type TokenFamily } from '../store/refresh-tokens.ts'
+import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
+import { issueTokens, type TokenResponse } from './issue-tokens.ts'
+import { OAuthError } from './oauth-error.ts'
+
+// Two tabs, or a client whose answer was lost, bring the replaced token once more within this time.
+const graceMs = 10_000
+
+/** Throws OAuthError. The client is authenticated. Of any number of callers at once all get the very same successor. */
+export async function rotateRefreshToken(
+  parts: Parts,
+  { clientId, refreshToken }: { clientId: string; refreshToken: string },
+): Promise<TokenResponse> {
+  const { store, keyRing, clock } = parts
+  const token = { tokenHash: hashToken(refreshToken), clientId, now: clock() }
+  const successor = deriveSuccessor(keyRing.sealingKey, refreshToken)
+  const family =
+    (await store.transaction(db => replaceRefreshToken(db, { ...token, successorHash: hashToken(successor) }))) ??
+    (await forgiveOrRevoke(parts, token))
+  if (!family) throw new OAuthError(401, 'invalid_grant', 'The refresh token is not valid, or not for this client.')
+  return issueTokens(parts, { ...family, clientId, refreshToken: successor })
+}
+
+/**
+ * The token just replaced is answered as it was the first time, for 10 seconds. Any other replaced one is in two hands,
+ * and nobody knows which of the two is the client: the family ends.
+ */
+async function forgiveOrRevoke(
+  { store }: Parts,
+  token: { tokenHash: string; clientId: string; now: Date },
+): Promise<TokenFamily | undefined> {
+  const replaced = await findReplacedToken(store.read, token)
+  if (!replaced) return undefined
+  const { grantId, userId, replacedAt, isLatest } = replaced
+  if (isLatest && token.now.getTime() - replacedAt.getTime() < graceMs) return { grantId, userId }
+  await store.write(db => revokeGrant(db, grantId, token.now))
+  return undefined
+}

@@ -1,0 +1,33 @@
+// Signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../app.ts'
+import { startPortalSession } from './portal-session.ts'
+import { registerUser } from './register-user.ts'
+import { describeBackOff, readPurpose, showSignInPage } from './sign-in.ts'
+
+export function signUpPage(scope: FastifyInstance, parts: Parts): void {
+  scope.post('/sign-up', async (request, reply) => {
+    const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
+    const purpose = readPurpose(parts, formToken)
+    const registration = await registerUser(parts, fields, request.ip)
+    if ('userId' in registration) {
+      await startPortalSession(parts, registration.userId, request, reply)
+      request.log.info({ code: 'signed-up', userId: registration.userId }, 'a visitor signed up')
+      // 303, never 307: the browser would send the password on (RFC 9700 4.12).
+      return reply.redirect(purpose.returnTo, 303)
+    }
+    if ('retryAfterSeconds' in registration) {
+      const problem = describeBackOff(reply, 'new accounts from your address', registration.retryAfterSeconds)
+      return showSignInPage(reply, parts, purpose, { signUp: { problem, fields } })
+    }
+    const { problems } = registration
+    request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
+    reply.status(422)
+    const problem =
+      'Your account was not created yet. See what is said beside the fields, and enter the password again.'
+    return showSignInPage(reply, parts, purpose, { signUp: { problem, problems, fields } })
+  })
+
+  // A reload of the page that answered the form lands here.
+  scope.get('/sign-up', async (_request, reply) => reply.redirect('/account', 303))
+}

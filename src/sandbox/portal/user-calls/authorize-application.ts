@@ -1,0 +1,38 @@
+// POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { findApplication } from '../../store/applications.ts'
+import { rememberConsent } from '../../store/consents.ts'
+import { type CallFields, readCallFields, requireField } from '../call-fields.ts'
+import { findVisitor } from '../portal-session.ts'
+import { authenticateUser } from './authenticate-user.ts'
+import { permissionDenied, UserCallError } from './user-call-error.ts'
+
+const fieldNames = ['userId', 'clientId', 'email', 'password'] as const
+
+export function authorizeApplication(scope: FastifyInstance, parts: Parts): void {
+  const { store, clock } = parts
+
+  scope.post('/authorizeApplication', async request => {
+    const fields = readCallFields(request, fieldNames)
+    const userId = requireField(fields, 'userId')
+    const clientId = requireField(fields, 'clientId')
+    if ((await findSender(parts, request, fields)) !== userId) throw permissionDenied()
+    const isPossible = /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
+    const application = isPossible ? await findApplication(store.read, clientId) : undefined
+    if (!application) throw new UserCallError(404, { message: 'App not found.' })
+    await store.write(db => rememberConsent(db, userId, clientId, clock()))
+    request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
+    return { userId, clientId }
+  })
+}
+
+/** By e-mail and password, or else by the portal's session. */
+async function findSender(parts: Parts, request: FastifyRequest, fields: CallFields): Promise<string | undefined> {
+  if (fields.email !== undefined || fields.password !== undefined) return authenticateUser(parts, fields, request.ip)
+  // A browser would send its session along with a form of anybody's; a script sends neither of these headers.
+  const { 'sec-fetch-site': site, origin } = request.headers
+  const isForeign =
+    (site ?? 'same-origin') !== 'same-origin' || (origin ?? parts.config.portalUrl) !== parts.config.portalUrl
+  return isForeign ? undefined : (await findVisitor(parts, request))?.id
+}

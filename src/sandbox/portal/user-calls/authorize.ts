@@ -1,0 +1,24 @@
+// POST /api/authorize: a whole login in one call, by a script that has the user's e-mail and password.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { hasConsent } from '../../store/consents.ts'
+import { readAuthorizeRequest, startParameters } from '../authorize-request.ts'
+import { readCallFields } from '../call-fields.ts'
+import { issueCode } from '../issue-code.ts'
+import { authenticateUser } from './authenticate-user.ts'
+import { UserCallError } from './user-call-error.ts'
+
+export function authorize(scope: FastifyInstance, parts: Parts): void {
+  const { store } = parts
+
+  scope.post('/authorize', async request => {
+    const fields = readCallFields(request, ['email', 'password', ...startParameters])
+    const authorization = await readAuthorizeRequest(store.read, fields)
+    const userId = await authenticateUser(parts, fields, request.ip)
+    if (!(await hasConsent(store.read, userId, authorization.application.id)))
+      throw new UserCallError(403, { message: 'App authorization required', userId })
+    const redirectUrl = await store.write(db => issueCode(db, parts, authorization, userId))
+    request.log.info({ code: 'code-issued', clientId: authorization.application.id }, 'a script signed in')
+    return { redirectUrl, userId }
+  })
+}

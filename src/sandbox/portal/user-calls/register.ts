@@ -1,0 +1,23 @@
+// POST /api/register: a new account, by the rules of the page.
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { findUser } from '../../store/users.ts'
+import { readBody } from '../call-fields.ts'
+import { registerUser } from '../register-user.ts'
+import { toPersonJson } from './person-json.ts'
+import { tooManyRequests, UserCallError } from './user-call-error.ts'
+
+export function register(scope: FastifyInstance, parts: Parts): void {
+  scope.post('/register', async (request, reply) => {
+    const registration = await registerUser(parts, readBody(request), request.ip)
+    if ('retryAfterSeconds' in registration) throw tooManyRequests(registration.retryAfterSeconds)
+    if ('problems' in registration) {
+      const problems = Object.entries(registration.problems).map(([field, problem]) => [field, [problem]])
+      throw new UserCallError(422, { message: Object.fromEntries(problems) })
+    }
+    const user = await findUser(parts.store.read, registration.userId)
+    if (!user) throw new Error('the user was removed in the moment they signed up')
+    request.log.info({ code: 'signed-up', userId: user.id }, 'a user signed up')
+    return reply.status(201).send(toPersonJson(user))
+  })
+}

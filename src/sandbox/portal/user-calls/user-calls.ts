@@ -1,0 +1,28 @@
+// What a user can do without a browser, under /api: for scripts and tests, and for a client that asks who has signed in.
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { trackMethods } from '../../method-not-allowed.ts'
+import { setCallHeaders } from '../call-headers.ts'
+import { authorize } from './authorize.ts'
+import { authorizeApplication } from './authorize-application.ts'
+import { me } from './me.ts'
+import { register } from './register.ts'
+import { answerInMessages, UserCallError } from './user-call-error.ts'
+
+export async function userCallRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
+  await scope.register(cookie)
+  await scope.register(formbody)
+  setCallHeaders(scope)
+  answerInMessages(scope)
+
+  const refuseOtherMethods = trackMethods(scope)
+  me(scope, parts)
+  register(scope, parts)
+  authorize(scope, parts)
+  authorizeApplication(scope, parts)
+  refuseOtherMethods(() => {
+    throw new UserCallError(405, { message: 'This address takes another method; see the Allow header.' })
+  })
+}

@@ -1,0 +1,41 @@
+// Templates, stylesheet and script, served by ourselves under names that change with their content.
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import view from '@fastify/view'
+import { Eta } from 'eta'
+import type { FastifyInstance } from 'fastify'
+import { isWebUrl } from '../web-url.ts'
+
+const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
+
+/** From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside layout.eta; `data.title` is needed. */
+export async function registerViews(scope: FastifyInstance): Promise<void> {
+  const stylesheet = await serveAsset(scope, 'sandbox.css', 'text/css')
+  const script = await serveAsset(scope, 'copy-buttons.js', 'text/javascript')
+  await scope.register(view, {
+    engine: { eta: new Eta() },
+    root,
+    viewExt: 'eta',
+    layout: 'layout',
+    production: true,
+    defaultContext: { stylesheet, script, isWebUrl, formatTime },
+  })
+}
+
+/** Resolves to the path of the asset. */
+async function serveAsset(scope: FastifyInstance, file: string, type: string): Promise<string> {
+  const content = await readFile(`${root}/${file}`)
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
+  const path = `/assets/${file.replace('.', `-${hash}.`)}`
+  scope.get(path, async (_request, reply) => {
+    reply.header('cache-control', 'public, max-age=31536000, immutable')
+    return reply.type(`${type}; charset=utf-8`).send(content)
+  })
+  return path
+}
+
+/** UTC, because the portal does not know where the visitor is. */
+function formatTime(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}

@@ -1,0 +1,19 @@
+// What may be registered as a redirect URI, and which loopback hosts may go without TLS.
+
+/**
+ * True for an absolute URI with https, or http on loopback, and without fragment, user information, wildcard or comma
+ * (RFC 6749 3.1.2, RFC 9700 2.6). At most 2,048 characters.
+ */
+export function isRedirectUri(text: string): boolean {
+  // Printable ASCII only: whatever a URL parser would silently drop or re-encode must not be registered,
+  // because the comparison at the start of a login is byte by byte.
+  if (text.length > 2048 || !/^https?:\/\/[\x21-\x7e]+$/i.test(text) || /[#*,\\]/.test(text)) return false
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  if (url.username || url.password || url.hostname === '') return false
+  return url.protocol === 'https:' || isLoopback(url.hostname)
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}

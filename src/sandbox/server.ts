@@ -1,0 +1,56 @@
+// What both listeners of the sandbox have in common: limits, deadlines, request ids and one log line a request.
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
+
+export const jsonBodyLimit = 64 * 1024
+export const formBodyLimit = 32 * 1024
+
+/**
+ * A Fastify instance without routes. Nothing of it is left to a default that matters. `describeBadUrl` is the body for
+ * addresses that no route can be asked about, such as a broken percent-encoding.
+ */
+export function createServer(
+  logger: FastifyBaseLogger,
+  describeBadUrl: (statusCode: number) => unknown,
+): FastifyInstance {
+  const server = Fastify({
+    loggerInstance: logger,
+    // Fastify's own request lines carry the query string, and with it codes and states.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: request => requestIdOf(request.headers['x-request-id']),
+    frameworkErrors(error, _request, reply) {
+      const statusCode = error.statusCode ?? 400
+      ;(reply as FastifyReply).status(statusCode).send(describeBadUrl(statusCode))
+    },
+    trustProxy: false,
+    exposeHeadRoutes: false,
+    bodyLimit: formBodyLimit,
+    routerOptions: { maxParamLength: 100, ignoreTrailingSlash: false, caseSensitive: true },
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    // All three are needed: Node takes the larger of the first two, and looks only every interval.
+    requestTimeout: 10_000,
+    http: { headersTimeout: 5000, connectionsCheckingInterval: 1000 },
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+  })
+  server.removeContentTypeParser('text/plain')
+  server.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        method: request.method,
+        // The pattern, not the path: a path is whatever a stranger typed.
+        route: request.routeOptions.url ?? '(none)',
+        statusCode: reply.statusCode,
+        durationMs: Math.round(reply.elapsedTime),
+      },
+      'request',
+    )
+  })
+  return server
+}
+
+function requestIdOf(header: unknown): string {
+  return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
+}

@@ -1,0 +1,23 @@
+// The access tokens listed with an application's credentials. Known by their ids only, and gone with the application.
+import type { Db } from './schema.ts'
+
+export async function insertAppAccessTokens(
+  db: Db,
+  { ids, applicationId, now, expiresAt }: { ids: string[]; applicationId: string; now: Date; expiresAt: Date },
+): Promise<void> {
+  const dates = { created_at: now.getTime(), expires_at: expiresAt.getTime() }
+  await db
+    .insertInto('app_access_tokens')
+    .values(ids.map(id => ({ id, application_id: applicationId, ...dates })))
+    .execute()
+}
+
+/** The application of a token. Undefined when it is gone. */
+export async function findClientOfAppToken(db: Db, id: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('app_access_tokens')
+    .select('application_id as clientId')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.clientId
+}

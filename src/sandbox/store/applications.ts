@@ -1,0 +1,159 @@
+// Applications and, in the same record, what their OAuth clients may do. The application's id is its client id.
+import type { Selectable } from 'kysely'
+import type { Db, Schema } from './schema.ts'
+
+/** The fields that a developer gives. */
+export interface ApplicationFields {
+  name: string
+  description: string
+  webPageUrl: string
+  iconUrl: string
+  privacyPolicyUrl: string
+  redirectUris: string[]
+  defaultRedirectUri: string
+  scopes: string
+  defaultScopes: string
+}
+
+export interface Application extends ApplicationFields {
+  id: string
+  groupId: string
+  /** Id of the DeveloperOf link from the group to the application. */
+  linkId: string
+  createdAt: Date
+  createdBy: string
+  updatedAt: Date
+  updatedBy: string
+}
+
+export async function insertApplication(db: Db, application: Application): Promise<void> {
+  await db
+    .insertInto('applications')
+    .values({
+      id: application.id,
+      group_id: application.groupId,
+      link_id: application.linkId,
+      ...toColumns(application),
+      created_at: application.createdAt.getTime(),
+      created_by: application.createdBy,
+      updated_at: application.updatedAt.getTime(),
+      updated_by: application.updatedBy,
+    })
+    .execute()
+}
+
+export async function findApplication(db: Db, id: string): Promise<Application | undefined> {
+  const row = await db.selectFrom('applications').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toApplication(row)
+}
+
+/** Only when the user is one of its developers: a member of its group. */
+export async function findApplicationOf(db: Db, id: string, userId: string): Promise<Application | undefined> {
+  const row = await selectApplicationsOf(db, userId).where('applications.id', '=', id).executeTakeFirst()
+  return row && toApplication(row)
+}
+
+/** Every application whose developer the user is, the oldest first. */
+export async function listApplicationsOf(db: Db, userId: string): Promise<Application[]> {
+  const rows = await selectApplicationsOf(db, userId)
+    .orderBy('applications.created_at')
+    .orderBy('applications.id')
+    .execute()
+  return rows.map(toApplication)
+}
+
+/**
+ * Notes that the user changes the application now, which also locks its row until the transaction ends.
+ * Undefined, and nothing done, when the user is none of its developers.
+ */
+export async function claimApplication(
+  db: Db,
+  id: string,
+  { userId, now }: { userId: string; now: Date },
+): Promise<Application | undefined> {
+  const row = await db
+    .updateTable('applications')
+    .set({ updated_at: now.getTime(), updated_by: userId })
+    .where('id', '=', id)
+    .where('group_id', 'in', selectGroupsOf(db, userId))
+    .returningAll()
+    .executeTakeFirst()
+  return row && toApplication(row)
+}
+
+export async function setApplicationFields(db: Db, id: string, fields: ApplicationFields): Promise<void> {
+  await db.updateTable('applications').set(toColumns(fields)).where('id', '=', id).execute()
+}
+
+/**
+ * Deletes the application, and with it everything that its client was given: secrets, codes, tokens and consents.
+ * False, and nothing done, when the user is none of its developers.
+ */
+export async function deleteApplicationOf(db: Db, id: string, userId: string): Promise<boolean> {
+  const row = await db
+    .deleteFrom('applications')
+    .where('id', '=', id)
+    .where('group_id', 'in', selectGroupsOf(db, userId))
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function setRedirectUris(db: Db, id: string, redirectUris: string[], now: Date): Promise<void> {
+  await db
+    .updateTable('applications')
+    .set({
+      redirect_uris: redirectUris.join(','),
+      default_redirect_uri: redirectUris[0] ?? '',
+      updated_at: now.getTime(),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+function selectApplicationsOf(db: Db, userId: string) {
+  return db
+    .selectFrom('applications')
+    .innerJoin('memberships', 'memberships.group_id', 'applications.group_id')
+    .where('memberships.user_id', '=', userId)
+    .selectAll('applications')
+}
+
+function selectGroupsOf(db: Db, userId: string) {
+  return db.selectFrom('memberships').select('group_id').where('user_id', '=', userId)
+}
+
+function toColumns(fields: ApplicationFields) {
+  return {
+    name: fields.name,
+    description: fields.description,
+    web_page_url: fields.webPageUrl,
+    icon_url: fields.iconUrl,
+    privacy_policy_url: fields.privacyPolicyUrl,
+    redirect_uris: fields.redirectUris.join(','),
+    default_redirect_uri: fields.defaultRedirectUri,
+    scopes: fields.scopes,
+    default_scopes: fields.defaultScopes,
+  }
+}
+
+function toApplication(row: Selectable<Schema['applications']>): Application {
+  return {
+    id: row.id,
+    groupId: row.group_id,
+    linkId: row.link_id,
+    name: row.name,
+    description: row.description,
+    webPageUrl: row.web_page_url,
+    iconUrl: row.icon_url,
+    privacyPolicyUrl: row.privacy_policy_url,
+    redirectUris: row.redirect_uris.split(','),
+    defaultRedirectUri: row.default_redirect_uri,
+    scopes: row.scopes,
+    defaultScopes: row.default_scopes,
+    createdAt: new Date(row.created_at),
+    createdBy: row.created_by,
+    updatedAt: new Date(row.updated_at),
+    updatedBy: row.updated_by,
+  }
+}

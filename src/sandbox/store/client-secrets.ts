@@ -1,0 +1,37 @@
+// Secrets of OAuth clients, as hashes. The two latest of a client are valid.
+import type { Db } from './schema.ts'
+
+/**
+ * Adds a secret; a third one drops the oldest. Three statements: call it in a transaction that has written to the
+ * application's row before, so that two of them cannot take the same generation.
+ */
+export async function addClientSecret(db: Db, applicationId: string, hash: string, now: Date): Promise<void> {
+  const latest = await db
+    .selectFrom('client_secrets')
+    .select('generation')
+    .where('application_id', '=', applicationId)
+    .orderBy('generation', 'desc')
+    .executeTakeFirst()
+  const generation = (latest?.generation ?? 0) + 1
+  await db
+    .insertInto('client_secrets')
+    .values({ application_id: applicationId, generation, hash, created_at: now.getTime() })
+    .execute()
+  await db
+    .deleteFrom('client_secrets')
+    .where('application_id', '=', applicationId)
+    .where('generation', '<', generation - 1)
+    .execute()
+}
+
+/** Hashes of the valid secrets, the newest first; none when there is no such client. */
+export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('client_secrets')
+    .select('hash')
+    .where('application_id', '=', applicationId)
+    .orderBy('generation', 'desc')
+    .limit(2)
+    .execute()
+  return rows.map(row => row.hash)
+}

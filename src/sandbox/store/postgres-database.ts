@@ -1,0 +1,28 @@
+// A PostgreSQL database as the sandbox's: brought up to date by one instance, while others that start wait.
+import { migrate } from './migrate.ts'
+import type { StoreOptions } from './open-store.ts'
+import { listPostgresTables, lockForMigration, openPostgres, openPostgresForMigration } from './postgres.ts'
+import type { Database } from './schema.ts'
+
+/** Throws UnusableDatabase, or what pg throws when nothing answers. */
+export async function openPostgresDatabase(url: string, { clock, onLost }: StoreOptions): Promise<Database> {
+  const migrator = openPostgresForMigration(url)
+  try {
+    await migrator.transaction().execute(async db => {
+      await lockForMigration(db)
+      await migrate(db, await listPostgresTables(db), clock())
+    })
+  } finally {
+    await migrator.destroy()
+  }
+  const { reader, writer } = openPostgres(url, onLost)
+  return {
+    reader,
+    writer,
+    // The database itself makes everyone wait their turn, and no longer than they may.
+    patiently: run => run(),
+    async close() {
+      await Promise.all([reader.destroy(), writer.destroy()])
+    },
+  }
+}

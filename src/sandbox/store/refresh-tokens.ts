@@ -1,0 +1,95 @@
+// Refresh tokens: the newest of a family is part of its grant, those it replaced are kept to be recognised.
+
+import { idleLifetimeMs } from './grants.ts'
+import type { Db } from './schema.ts'
+
+/** A family, and whose it is. */
+export interface TokenFamily {
+  grantId: string
+  userId: string
+}
+
+/**
+ * Puts the successor in the token's place, once: of any number of callers in any number of processes one gets an answer,
+ * the others undefined. The end of the family does not move. Two statements: call it in a transaction.
+ */
+export async function replaceRefreshToken(
+  db: Db,
+  {
+    tokenHash,
+    successorHash,
+    clientId,
+    now,
+  }: { tokenHash: string; successorHash: string; clientId: string; now: Date },
+): Promise<TokenFamily | undefined> {
+  const nowMs = now.getTime()
+  const grant = await db
+    .updateTable('grants')
+    .set(eb => ({
+      refresh_token_hash: successorHash,
+      refresh_expires_at: nowMs + idleLifetimeMs,
+      generation: eb('generation', '+', 1),
+    }))
+    .where('refresh_token_hash', '=', tokenHash)
+    .where('application_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .where('refresh_expires_at', '>', nowMs)
+    .where('expires_at', '>', nowMs)
+    .returning(['id as grantId', 'user_id as userId', 'generation'])
+    .executeTakeFirst()
+  if (!grant) return undefined
+  const { grantId, userId, generation } = grant
+  await db
+    .insertInto('spent_refresh_tokens')
+    .values({ hash: tokenHash, grant_id: grantId, generation, spent_at: nowMs })
+    .execute()
+  return { grantId, userId }
+}
+
+/** Where a replaced token belongs to, while the family lives; `isLatest` while its own successor is the newest. */
+export async function findReplacedToken(
+  db: Db,
+  { tokenHash, clientId, now }: { tokenHash: string; clientId: string; now: Date },
+): Promise<(TokenFamily & { replacedAt: Date; isLatest: boolean }) | undefined> {
+  const row = await db
+    .selectFrom('spent_refresh_tokens as spent')
+    .innerJoin('grants', 'grants.id', 'spent.grant_id')
+    .select(['grants.id', 'grants.user_id', 'grants.generation as newest', 'spent.generation', 'spent.spent_at'])
+    .where('spent.hash', '=', tokenHash)
+    .where('grants.application_id', '=', clientId)
+    .where('grants.revoked_at', 'is', null)
+    .where('grants.refresh_expires_at', '>', now.getTime())
+    .where('grants.expires_at', '>', now.getTime())
+    .executeTakeFirst()
+  return (
+    row && {
+      grantId: row.id,
+      userId: row.user_id,
+      replacedAt: new Date(row.spent_at),
+      isLatest: row.generation === row.newest,
+    }
+  )
+}
+
+/** The family of a refresh token of this client, be it the newest or a replaced one. Undefined when there is none. */
+export async function findFamilyId(
+  db: Db,
+  { tokenHash, clientId }: { tokenHash: string; clientId: string },
+): Promise<string | undefined> {
+  // Not one join with an "or": no index would serve it.
+  const row = await db
+    .selectFrom('grants')
+    .select('id')
+    .where('refresh_token_hash', '=', tokenHash)
+    .where('application_id', '=', clientId)
+    .unionAll(
+      db
+        .selectFrom('spent_refresh_tokens as spent')
+        .innerJoin('grants', 'grants.id', 'spent.grant_id')
+        .select('grants.id')
+        .where('spent.hash', '=', tokenHash)
+        .where('grants.application_id', '=', clientId),
+    )
+    .executeTakeFirst()
+  return row?.id
+}

@@ -1,0 +1,86 @@
+// The tables as Kysely sees them: times are milliseconds since 1970, and nothing that opens a door is stored in clear.
+import type { Kysely } from 'kysely'
+
+export interface Schema {
+  sandbox_schema: { version: number }
+  keys: { id: string; kind: 'signing' | 'sealing'; material: string; created_at: number }
+  users: UserTable
+  portal_sessions: { id_hash: string; user_id: string; created_at: number; expires_at: number }
+  groups: { id: string; name: string; created_at: number; created_by: string }
+  memberships: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
+  applications: ApplicationTable
+  client_secrets: { application_id: string; generation: number; hash: string; created_at: number }
+  app_access_tokens: { id: string; application_id: string; created_at: number; expires_at: number }
+  consents: { user_id: string; application_id: string; created_at: number }
+  finished_authorizations: { id: string; expires_at: number }
+  grants: GrantTable
+  spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
+  failures: { bucket: string; count: number; window_ends_at: number }
+}
+
+interface UserTable {
+  id: string
+  /** Normalised; see normaliseEmail. */
+  email: string
+  first_name: string
+  last_name: string
+  password_hash: string
+  created_at: number
+}
+
+interface ApplicationTable {
+  /** Also the client id. */
+  id: string
+  group_id: string
+  /** Id of the DeveloperOf link from the group to the application. */
+  link_id: string
+  name: string
+  description: string
+  web_page_url: string
+  icon_url: string
+  privacy_policy_url: string
+  /** Comma-separated, as on the wire; a redirect URI cannot hold a comma. */
+  redirect_uris: string
+  default_redirect_uri: string
+  scopes: string
+  default_scopes: string
+  created_at: number
+  created_by: string
+  updated_at: number
+  updated_by: string
+}
+
+/** One login: first a code, then the family of tokens the code was redeemed for. */
+interface GrantTable {
+  id: string
+  user_id: string
+  /** Null for the access tokens that the portal gives to its own users. */
+  application_id: string | null
+  created_at: number
+  /** When the row means nothing any more, and may be swept. */
+  expires_at: number
+  revoked_at: number | null
+  code_hash: string | null
+  redirect_uri: string
+  /** Empty when the login was started without a state, or without a PKCE challenge. */
+  state_hash: string
+  code_challenge: string
+  redeemed_at: number | null
+  refresh_token_hash: string | null
+  refresh_expires_at: number | null
+  /** How often the refresh token was rotated. */
+  generation: number
+}
+
+/** A connection or a transaction: every function of the store takes one. */
+export type Db = Kysely<Schema>
+
+/** A database that is open and up to date. */
+export interface Database {
+  /** Only for queries that change nothing. */
+  reader: Db
+  writer: Db
+  /** Runs what writes, again where that helps, for two seconds at most. */
+  patiently<T>(run: () => Promise<T>): Promise<T>
+  close(): Promise<void>
+}

@@ -1,0 +1,82 @@
+// A SQLite file as the sandbox's database: looked through for damage, brought up to date, and waited for.
+import { setTimeout as wait } from 'node:timers/promises'
+import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
+import { migrate, UnusableDatabase } from './migrate.ts'
+import type { Database } from './schema.ts'
+import { listSqliteTables, openSqlite } from './sqlite.ts'
+import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
+
+// A request waits this long for the database before it is told to come again (F-30).
+const patienceMs = 2000
+
+/** Throws UnusableDatabase, or what node:sqlite throws. */
+export async function openSqliteDatabase(path: string, { clock }: { clock: () => Date }): Promise<Database> {
+  const { reader, writer } = await untilFree(async () => openSqlite(path), inTime()).catch(refuseDamage)
+  const takeTurn = makeTurns()
+  try {
+    if (!isLargeFile(path)) refuseWith(findDamage(path))
+    await takeTurn(() => writer.transaction().execute(async db => migrate(db, await listSqliteTables(db), clock())))
+  } catch (error) {
+    await Promise.all([reader.destroy(), writer.destroy()])
+    refuseDamage(error)
+  }
+  let damage: string | undefined
+  const stopLooking = isLargeFile(path)
+    ? findDamageBeside(path, found => {
+        damage = found
+      })
+    : undefined
+  return {
+    reader,
+    writer,
+    async patiently(run) {
+      if (damage) throw new StoreDamaged(`the database file is damaged (${damage})`)
+      return takeTurn(run)
+    },
+    async close() {
+      await Promise.all([reader.destroy(), writer.destroy(), stopLooking?.()])
+    },
+  }
+}
+
+/** Writers of one process take turns: one polls for the lock while the others wait without a thread or a timer. */
+function makeTurns() {
+  let lastTurn: Promise<unknown> = Promise.resolve()
+  return <T>(run: () => Promise<T>): Promise<T> => {
+    const deadline = inTime()
+    const turn = lastTurn.then(() => untilFree(run, deadline))
+    lastTurn = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+function inTime(): number {
+  return performance.now() + patienceMs
+}
+
+/** Runs again while the database is locked; what has failed with "busy" was rolled back whole. */
+async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {
+  while (performance.now() < deadline) {
+    try {
+      return await run()
+    } catch (error) {
+      if (storeFaultOf(error) !== 'busy') throw error
+      await wait(5 + Math.random() * 20)
+    }
+  }
+  throw new StoreBusy('the database stayed locked')
+}
+
+function refuseWith(damage: string | undefined): void {
+  if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Restore it from a copy.`)
+}
+
+function refuseDamage(error: unknown): never {
+  // SQLITE_CORRUPT and SQLITE_NOTADB.
+  const code = (error as { errcode?: number }).errcode
+  if (code === 11 || code === 26)
+    throw new UnusableDatabase('The database file is damaged, or no SQLite database. Restore it from a copy.', {
+      cause: error,
+    })
+  throw error
+}

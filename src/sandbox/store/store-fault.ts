@@ -1,0 +1,46 @@
+// Tells the faults of the database (a lock, a full disk, a lost connection, damage) from our own mistakes.
+
+export type StoreFault = 'busy' | 'full' | 'read-only' | 'unreachable' | 'damaged'
+
+/** Nobody let go of the database for two seconds. */
+export class StoreBusy extends Error {}
+
+/** The database file is not what was written to it; from now on it is only read. */
+export class StoreDamaged extends Error {}
+
+// Primary result codes of SQLite (sqlite.org/rescode.html).
+const sqliteFaults: Record<number, StoreFault> = {
+  5: 'busy',
+  6: 'busy',
+  8: 'read-only',
+  10: 'unreachable',
+  11: 'damaged',
+  13: 'full',
+  14: 'unreachable',
+}
+
+// SQLSTATE codes and classes of PostgreSQL (appendix A of its manual), and codes of Node's sockets.
+const codeFaults: [RegExp, StoreFault][] = [
+  [/^(40001|40P01|55P03|57014)$/, 'busy'],
+  [/^(53100|53200)$/, 'full'],
+  [/^25006$/, 'read-only'],
+  [/^(08...|57P..|53300|25P03)$/, 'unreachable'],
+  [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)$/, 'unreachable'],
+]
+
+// pg gives these no code.
+const lostConnection =
+  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
+
+/** Undefined when the error is not a fault of the database. */
+export function storeFaultOf(error: unknown): StoreFault | undefined {
+  if (error instanceof StoreBusy) return 'busy'
+  if (error instanceof StoreDamaged) return 'damaged'
+  if (!(error instanceof Error)) return undefined
+  const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown }
+  if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFaults[errcode & 0xff]
+  if (lostConnection.test(error.message)) return 'unreachable'
+  // A host with several addresses fails with all of their errors at once.
+  if (error instanceof AggregateError) return storeFaultOf(error.errors[0])
+  return codeFaults.find(([pattern]) => typeof code === 'string' && pattern.test(code))?.[1]
+}

@@ -1,0 +1,64 @@
+// Users of the portal. The id is what clients know as subject.
+import { randomUUID } from 'node:crypto'
+import type { Db } from './schema.ts'
+
+export interface User {
+  id: string
+  email: string
+  firstName: string
+  lastName: string
+}
+
+export interface NewUser {
+  email: string
+  firstName: string
+  lastName: string
+  passwordHash: string
+}
+
+/**
+ * The one form in which addresses are stored and compared, so that no second account can look like the first.
+ * Normalise before validating: NFKC turns a full-width ＠ into @.
+ */
+export function normaliseEmail(email: string): string {
+  return email.normalize('NFKC').trim().toLowerCase()
+}
+
+/** The new user's id, or undefined when the address is taken. */
+export async function createUser(db: Db, user: NewUser, now: Date): Promise<string | undefined> {
+  const row = await db
+    .insertInto('users')
+    .values({
+      id: randomUUID(),
+      email: normaliseEmail(user.email),
+      first_name: user.firstName,
+      last_name: user.lastName,
+      password_hash: user.passwordHash,
+      created_at: now.getTime(),
+    })
+    .onConflict(conflict => conflict.column('email').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** For checking a password; the hash goes nowhere else. */
+export async function findCredentials(db: Db, email: string) {
+  return db
+    .selectFrom('users')
+    .select(['id as userId', 'password_hash as passwordHash'])
+    .where('email', '=', normaliseEmail(email))
+    .executeTakeFirst()
+}
+
+export async function setPasswordHash(db: Db, userId: string, passwordHash: string): Promise<void> {
+  await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
+}
+
+export async function findUser(db: Db, userId: string): Promise<User | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'email', 'first_name as firstName', 'last_name as lastName'])
+    .where('id', '=', userId)
+    .executeTakeFirst()
+}

@@ -1,0 +1,34 @@
+// Who calls: reads an Authorization header, and asks the store whether its access token still counts.
+import type { Parts } from '../app.ts'
+import { findClientOfAppToken } from '../store/app-access-tokens.ts'
+import { findLiveGrant } from '../store/grants.ts'
+import { type AccessTokenClaims, grantIdOf, verifyAccessToken } from './access-token.ts'
+
+/** On whose behalf a request is made, and through which client. */
+export interface Caller {
+  userId: string
+  clientId: string
+}
+
+/** Undefined without an access token of ours (RFC 6750 2.1) that is neither expired nor revoked. */
+export async function findCaller(parts: Parts, authorization: string | undefined): Promise<Caller | undefined> {
+  const token = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1]
+  if (!token) return undefined
+  const { config, keyRing, clock } = parts
+  const claims = await verifyAccessToken(keyRing, token, { issuer: config.portalUrl, now: clock() })
+  if (!claims || !(await isLive(parts, claims))) return undefined
+  return { userId: claims.sub, clientId: claims.aud }
+}
+
+/**
+ * A user's token lives with its grant, an application's own with its record; both are gone when the application is,
+ * so a token whose client was removed finds nothing. The tokens that the portal gives its own users have no client:
+ * their audience is the portal.
+ */
+async function isLive({ store, config }: Parts, claims: AccessTokenClaims): Promise<boolean> {
+  const { type, jti, sub, aud } = claims
+  if (type === 'App') return (await findClientOfAppToken(store.read, jti)) === aud
+  if (type !== 'User') return false
+  const grant = await findLiveGrant(store.read, grantIdOf(claims))
+  return grant?.userId === sub && (grant.clientId ?? config.portalUrl) === aud
+}

@@ -1,0 +1,30 @@
+// What a form carries through the browser and back: readable, but made by us, for one purpose, and for a time.
+import { createHmac, hkdfSync } from 'node:crypto'
+import { isEqualHash } from './opaque-token.ts'
+
+interface Envelope<T> {
+  content: T
+  /** Milliseconds since 1970. */
+  expiresAt: number
+}
+
+/** `purpose` keeps a token of one form from being used in another. */
+export function makeFormToken<T>(sealingKey: Buffer, purpose: string, content: T, expiresAt: Date): string {
+  const envelope: Envelope<T> = { content, expiresAt: expiresAt.getTime() }
+  const text = Buffer.from(JSON.stringify(envelope)).toString('base64url')
+  return `${text}.${authenticate(sealingKey, purpose, text)}`
+}
+
+/** Undefined when the token was not made by us for this purpose, or has expired. */
+export function readFormToken<T>(sealingKey: Buffer, purpose: string, token: unknown, now: Date): T | undefined {
+  const [text, mac, rest] = typeof token === 'string' ? token.split('.') : []
+  if (!text || !mac || rest !== undefined) return undefined
+  if (!isEqualHash(mac, authenticate(sealingKey, purpose, text))) return undefined
+  const envelope = JSON.parse(Buffer.from(text, 'base64url').toString()) as Envelope<T>
+  return envelope.expiresAt > now.getTime() ? envelope.content : undefined
+}
+
+function authenticate(sealingKey: Buffer, purpose: string, text: string): string {
+  const key = Buffer.from(hkdfSync('sha256', sealingKey, '', `form token: ${purpose}`, 32))
+  return createHmac('sha256', key).update(text).digest('base64url')
+}

@@ -1,0 +1,45 @@
+// Random strings that open doors (codes, refresh tokens, secrets, session ids), and the hashes under which they are stored.
+import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** 30 random letters and digits, 178 bits: the form of authorization codes and refresh tokens. */
+export function makeAlphanumericToken(): string {
+  return toAlphanumeric(randomBytes(32))
+}
+
+/** 32 random bytes in base64url, 43 characters: the form of client secrets and session ids. */
+export function makeSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/**
+ * The refresh token that follows the given one. It is computed, not stored: within the grace period the same answer
+ * can be given again, although the database knows hashes only.
+ */
+export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): string {
+  const key = Buffer.from(hkdfSync('sha256', sealingKey, '', 'refresh token successor', 32))
+  return toAlphanumeric(createHmac('sha256', key).update(refreshToken).digest())
+}
+
+/** SHA-256 in base64url. One round is enough, because what is hashed here has at least 128 random bits. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
+
+/** Compares two hashes (or other strings) without telling by the time taken where they differ. */
+export function isEqualHash(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+// 256 bits onto 62^30 values: the bias of the remainder is below 2^-77.
+function toAlphanumeric(bytes: Buffer): string {
+  let rest = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
+  while (text.length < 30) {
+    text += alphabet[Number(rest % 62n)]
+    rest /= 62n
+  }
+  return text
+}
