@@ -1,0 +1,41 @@
+// Takes a picture of every page of the client, for phone and desk, light and dark: npm run screenshots [folder]
+import { mkdir, rm } from 'node:fs/promises'
+import { launchChromium, openPage } from '../test/browser/support/launch-chromium.ts'
+import { usualWords, visitEveryPage } from '../test/browser/support/visit-every-page.ts'
+import { startBoth } from '../test/journey/support/start-both.ts'
+
+const folder = process.argv[2] ?? 'data/screenshots'
+/** These stand in the README, as far as a window shows them. */
+const shown = [
+  'list.desk-light.png',
+  'credentials.desk-dark.png',
+  'new-refused.phone-light.png',
+  'application.phone-dark.png',
+]
+const shownFolder = 'docs/screenshots'
+
+const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1200, height: 800 } }
+const stops: (() => Promise<void>)[] = []
+const scope = { teardown: (stop: () => Promise<void>) => void stops.unshift(stop) }
+
+try {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  await mkdir(shownFolder, { recursive: true })
+  const both = await startBoth(scope)
+  // As on phones, where they take no room.
+  const browser = await launchChromium(scope, { switches: ['--hide-scrollbars'] })
+  const { page } = await openPage(browser)
+  await visitEveryPage(page, both, usualWords, async name => {
+    for (const [size, viewport] of Object.entries(sizes))
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize(viewport)
+        await page.emulateMedia({ colorScheme })
+        const file = `${name}.${size}-${colorScheme}.png`
+        await page.screenshot({ path: `${folder}/${file}`, fullPage: true })
+        if (shown.includes(file)) await page.screenshot({ path: `${shownFolder}/${file}` })
+      }
+  })
+} finally {
+  for (const stop of stops) await stop()
+}

@@ -1,0 +1,88 @@
+// Starts the client and the sandbox in one process, with secrets of its own making. Nothing else knows both of them.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { pino } from 'pino'
+import { buildClient } from './client/app.ts'
+import { readConfig as readClientConfig } from './client/config.ts'
+import { buildSandbox } from './sandbox/app.ts'
+import { readConfig as readSandboxConfig } from './sandbox/config.ts'
+import { listen } from './sandbox/listen.ts'
+
+type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
+
+const folder = 'data'
+const secretsFile = `${folder}/demo.json`
+const email = 'developer@example.test'
+
+const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LOG_LEVEL = 'warn' } = process.env
+// Two sites on purpose: two ports of one host hide every fault that SameSite cookies can have.
+const publicUrl = `http://localhost:${PORT}`
+const portalUrl = `http://127.0.0.1:${PORTAL_PORT}`
+const apiUrl = `http://127.0.0.1:${API_PORT}`
+
+try {
+  const secrets = keepSecrets()
+  const clock = () => new Date()
+  const logger = (app: string) => pino({ level: LOG_LEVEL, base: { app } })
+
+  const sandboxConfig = readSandboxConfig({
+    PORTAL_PORT,
+    API_PORT,
+    PORTAL_URL: portalUrl,
+    API_URL: apiUrl,
+    DATABASE_URL: `sqlite:${folder}/demo.db`,
+    SEED_CLIENT_ID: secrets.clientId,
+    SEED_CLIENT_SECRET: secrets.clientSecret,
+    SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
+    SEED_USER_EMAIL: email,
+    SEED_USER_PASSWORD: secrets.password,
+    LOG_LEVEL,
+  })
+  const sandbox = await buildSandbox(sandboxConfig, { clock, logger: logger('sandbox') })
+  await listen(sandbox, sandboxConfig, clock)
+
+  const clientConfig = readClientConfig({
+    PORT,
+    LOGIN_URL: portalUrl,
+    API_URL: apiUrl,
+    CLIENT_ID: secrets.clientId,
+    CLIENT_SECRET: secrets.clientSecret,
+    COOKIE_KEYS: secrets.cookieKey,
+    LOG_LEVEL,
+  })
+  const client = await buildClient(clientConfig, { clock, logger: logger('client') })
+  await client.listen({ host: clientConfig.host, port: clientConfig.port })
+
+  console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}`)
+
+  const stop = async () => {
+    setTimeout(() => process.exit(0), 2_000).unref()
+    await Promise.all([client.close(), sandbox.close()])
+    process.exit(0)
+  }
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+} catch (error) {
+  console.error(whyNot(error))
+  process.exit(1)
+}
+
+/** The same secrets at every start, so that what was created in the demo, and who is signed in, outlives a restart. */
+function keepSecrets(): Secrets {
+  if (existsSync(secretsFile)) return JSON.parse(readFileSync(secretsFile, 'utf8')) as Secrets
+  const random = () => randomBytes(32).toString('base64url')
+  const password = randomBytes(9).toString('base64url')
+  const secrets = { clientId: randomUUID(), clientSecret: random(), cookieKey: random(), password }
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  writeFileSync(secretsFile, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+  return secrets
+}
+
+function whyNot(error: unknown): string {
+  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number }
+  if (code !== 'EADDRINUSE') return `The demo did not start: ${message}`
+  return (
+    `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +
+    '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 npm run demo'
+  )
+}
