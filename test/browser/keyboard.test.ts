@@ -1,0 +1,128 @@
+// Every flow with the keyboard alone, and the focus in sight on the way.
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { skip } from './support/launch-chromium.ts'
+import { startVisit } from './support/start-visit.ts'
+
+/** Runs in the page: what has the focus, what it is called, and how one sees that. */
+const focused = `(() => {
+  const element = document.activeElement
+  const { left, top, right, bottom } = element.getBoundingClientRect()
+  const { outlineStyle, outlineWidth } = getComputedStyle(element)
+  return {
+    name: element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent,
+    id: element.id,
+    tag: element.tagName,
+    isInView: right > 0 && left < innerWidth && bottom > 0 && top < innerHeight,
+    hasOutline: outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2,
+  }
+})()`
+type Focused = { name: string; id: string; tag: string; isInView: boolean; hasOutline: boolean }
+
+/** Presses Tab until this is reached; all on the way must be seen. */
+async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
+  for (let steps = 0; steps < 60; steps++) {
+    await page.keyboard.press('Tab')
+    const found = (await page.evaluate(focused)) as Focused
+    if (found.tag === 'BODY') continue
+    const text = found.name.trim()
+    if (!found.hasOutline || !found.isInView) t.fail(`${found.tag} ${text} at ${page.url()} is not seen`, found)
+    if (typeof name === 'string' ? text === name : name.test(text)) return
+  }
+  throw new Error(`No Tab leads to ${name} at ${page.url()}.`)
+}
+
+async function press(t: Test, page: Page, name: string | RegExp): Promise<void> {
+  await tabTo(t, page, name)
+  await page.keyboard.press('Enter')
+}
+
+t.test(
+  'a person signs in, creates, edits, renews, removes and signs out with the keyboard alone',
+  { skip },
+  async t => {
+    const { page, publicUrl, person, troubles } = await startVisit(t)
+    const { keyboard } = page
+    const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+    await page.goto(publicUrl)
+    await press(t, page, 'Sign in')
+    await page.getByLabel('E-mail').first().waitFor()
+    // The portal puts the focus into its first field by itself.
+    await keyboard.type(person.email)
+    await keyboard.press('Tab')
+    await keyboard.type(person.password)
+    await keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    await press(t, page, 'Allow')
+
+    await heading('Your applications')
+    await press(t, page, 'New application')
+    await heading('New application')
+    await tabTo(t, page, 'Name')
+    await keyboard.type('Weather station')
+    await tabTo(t, page, 'Redirect URIs')
+    await keyboard.type('http://example.test/not-https')
+    await press(t, page, 'Create application')
+
+    await page.getByRole('alert').waitFor()
+    t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'what went wrong has the focus')
+    await press(t, page, /^Not a valid redirect URI/)
+    t.match(await page.evaluate(focused), { id: 'redirectUris' }, 'and leads to its field')
+    await keyboard.press('ControlOrMeta+a')
+    await keyboard.type('http://localhost:5000/exchangeToken')
+    await press(t, page, 'Create application')
+
+    await heading('Weather station is registered')
+    await press(t, page, 'I have copied it: go on')
+    await heading('Weather station')
+    await press(t, page, 'Edit')
+    await heading('Edit Weather station')
+    await tabTo(t, page, 'Name')
+    await keyboard.press('End')
+    await keyboard.type(' of tomorrow')
+    await press(t, page, 'Save changes')
+    await heading('Weather station of tomorrow')
+    await press(t, page, 'Make a new client secret')
+    await heading('New client secret')
+    await press(t, page, 'I have copied it: go on')
+    await heading('Weather station of tomorrow')
+    await press(t, page, 'Remove this application…')
+    await heading('Remove Weather station of tomorrow?')
+    await press(t, page, 'Remove it')
+    await page.getByText('The application is gone').waitFor()
+    await press(t, page, 'Sign out')
+    await page.getByText('You are signed out.').waitFor()
+    t.same(troubles, [])
+  },
+)
+
+t.test('the first Tab of a page leads past its head to its content', { skip }, async t => {
+  const { page, troubles } = await startVisit(t, { at: '/applications' })
+  await page.reload()
+  await page.keyboard.press('Tab')
+  t.match(await page.evaluate(focused), { name: 'Skip to the content', isInView: true, hasOutline: true })
+  await page.keyboard.press('Enter')
+  t.match(await page.evaluate(focused), { id: 'main' })
+  await page.keyboard.press('Tab')
+  t.match(await page.evaluate(focused), { name: 'New application' })
+  t.same(troubles, [])
+})
+
+t.test('a field with a fault says so itself, and names the text of the fault', { skip }, async t => {
+  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { javaScriptEnabled: false } })
+  await page.getByLabel('Name', { exact: true }).fill('Weather station')
+  await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+  await page.getByRole('button', { name: 'Create application' }).click()
+  await page.getByRole('alert').waitFor()
+  t.match(await page.title(), /^Error: /, 'the first that a screen reader says')
+  const field = page.getByLabel('Redirect URIs')
+  t.equal(await field.getAttribute('aria-invalid'), 'true')
+  const described = ((await field.getAttribute('aria-describedby')) ?? '').split(' ')
+  const texts = await Promise.all(described.map(id => page.locator(`[id="${id}"]`).innerText()))
+  t.match(texts.join(' '), 'Not a valid redirect URI: http://example.test/not-https')
+  t.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), null)
+  const link = page.getByRole('alert').getByRole('link')
+  t.equal(await link.getAttribute('href'), `#${await field.getAttribute('id')}`)
+  t.same(troubles, [])
+})

@@ -1,0 +1,93 @@
+// With our script, without any script, and with one that may not copy.
+import t from 'tap'
+import { skip } from './support/launch-chromium.ts'
+import { signIn } from './support/sign-in.ts'
+import { startVisit } from './support/start-visit.ts'
+
+t.test(
+  'CL-27: without JavaScript a person signs in, creates, edits, renews, removes and signs out',
+  { skip },
+  async t => {
+    const { both, page, publicUrl, troubles } = await startVisit(t, { browser: { javaScriptEnabled: false } })
+    const press = (name: string) => page.getByRole('button', { name }).click()
+    await signIn(page, both)
+    t.match(await page.locator('footer time').innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/, 'times are told in UTC')
+
+    await page.getByRole('link', { name: 'New application' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+    await press('Create application')
+    await page.getByRole('alert').getByRole('link').waitFor()
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+    await press('Create application')
+
+    await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+    t.equal(await page.getByRole('button', { name: /^Copy/ }).count(), 0, 'no button that would do nothing')
+    const secret = await page.locator('dt:text-is("Client secret") + dd code').first().innerText()
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Download as .env').click()])
+    t.equal(download.suggestedFilename(), 'client.env')
+    const stream = await download.createReadStream()
+    const file = Buffer.concat(await stream.toArray()).toString()
+    t.match(file, new RegExp(`^CLIENT_ID=[\\w-]{36}\nCLIENT_SECRET=${secret}\n$`))
+
+    await page.getByRole('link', { name: 'I have copied it: go on' }).click()
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Weather of tomorrow')
+    await press('Save changes')
+    await page.getByText('Your changes are saved.').waitFor()
+    await press('Make a new client secret')
+    await page.getByRole('heading', { name: 'New client secret' }).waitFor()
+    await page.getByRole('link', { name: 'I have copied it: go on' }).click()
+    await page.getByRole('link', { name: 'Remove this application…' }).click()
+    await press('Remove it')
+    await page.getByText('The application is gone').waitFor()
+    await press('Sign out')
+    await page.getByText('You are signed out.').waitFor()
+    await page.goto(`${publicUrl}/applications`)
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+    t.same(troubles, [])
+  },
+)
+
+t.test(
+  'times, and the end of the session, are told by the visitor’s own clock, with UTC at hand',
+  { skip },
+  async t => {
+    const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
+    const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
+    await page.goto(`${publicUrl}/applications/${clientId}`)
+    const format = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
+    const times = await page.locator('time').all()
+    t.equal(times.length, 3, 'created, changed, and the end of the session')
+    for (const time of times) {
+      const at = new Date((await time.getAttribute('datetime')) ?? '')
+      t.equal(await time.innerText(), format.format(at))
+      t.match(await time.getAttribute('title'), `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`)
+    }
+    const inHours = (Date.parse((await times[2]!.getAttribute('datetime')) ?? '') - Date.now()) / 3_600_000
+    t.ok(inHours > 23.9 && inHours <= 24, 'the session ends with its access token')
+    t.same(troubles, [])
+  },
+)
+
+t.test('a press of Copy copies the credential, says so, and says so aloud', { skip }, async t => {
+  const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  await page.goto(`${publicUrl}/applications/${clientId}`)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
+  await page.getByRole('button', { name: 'Copy: Client id' }).click()
+  await page.getByText('Copied', { exact: true }).waitFor()
+  t.equal(await page.evaluate('navigator.clipboard.readText()'), clientId)
+  t.equal(await page.locator('main > [role=status]').last().innerText(), 'Copied: Client id')
+  t.same(troubles, [])
+})
+
+t.test('where the browser refuses to copy, the credential is marked instead', { skip }, async t => {
+  const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  await page.goto(`${publicUrl}/applications/${clientId}`)
+  await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("refused"))')
+  await context.clearPermissions()
+  await page.getByRole('button', { name: 'Copy: Client id' }).click()
+  await page.getByText('Marked', { exact: true }).waitFor()
+  t.equal(await page.evaluate('getSelection().toString()'), clientId)
+  t.same(troubles, [])
+})

@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { startBoth } from '../journey/support/start-both.ts'
+import { launchChromium, openPage, skip } from './support/launch-chromium.ts'
+import { allow, enterPassword, signIn } from './support/sign-in.ts'
+
+/** The addresses that Back and Forward know in this tab. */
+async function historyOf(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page)
+  const { entries } = await session.send('Page.getNavigationHistory')
+  return entries.map(({ url }: { url: string }) => url)
+}
+
+t.test(
+  'CL-26, CL-30: who signs in at a portal on another site arrives signed in, at the first request',
+  { skip },
+  async t => {
+    const both = await startBoth(t)
+    const { publicUrl, portalUrl, front, person } = both
+    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'two sites')
+    const { page, troubles } = await openPage(await launchChromium(t))
+    await page.goto(publicUrl)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    t.ok(page.url().startsWith(`${portalUrl}/`), 'the portal asks for the password')
+    await enterPassword(page, person)
+    await allow(page)
+    await page.getByRole('heading', { name: 'Your applications' }).waitFor()
+    t.equal(page.url(), `${publicUrl}/applications`)
+
+    const callback = front.seen.find(({ url }) => url.startsWith('/exchangeToken'))
+    t.equal(callback?.status, 200, 'the callback answers with a page')
+    t.notMatch(callback?.headers.cookie, '__Host-session', 'nothing Strict comes with the callback')
+    const [first, ...others] = front.seen.filter(({ url }) => url === '/applications')
+    t.same(others, [], 'the signed-in page was asked for once')
+    t.equal(first?.status, 200)
+    t.match(first?.headers.cookie, '__Host-session=')
+
+    await page.reload()
+    await page.getByText('1 application,').waitFor()
+    t.same(troubles, [])
+  },
+)
+
+t.test('CL-27: neither the code nor the state travels on from the callback', { skip }, async t => {
+  const both = await startBoth(t)
+  const { page, troubles } = await openPage(await launchChromium(t), { javaScriptEnabled: false })
+  await signIn(page, both)
+  const arrived = both.front.seen.findIndex(({ url }) => url.startsWith('/exchangeToken'))
+  const after = both.front.seen.slice(arrived + 1)
+  t.ok(after.length > 0)
+  for (const { url, headers } of after) {
+    t.notMatch(url, /code|state/)
+    t.notMatch(headers.referer, /code|state/, url)
+  }
+  t.equal(after[0]?.headers.referer, undefined)
+
+  const { url, answered } = both.front.seen[arrived]!
+  t.match(answered, {
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  })
+  const cookies = String(answered?.['set-cookie'])
+  for (const name of ['code', 'state']) {
+    const value = new URL(url, both.publicUrl).searchParams.get(name) ?? ''
+    t.ok(value.length > 20)
+    if (name === 'code') t.notMatch(cookies, value)
+  }
+  t.same(troubles, [])
+})
+
+t.test(
+  'CL-28: the code stays in no entry of the history, and neither Back nor Reload uses it again',
+  { skip },
+  async t => {
+    const both = await startBoth(t)
+    const { front, portalUrl } = both
+    const { page, troubles } = await openPage(await launchChromium(t))
+    await signIn(page, both)
+    t.notOk((await historyOf(page)).some(url => url.includes('code=')))
+
+    front.takeSeen()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Your applications' }).waitFor()
+    await page.goBack({ waitUntil: 'commit' })
+    t.ok(page.url().startsWith(portalUrl), 'Back leads to the portal')
+    await page.goForward({ waitUntil: 'commit' })
+    await page.getByRole('heading', { name: 'Your applications' }).waitFor()
+    t.notOk(front.takeSeen().some(request => request.includes('/exchangeToken')))
+    t.same(troubles, [])
+  },
+)

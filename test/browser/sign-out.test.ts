@@ -1,0 +1,60 @@
+// Signing out, and what stays behind.
+import t from 'tap'
+import { skip } from './support/launch-chromium.ts'
+import { signIn } from './support/sign-in.ts'
+import { startVisit } from './support/start-visit.ts'
+
+t.test('CK-13, PG-11: after signing out Back shows nothing of the session, and signs nobody in', { skip }, async t => {
+  const { context, page, publicUrl, front, troubles } = await startVisit(t, { at: '/applications' })
+  await page.getByRole('link', { name: 'Reference client' }).click()
+  await page.getByRole('heading', { name: 'Reference client' }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('You are signed out.').waitFor()
+  const names = (await context.cookies(publicUrl)).map(({ name }) => name)
+  t.same(names, ['__Host-signed-out'])
+
+  front.takeSeen()
+  for (const pages of ['the application', 'the list']) {
+    await page.goBack({ waitUntil: 'commit' })
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+    t.notMatch(await page.content(), 'Reference client', pages)
+  }
+  t.equal(front.takeSeen().filter(request => request.startsWith('GET /applications')).length, 2, 'both were asked for')
+  t.same(troubles, [])
+})
+
+t.test('CK-13: from the page that says so, the visitor signs in again', { skip }, async t => {
+  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.goto(`${publicUrl}/applications?q=client`)
+  await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: 'Reference client' }).waitFor()
+  t.equal(page.url(), `${publicUrl}/applications?q=client`, 'where they wanted to go')
+  t.same(troubles, [])
+})
+
+t.test(
+  'CK-14, CK-16: client and portal on one host keep out of each other’s cookies, also when the visitor signs out',
+  { skip },
+  async t => {
+    const { context, page, both, publicUrl, portalUrl, troubles } = await startVisit(t, { portalHost: 'localhost' })
+    t.equal(
+      new URL(publicUrl).hostname,
+      new URL(portalUrl).hostname,
+      'one host: the browser sends all its cookies to both',
+    )
+    await signIn(page, both)
+    const before = await context.cookies(publicUrl)
+    t.equal(new Set(before.map(({ name }) => name)).size, before.length, 'no name stands twice')
+
+    // The portal knows the visitor still, or it would ask for the password.
+    await page.goto(`${publicUrl}/login?returnTo=/applications/new`)
+    await page.waitForURL(`${publicUrl}/applications/new`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.goto(`${publicUrl}/login`)
+    await page.waitForURL(`${publicUrl}/applications`)
+    t.same(troubles, [])
+  },
+)

@@ -1,0 +1,22 @@
+// The routes of an application, as it knows them itself.
+import type { FastifyInstance } from 'fastify'
+
+export type Route = { method: string; url: string }
+
+/** Reads the tree that Fastify prints: the only public way to ask a finished application. */
+export function listRoutes(app: FastifyInstance): Route[] {
+  const parents: string[] = []
+  const lines = app.printRoutes({ commonPrefix: false }).split('\n')
+  return lines.flatMap(line => {
+    const [, indent = '', part = '', methods] = /^([│ ]*)[└├]── (\S*)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
+    const depth = indent.length / 4
+    const url = (parents[depth - 1] ?? '') + part
+    parents[depth] = url
+    return methods?.split(', ').map(method => ({ method, url })) ?? []
+  })
+}
+
+/** Whether a path is one of this route's; `:id` stands for one segment. */
+export function isPathOf({ url }: Route, path: string): boolean {
+  return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`).test(path)
+}

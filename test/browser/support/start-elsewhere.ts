@@ -1,0 +1,25 @@
+// Another site than the client's, which notes who comes, and sends them where a test says.
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Teardown } from '../../journey/support/start-both.ts'
+
+/** `/bounce?to=…` redirects there, and any other address is a page with the link of `linksTo`. */
+export async function startElsewhere(t: Teardown) {
+  const seen: string[] = []
+  const elsewhere = { seen, linksTo: '', url: '' }
+  const server = createServer((request: IncomingMessage, response) => {
+    if (request.url !== '/favicon.ico') seen.push(request.url ?? '')
+    const to = new URL(request.url ?? '/', 'http://elsewhere.invalid').searchParams.get('to')
+    if (to) response.writeHead(302, { location: to }).end()
+    else response.setHeader('content-type', 'text/html').end(`<a href="${elsewhere.linksTo}">A link in a mail</a>`)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  elsewhere.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return elsewhere
+}

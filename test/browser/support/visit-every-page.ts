@@ -1,0 +1,151 @@
+// Leads a visitor to every page of the client, in every state that looks different.
+import type { Page } from 'playwright-core'
+import { addApplication, addGroup, addPerson } from '../../journey/support/add-person.ts'
+import type { Both } from '../../journey/support/start-both.ts'
+import { enterPassword, signIn } from './sign-in.ts'
+
+/** What is typed into the form of an application. */
+export const usualWords = {
+  name: 'Weather station',
+  description: 'Shows the weather of the last ten years at any place.\nFree for everyone.',
+  webPageUrl: 'https://weather.example.test/',
+  redirectUris: 'http://localhost:5000/exchangeToken, https://weather.example.test/exchangeToken',
+  scopes: 'weather:read weather:write',
+}
+
+const unbroken = (begin: string, length: number) => begin.padEnd(length, 'Wetterstationsdatenverarbeitung')
+
+/** As long as the application API allows, and without a space to break a line at. */
+export const longestWords: typeof usualWords = {
+  name: unbroken('', 200),
+  description: `${unbroken('', 1_000)} ${unbroken('', 900)}`,
+  webPageUrl: unbroken('https://weather.example.test/', 2_000),
+  redirectUris: [1, 2].map(number => unbroken(`https://weather${number}.example.test/`, 1_900)).join(', '),
+  scopes: unbroken('', 1_000),
+}
+
+/**
+ * Calls `look` on each page, with a name for it. The visitor begins signed out, and signs out at the end; the application
+ * API is gone then. Addresses that only lead elsewhere have no page.
+ */
+export async function visitEveryPage(
+  page: Page,
+  both: Both,
+  words: typeof usualWords,
+  look: (name: string) => Promise<void>,
+): Promise<void> {
+  const { publicUrl, sandbox } = both
+  const visit = async (name: string, path: string) => {
+    await page.goto(publicUrl + path)
+    await look(name)
+  }
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  const follow = (name: string) => page.getByRole('link', { name, exact: true }).click()
+  /** The address of the application that is open. */
+  const here = () => new URL(page.url()).pathname
+
+  await visit('home', '/')
+  await follow('Sign in')
+  await enterPassword(page, both.person)
+  await press('Decline')
+  await look('cancelled')
+  await visit('sign-in-incomplete', '/exchangeToken')
+  await visit('not-found', '/nowhere')
+  await visit('unreadable-address', '/applications/%E0%A4%A')
+
+  // The page after the callback goes on by itself, unless where it goes answers with nothing.
+  await page.route('**/applications', route => route.fulfill({ status: 204 }))
+  await page.goto(`${publicUrl}/login`)
+  await press('Allow')
+  await page.getByRole('heading', { name: 'One moment' }).waitFor()
+  await look('one-moment')
+  await page.unroute('**/applications')
+
+  await addApplication(both, { name: 'Library card', description: 'Borrows, returns and extends, without the card.' })
+  await addApplication(both, { name: 'Bus times', description: 'When the next one leaves, and from where.' })
+  await addApplication(both, { name: words.name, description: words.description })
+  await visit('home-signed-in', '/')
+  await visit('list', '/applications')
+  await visit('list-nothing-found', '/applications?q=nowhere')
+  for (let index = 1; index <= 60; index++) await addApplication(both, { name: `${words.name.slice(0, 190)} ${index}` })
+  await visit('list-pages', '/applications?page=2')
+
+  await visit('new', '/applications/new')
+  await fill(page, { ...words, redirectUris: 'http://example.test/not-https' })
+  await press('Create application')
+  await page.getByRole('alert').waitFor()
+  await look('new-refused')
+  await fill(page, words)
+  await press('Create application')
+  await page.getByText('Copy this now').waitFor()
+  await look('credentials')
+  await follow('I have copied it: go on')
+  await look('application')
+  const application = here()
+  await visit('application-created-earlier', `${application}?created=earlier`)
+  await visit('application-gone', '/applications/00000000-0000-4000-8000-000000000000')
+
+  await visit('edit', `${application}/edit`)
+  await fill(page, { ...words, redirectUris: 'http://example.test/not-https' })
+  await press('Save changes')
+  await page.getByRole('alert').waitFor()
+  await look('edit-refused')
+  await fill(page, words)
+  await press('Save changes')
+  await page.getByText('Your changes are saved.').waitFor()
+  await look('application-saved')
+  await press('Make a new client secret')
+  await page.getByText('Copy this now').waitFor()
+  await look('new-client-secret')
+
+  const forgetSession = () => page.context().clearCookies({ name: /^__Host-(session|refresh)/ })
+  await visit('remove', `${application}/delete`)
+  await forgetSession()
+  await press('Remove it')
+  await look('remove-session-ended')
+  await follow('Sign in and go on')
+  await press('Remove it')
+  await page.getByText('The application is gone').waitFor()
+  await look('list-removed')
+
+  await addGroup(both)
+  await visit('new-choice-of-groups', '/applications/new')
+  await fill(page, { ...usualWords, name: words.name })
+  await page.getByLabel('Group').selectOption({ index: 1 })
+  await forgetSession()
+  await press('Create application')
+  await look('new-session-ended')
+  await follow('Sign in and go on')
+  await page.getByText('This is what you typed').waitFor()
+  await look('new-as-typed')
+  await fill(page, { ...longestWords, name: words.name })
+  await forgetSession()
+  await press('Create application')
+  await page.getByText('Sign in in a new tab').waitFor()
+  await look('new-too-long-to-keep')
+
+  await page.goto(publicUrl)
+  await page.context().clearCookies({ domain: '127.0.0.1' })
+  const another = await addPerson(both, 'another@example.test', { groups: 0 })
+  await signIn(page, both, '/applications', another)
+  await look('list-empty')
+  await visit('new-without-group', '/applications/new')
+  await press('Sign out')
+  await page.getByText('You are signed out.').waitFor()
+  await look('home-signed-out')
+  await visit('signed-out', '/applications')
+
+  await follow('Sign in')
+  await page.getByRole('heading', { name: 'Nothing here yet' }).waitFor()
+  sandbox.api.server.closeAllConnections()
+  await sandbox.api.close()
+  await visit('api-down', '/applications')
+}
+
+async function fill(page: Page, words: typeof usualWords): Promise<void> {
+  await page.getByLabel('Name', { exact: true }).fill(words.name)
+  await page.getByLabel('Description').fill(words.description)
+  await page.getByLabel('Web page').fill(words.webPageUrl)
+  await page.getByLabel('Redirect URIs').fill(words.redirectUris)
+  await page.getByLabel(/^Scopes/).fill(words.scopes)
+}

@@ -1,0 +1,188 @@
+// One form creates one application, however often it is delivered, and to whichever replica.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm, textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { send } from '../support/scripted-platform.ts'
+
+const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
+
+/** A signed-in visitor with the form open; the API remembers. */
+async function openForm(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  await signIn(test.browser)
+  const form: Record<string, string> = {
+    ...readForm(await test.browser.get('/applications/new'), '/applications'),
+    ...typed,
+  }
+  return { ...test, api, form }
+}
+
+/** Another replica: the same keys and platform, and a memory of its own. */
+async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<typeof openForm>>) {
+  return (await buildTestClient(t, { platform, clock, environment })).client
+}
+
+t.test('PG-15: the same form delivered twice creates one application, and both answers lead to it', async t => {
+  const { browser, platform, form, api } = await openForm(t)
+  const other = browser.copy()
+  const first = await browser.post('/applications', form)
+  const second = await other.post('/applications', form)
+  t.equal(first.headers.location, '/applications/app-1')
+  t.equal(second.headers.location, '/applications/app-1')
+  t.equal(platform.received('POST /apps/v1').length, 1)
+  t.match((await other.get('/applications/app-1')).body, api.secrets[0]!, 'whichever answer arrived shows the secret')
+})
+
+t.test('F-41: a form sent twice at the same moment creates one application', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const copies = Array.from({ length: 10 }, () => browser.copy())
+  const answers = await Promise.all(copies.map(copy => copy.post('/applications', form)))
+  for (const { statusCode, headers } of answers) t.same([statusCode, headers.location], [303, '/applications/app-1'])
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test('F-41: Back to a form that was sent, and sent again as it is, leads to the same application', async t => {
+  const { browser, platform, form, clock } = await openForm(t)
+  await browser.post('/applications', form)
+  await browser.get('/applications/app-1')
+  clock.advance(9 * 60)
+  const again = await browser.post('/applications', form)
+  t.equal(again.headers.location, '/applications/app-1')
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test(
+  'F-41: a form that was sent, changed and sent again asks first, and creates another one when sent once more',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    await browser.post('/applications', form)
+    const asked = await browser.post('/applications', { ...form, name: 'Tides' })
+    t.equal(asked.statusCode, 409)
+    t.match(textOf(asked, 'problem'), 'This form has created an application already')
+    t.equal(platform.received('POST /apps/v1').length, 1)
+
+    const fresh = readForm(asked, '/applications')
+    t.equal(fresh.name, 'Tides')
+    t.not(fresh.formToken, form.formToken)
+    const answer = await browser.post('/applications', fresh)
+    t.equal(answer.headers.location, '/applications/app-2')
+    t.equal(platform.received('POST /apps/v1').length, 2)
+  },
+)
+
+t.test('PG-15: a replica that does not know the form asks the list first, and offers a new secret', async t => {
+  const test = await openForm(t)
+  const { browser, platform, form, clock } = test
+  // The answer was lost on the way: the browser has not got its cookie.
+  await browser.copy().post('/applications', form)
+  clock.advance(2)
+  browser.client = await anotherReplica(t, test)
+  const calls = platform.received().length
+  const answer = await browser.post('/applications', form)
+  t.equal(answer.statusCode, 303)
+  t.same(
+    platform
+      .received()
+      .slice(calls)
+      .map(({ method, url }) => `${method} ${url}`)
+      .filter(call => !call.includes('.well-known')),
+    ['GET /apps/v1'],
+  )
+
+  const page = await browser.get(String(answer.headers.location))
+  t.equal(new URL(String(answer.headers.location), 'http://here').pathname, '/applications/app-1')
+  t.match(textOf(page), 'Its first client secret was not seen: make a new one below')
+  t.ok(readForm(page, '/applications/app-1/secret').formToken)
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test('PG-15: an older application with the same fields is not taken for that of this form', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const { browser, platform } = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(browser)
+  const older = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+  await browser.post('/applications', older)
+  clock.advance(1)
+  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+  const answer = await browser.post('/applications', form)
+  t.equal(answer.headers.location, '/applications/app-2')
+  t.equal(platform.received('POST /apps/v1').length, 2)
+})
+
+for (const [field, value] of [
+  ['name', 'Weather 2'],
+  ['description', 'Another'],
+  ['webPageUrl', 'https://another.test/'],
+  ['iconUrl', 'https://another.test/icon'],
+  ['privacyPolicyUrl', 'https://another.test/privacy'],
+  ['groupId', 'group-2'],
+] as const) {
+  t.test(`PG-15: an application made since, that differs in ${field}, is not taken for that of this form`, async t => {
+    const test = await openForm(t)
+    const { browser, platform, form } = test
+    await browser.copy().post('/applications', form)
+    browser.client = await anotherReplica(t, test)
+    const answer = await browser.post('/applications', { ...form, [field]: value })
+    t.equal(answer.headers.location, '/applications/app-2')
+    t.equal(platform.received('POST /apps/v1').length, 2)
+  })
+}
+
+t.test('F-28: the replica dies after the API has created; sent again to another, there is one application', async t => {
+  const test = await openForm(t)
+  const { browser, platform, form, api } = test
+  api.losesAnswers = true
+  const lost = await browser.post('/applications', form)
+  api.losesAnswers = false
+  t.equal(lost.statusCode, 502)
+  t.equal(api.records.size, 1)
+
+  browser.client = await anotherReplica(t, test)
+  const answer = await browser.post('/applications', form)
+  t.equal(answer.statusCode, 303)
+  t.match(textOf(await browser.get(String(answer.headers.location))), 'Its first client secret was not seen')
+  t.equal(api.records.size, 1)
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test('F-28: the same, sent again to the replica that saw the connection break', async t => {
+  const { browser, form, api } = await openForm(t)
+  api.losesAnswers = true
+  const page = await browser.post('/applications', form)
+  api.losesAnswers = false
+  const answer = await browser.post('/applications', readForm(page, '/applications'))
+  t.equal(answer.statusCode, 303)
+  t.equal(api.records.size, 1)
+})
+
+t.test('a form that failed because of its fields is sent again without the list taking it for done', async t => {
+  const { browser, platform, form, api } = await openForm(t)
+  platform.answer('POST /apps/v1', {
+    status: 422,
+    body: { error: { status: 422, message: { redirectUris: ['Must be https.'] } } },
+  })
+  const refused = await browser.post('/applications', form)
+  t.equal(refused.statusCode, 422)
+  platform.answer('POST /apps/v1', api.scripts['POST /apps/v1']!)
+  const answer = await browser.post('/applications', {
+    ...readForm(refused, '/applications'),
+    redirectUris: 'https://other.test/back',
+  })
+  t.equal(answer.headers.location, '/applications/app-1')
+  t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
+})
+
+t.test('PG-15: where the list cannot be asked, nothing is created', async t => {
+  const { browser, platform, form } = await openForm(t)
+  platform.answer('GET /apps/v1', (_request, response) => send(response, { status: 500, body: {} }))
+  const page = await browser.post('/applications', form)
+  t.equal(page.statusCode, 502)
+  t.equal(readForm(page, '/applications').name, typed.name)
+  t.equal(platform.received('POST /apps/v1').length, 0)
+})

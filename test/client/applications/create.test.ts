@@ -1,0 +1,244 @@
+// Creating an application: what is sent, what is shown this once, and what happens to what was typed.
+import t, { type Test } from 'tap'
+import { buildTestClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { collection } from '../support/scripted-platform.ts'
+
+const typed = {
+  name: 'Weather <b>& tides</b>',
+  description: 'First line\r\nsecond “line”',
+  webPageUrl: 'https://weather.test/?a=1&b=2',
+  iconUrl: '',
+  privacyPolicyUrl: '',
+  redirectUris: 'https://weather.test/back, http://localhost:3000/exchangeToken ,',
+  defaultRedirectUri: '',
+  scopes: '',
+  defaultScopes: '',
+}
+
+async function openForm(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(test.browser)
+  const page = await test.browser.get('/applications/new')
+  return { ...test, api, page, form: readForm(page, '/applications') }
+}
+
+t.test('the form has the ten fields of the specification, and offers the visitor’s groups', async t => {
+  const { page, form } = await openForm(t)
+  t.equal(page.statusCode, 200)
+  const { formToken, ...fields } = form
+  t.ok(formToken)
+  t.same(fields, {
+    groupId: 'group-1',
+    name: '',
+    description: '',
+    webPageUrl: '',
+    iconUrl: '',
+    privacyPolicyUrl: '',
+    redirectUris: '',
+    defaultRedirectUri: '',
+    scopes: '',
+    defaultScopes: '',
+  })
+})
+
+for (const [what, answer] of Object.entries({
+  'does not have the call': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
+  'refuses it': { status: 403, body: {} },
+  'answers in another shape': { body: { ItemList: 'none' } },
+  'is out of order': { status: 500, body: '' },
+})) {
+  t.test(`a group is typed where the API ${what}`, async t => {
+    const { browser, platform } = await openForm(t)
+    platform.answer('GET /identities/v1/visitor-1/links', answer)
+    const page = await browser.get('/applications/new')
+    t.equal(page.statusCode, 200)
+    t.match(page.body, /<input type="text" id="groupId"/)
+    t.match(textOf(page, 'groupId-hint'), 'The id of a group that you are a member of')
+  })
+}
+
+t.test('a visitor in no group is told where to make one, and one in several has to choose', async t => {
+  const { browser, platform } = await openForm(t)
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
+  t.match(textOf(await browser.get('/applications/new'), 'groupId-hint'), 'You are in no group yet')
+
+  platform.answer('GET /identities/v1/visitor-1/links', {
+    body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
+  })
+  const several = await browser.get('/applications/new')
+  t.equal(readForm(several, '/applications').groupId, '', 'none is chosen beforehand')
+  t.equal(several.body.match(/<option/g)?.length, 3)
+})
+
+t.test('PG-16: a created application answers 303, and a reload sends nothing again', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const answer = await browser.post('/applications', { ...form, ...typed })
+  t.equal(answer.statusCode, 303)
+  t.equal(answer.headers.location, '/applications/app-1')
+
+  const [created] = platform.received('POST /apps/v1')
+  t.equal(created!.headers['content-type'], 'application/json')
+  t.same(JSON.parse(created!.body), {
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    type: 'App',
+    data: {
+      ...typed,
+      groupId: 'group-1',
+      description: 'First line\nsecond “line”',
+      redirectUris: 'https://weather.test/back,http://localhost:3000/exchangeToken',
+      defaultRedirectUri: 'https://weather.test/back',
+    },
+  })
+
+  await browser.get('/applications/app-1')
+  await browser.get('/applications/app-1')
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test(
+  'the client id, the client secret and the app access tokens are shown once, and no more on a reload',
+  async t => {
+    const { browser, api, form } = await openForm(t)
+    const answer = await browser.post('/applications', { ...form, ...typed })
+    const handover = setCookieLine(answer, '__Host-handover')
+    t.match(handover, /; Max-Age=600;.* HttpOnly; Secure; SameSite=Strict/)
+
+    const first = await browser.get(String(answer.headers.location), { site: 'same-origin' })
+    const shown = [api.secrets[0]!, 'app-access-token-1-of-app-1', 'app-access-token-2-of-app-1']
+    t.equal(first.statusCode, 200)
+    for (const one of ['app-1', ...shown]) t.match(first.body, `>${one}<`)
+    t.match(textOf(first), 'when you leave or reload this page, it is gone')
+    t.match(textOf(first), 'Weather <b>& tides</b> is registered')
+    const file = linksOf(first).find(link => link.startsWith('data:text/plain'))!
+    t.equal(
+      decodeURIComponent(file.slice(file.indexOf(',') + 1)),
+      `CLIENT_ID=app-1\nCLIENT_SECRET=${api.secrets[0]}\n`,
+      'as a file of settings',
+    )
+    t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
+    t.equal(browser.cookie('__Host-handover'), undefined)
+
+    const second = await browser.get('/applications/app-1')
+    t.equal(second.statusCode, 200)
+    for (const one of shown) t.notMatch(second.body, one)
+    t.match(textOf(second), 'Weather <b>& tides</b>')
+  },
+)
+
+t.test('the credentials are not shown ten minutes later, on another page, or to another visitor', async t => {
+  const { browser, api, form, clock } = await openForm(t)
+  await browser.post('/applications', { ...form, ...typed })
+  const secret = api.secrets[0]!
+  t.notMatch((await browser.copy().get('/applications')).body, secret)
+
+  const late = browser.copy()
+  const handover = browser.cookie('__Host-handover')
+  clock.advance(601)
+  const page = await late.get('/applications/app-1', {
+    headers: { cookie: `${late.cookieHeader()}; __Host-handover=${handover}` },
+  })
+  t.equal(page.statusCode, 200)
+  t.notMatch(page.body, secret)
+})
+
+t.test('credentials that are too long for a cookie are shown on the answer itself', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const token = 'long'.repeat(1000)
+  platform.answer('POST /apps/v1', {
+    status: 201,
+    body: {
+      '@id': 'app-1',
+      client: { clientId: 'app-1', clientSecrets: ['the-only-secret-of-this-test'] },
+      tokens: [{ id: 'token-1', token }],
+    },
+  })
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 201)
+  t.match(page.body, 'the-only-secret-of-this-test')
+  t.match(page.body, token)
+  t.equal(setCookieLine(page, '__Host-handover'), undefined)
+})
+
+t.test('PG-16: faults that the API finds stand beside their fields, with everything typed still there', async t => {
+  const { browser, platform, form } = await openForm(t)
+  platform.answer('POST /apps/v1', {
+    status: 422,
+    body: {
+      error: {
+        status: 422,
+        message: {
+          redirectUris: ['Not a <valid> URL.', 'Must be https.'],
+          scopes: 'Unknown scope.',
+          colour: ['Never heard of.'],
+        },
+      },
+    },
+  })
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 422)
+  t.equal(faultOf(page, 'redirectUris'), 'Not a <valid> URL. Must be https.')
+  t.equal(faultOf(page, 'scopes'), 'Unknown scope.')
+  t.equal(faultOf(page, 'name'), undefined)
+  t.match(textOf(page), 'Never heard of.', 'a fault of no field of the form is told as well')
+  t.same(
+    readForm(page, '/applications'),
+    { ...form, ...typed, description: 'First line\nsecond “line”' },
+    'everything typed, and the same form',
+  )
+  t.match(page.body, `Request: <code>`)
+})
+
+for (const [status, words] of [
+  [403, 'You are not a member of this group.'],
+  [404, 'There is no group with this id.'],
+] as const) {
+  t.test(`UP-14: a ${status} to a new application is a fault of its group`, async t => {
+    const { browser, platform, form } = await openForm(t)
+    platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 422)
+    t.equal(faultOf(page, 'groupId'), words)
+    t.equal(readForm(page, '/applications').name, typed.name)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'and no reason to renew the session')
+  })
+}
+
+for (const [what, answer, status, words] of [
+  ['is out of order', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'reported a fault of its own'],
+  ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, 'Please try again in 7 seconds'],
+  ['answers without an application', { status: 201, body: {} }, 502, 'makes no sense'],
+  ['answers without its client', { status: 201, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
+  ['answers 200', { status: 200, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
+  ['knows a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 502, 'makes no sense'],
+] as const) {
+  t.test(`nothing typed is lost where the API ${what}`, async t => {
+    const { browser, platform, form } = await openForm(t)
+    platform.answer('POST /apps/v1', answer)
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, status)
+    t.match(textOf(page, 'problem'), words)
+    t.notMatch(page.body, 'secret-of-the-api')
+    t.same(readForm(page, '/applications'), { ...form, ...typed, description: 'First line\nsecond “line”' })
+    t.equal(platform.received('POST /apps/v1').length, 1, 'sent once')
+    t.ok(browser.cookie('__Host-session'))
+  })
+}
+
+t.test(
+  'UP-15: the API gets the visitor’s access token, and the client secret goes nowhere but to the portal',
+  async t => {
+    const { browser, platform, form } = await openForm(t)
+    await browser.post('/applications', { ...form, ...typed })
+    await browser.get('/applications/app-1')
+    await browser.get('/applications/app-1')
+    const calls = platform.received().filter(({ url }) => !url.startsWith('/api/') && !url.startsWith('/.well-known/'))
+    t.ok(calls.length >= 4)
+    for (const { headers } of calls) t.match(headers.authorization, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/)
+    t.notMatch(JSON.stringify(calls), clientSecret)
+  },
+)

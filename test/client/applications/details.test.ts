@@ -1,0 +1,205 @@
+// The page of one application: what it shows, a new client secret, and the removal with its question.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord } from '../support/scripted-platform.ts'
+
+const client = {
+  clientId: 'app-1',
+  redirectUris: 'https://weather.test/back, http://localhost:3000/back',
+  defaultRedirectUri: 'http://localhost:3000/back',
+  scopes: 'read',
+  defaultScopes: '',
+}
+const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
+
+/** A signed-in visitor and two applications. */
+async function withApplications(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  for (const id of ['app-1', 'app-2']) api.records.set(id, applicationRecord(id, { name: `Name of ${id}` }, { client }))
+  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  await signIn(test.browser)
+  return { ...test, api }
+}
+
+t.test('the page of an application shows what the API tells, and leads to what can be done with it', async t => {
+  const { browser, platform } = await withApplications(t)
+  platform.answer('GET /apps/v1/app-1', {
+    body: applicationRecord('app-1', { description: 'Rain', webPageUrl: 'https://weather.test/' }, { client }),
+  })
+  const page = await browser.get('/applications/app-1')
+  t.equal(page.statusCode, 200)
+  for (const text of ['Weather', 'Rain', 'app-1', 'group-1', 'https://weather.test/back', '2026-01-01 00:00 UTC'])
+    t.match(textOf(page), text)
+  t.match(textOf(page), 'http://localhost:3000/back default')
+  t.ok(linksOf(page).includes('/applications/app-1/edit'))
+  t.ok(linksOf(page).includes('/applications/app-1/delete'))
+  t.ok(linksOf(page).includes('/applications'))
+})
+
+t.test('the page of an application copes with an API that does not tell its client', async t => {
+  const { browser, platform } = await withApplications(t)
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  const page = await browser.get('/applications/app-1')
+  t.equal(page.statusCode, 200)
+  t.notMatch(textOf(page), 'Redirect URIs')
+})
+
+for (const [what, record] of Object.entries({
+  'fields missing': { '@id': 'app-1' },
+  'fields of other types': {
+    '@id': 'app-1',
+    data: { name: 5, description: {}, webPageUrl: [], iconUrl: null },
+    metadata: { createdAt: {}, updatedAt: 'never' },
+    inLinks: { '0': 1 },
+    client: { redirectUris: [1, 'https://a.test/', null], scopes: 7, defaultScopes: {} },
+  },
+  'nothing but nulls': { '@id': 'app-1', data: null, metadata: null, inLinks: null, client: null },
+  'another user’s shape': { '@id': 'app-1', '@type': 'Person', email: 'x@y.test', data: [] },
+})) {
+  t.test(`F-44: an application with ${what} is shown with placeholders, and can be edited`, async t => {
+    const { browser, platform } = await withApplications(t)
+    platform.answer('GET /apps/v1/app-1', { body: record })
+    for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
+      const page = await browser.get(path)
+      t.equal(page.statusCode, 200, path)
+      t.notMatch(page.body, /undefined|\[object Object\]|Invalid Date|NaN|null</, path)
+    }
+    t.match(textOf(await browser.get('/applications/app-1')), 'Unnamed application')
+  })
+}
+
+for (const [what, answer, status] of [
+  ['does not know it', { status: 404, body: { error: { status: 404, message: 'App not found.' } } }, 404],
+  ['forbids it', { status: 403, body: { error: 'forbidden' } }, 403],
+  ['answers with no application', { body: {} }, 502],
+  ['answers with an id that fits into no address', { body: { '@id': '../admin' } }, 502],
+  ['answers with a list', { body: [applicationRecord('app-1')] }, 502],
+  ['is out of order', { status: 500, body: 'stack trace' }, 502],
+  ['is busy', { status: 503, headers: { 'retry-after': '20' }, body: '' }, 503],
+] as const) {
+  t.test(`an application is a page with a next step where the API ${what}`, async t => {
+    const { browser, platform } = await withApplications(t)
+    platform.answer('GET /apps/v1/app-1', answer)
+    for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
+      const page = await browser.get(path)
+      t.equal(page.statusCode, status, path)
+      t.match(page.body, /<a class="button" href="\//, path)
+      t.match(textOf(page), 'name this request:')
+      t.notMatch(page.body, 'stack trace')
+    }
+    t.ok(browser.cookie('__Host-session'))
+  })
+}
+
+t.test('a new client secret is shown once, and says what still works', async t => {
+  const { browser, platform, api } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  const answer = await browser.post('/applications/app-1/secret', form)
+  t.equal(answer.statusCode, 303)
+  t.equal(answer.headers.location, '/applications/app-1')
+
+  const first = await browser.get('/applications/app-1')
+  t.match(first.body, `>${api.secrets[0]}<`)
+  t.match(textOf(first), 'The previous secret still works; the one before it does not')
+  t.equal(
+    decodeURIComponent(
+      linksOf(first)
+        .find(link => link.startsWith('data:'))!
+        .replace(/^[^,]*,/, ''),
+    ),
+    `CLIENT_SECRET=${api.secrets[0]}\n`,
+  )
+  const second = await browser.get('/applications/app-1')
+  t.notMatch(second.body, api.secrets[0]!)
+  t.equal(platform.received('POST /apps/v1/app-1/refreshSecret').length, 1)
+})
+
+t.test('F-41: a new client secret that is asked for twice with one form is made once', async t => {
+  const { browser, platform, api } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  const copies = [browser.copy(), browser.copy()]
+  await Promise.all(copies.map(copy => copy.post('/applications/app-1/secret', form)))
+  t.equal(platform.received('POST /apps/v1/app-1/refreshSecret').length, 1)
+  for (const copy of copies) t.match((await copy.get('/applications/app-1')).body, api.secrets[0]!)
+})
+
+t.test('a form for one application makes no secret for another, and removes no other', async t => {
+  const { browser, platform, api } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  await browser.copy().post('/applications/app-1/secret', form)
+  const other = browser.copy()
+  await other.post('/applications/app-2/secret', form)
+  t.notMatch((await other.get('/applications/app-2')).body, api.secrets[0]!, 'not the secret of app-1 under app-2')
+
+  const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+  await browser.post('/applications/app-1/delete', removal)
+  const answer = await browser.post('/applications/app-2/delete', removal)
+  const isGone = platform.received('DELETE /apps/v1/app-2').length === 1
+  t.equal(answer.headers.location === '/applications?removed=yes', isGone, 'gone only if it is gone')
+})
+
+t.test('the removal is asked once more, on a page that says what stops working', async t => {
+  const { browser, platform } = await withApplications(t)
+  const page = await browser.get('/applications/app-1/delete')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Remove Name of app-1?')
+  t.match(textOf(page), 'nobody can sign in through its client any more')
+  t.match(textOf(page), 'app access tokens are refused')
+  t.ok(linksOf(page).includes('/applications/app-1'), 'and a way back')
+  t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
+})
+
+t.test('a removed application is gone from the list, which says so', async t => {
+  const { browser, platform } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+  const answer = await browser.post('/applications/app-1/delete', form)
+  t.equal(answer.statusCode, 303)
+  t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
+  const list = await browser.get(String(answer.headers.location))
+  t.match(textOf(list), 'The application is gone')
+  t.notOk(linksOf(list).includes('/applications/app-1'))
+  t.equal((await browser.get('/applications/app-1')).statusCode, 404)
+})
+
+t.test('F-41: a removal that is delivered twice is answered twice, and done once', async t => {
+  const { browser, platform } = await withApplications(t)
+  const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+  const [first, second] = [
+    await browser.post('/applications/app-1/delete', form),
+    await browser.post('/applications/app-1/delete', form),
+  ]
+  t.equal(first.statusCode, 303)
+  t.equal(second.statusCode, 303)
+  t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
+})
+
+for (const action of ['secret', 'delete'] as const) {
+  const [path, call] =
+    action === 'secret'
+      ? ['/applications/app-1', 'POST /apps/v1/app-1/refreshSecret']
+      : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
+  t.test(`UP-14: an API that forbids the ${action} is a page that says so, and no reason to renew`, async t => {
+    const { browser, platform } = await withApplications(t)
+    platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })
+    const form = readForm(await browser.get(path), `/applications/app-1/${action}`)
+    const page = await browser.post(`/applications/app-1/${action}`, form)
+    t.equal(page.statusCode, 403)
+    t.match(textOf(page), 'You are not allowed to do this')
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  })
+
+  t.test(`a ${action} without its form token, or with a forged one, does nothing`, async t => {
+    const { browser, platform } = await withApplications(t)
+    for (const form of [{}, { formToken: 'forged' }, { formToken: browser.cookie('__Host-session')! }]) {
+      const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)
+      t.equal(page.statusCode, 409)
+      t.match(textOf(page), 'This page was open for too long')
+      t.ok(linksOf(page).includes(path))
+    }
+    t.equal(platform.received(call).length, 0)
+  })
+}

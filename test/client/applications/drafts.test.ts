@@ -1,0 +1,206 @@
+// A form that is sent after the session ended: nothing typed is lost, and nothing is sent by itself.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+
+const typed = {
+  groupId: 'group-1',
+  name: 'Weather <b>& tides</b>',
+  description: 'Typed “at length”',
+  webPageUrl: 'https://weather.test/',
+  iconUrl: '',
+  privacyPolicyUrl: '',
+  redirectUris: 'https://weather.test/back',
+  defaultRedirectUri: '',
+  scopes: 'read',
+  defaultScopes: '',
+}
+const long = { ...typed, description: 'x'.repeat(2_000), redirectUris: `https://weather.test/${'y'.repeat(1_500)}` }
+
+/** A visitor with `path` open, whose session then ends: the portal refuses to renew it. */
+async function openFormAndWait(t: Test, path: string, action: string) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const { browser, platform } = test
+  await signIn(browser)
+  const form = readForm(await browser.get(path), action)
+  clock.advance(3601)
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  /** Signs in by the link of the page; returns where that leads. */
+  const signInAgain = async (page: { body: string }, visitor = 'visitor-1') => {
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
+    platform.answer(`GET /identities/v1/${visitor}/links`, { status: 404, body: {} })
+    const link = linksOf(page).find(href => href.startsWith('/login?'))!
+    const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+    return goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+  }
+  const changes = () =>
+    platform
+      .received()
+      .filter(({ method, url }) => method !== 'GET' && !url.startsWith('/api/'))
+      .map(({ method, url }) => `${method} ${url}`)
+  return { ...test, api, form, signInAgain, changes }
+}
+
+t.test(
+  'PG-14: a new application sent after the session ended is back in the form after signing in, and not sent',
+  async t => {
+    const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), 'Your session has ended')
+    t.match(textOf(page), 'Nothing was sent')
+    t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+    t.same(changes(), [])
+
+    const path = await signInAgain(page)
+    t.equal(path, '/applications/new')
+    const again = await browser.get(path!)
+    t.hasStrict(readForm(again, '/applications'), typed)
+    t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
+    t.same(changes(), [], 'it waits for the visitor')
+
+    t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
+    t.same(changes(), ['POST /apps/v1'])
+  },
+)
+
+t.test('PG-14: what was kept comes back once', async t => {
+  const { browser, form, signInAgain } = await openFormAndWait(t, '/applications/new', '/applications')
+  const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }))
+  await browser.get(path!)
+  t.equal(browser.cookie('__Host-handover'), undefined)
+  t.equal(readForm(await browser.get(path!), '/applications').name, '')
+})
+
+t.test('PG-14: what was kept can be read by nobody on the way', async t => {
+  const { browser, form } = await openFormAndWait(t, '/applications/new', '/applications')
+  await browser.post('/applications', { ...form, ...typed })
+  const kept = browser.cookie('__Host-handover')!
+  t.notMatch(Buffer.from(kept, 'base64url').toString('latin1'), 'weather')
+})
+
+t.test('PG-14: what was kept is gone after ten minutes', async t => {
+  const { browser, form, signInAgain, clock } = await openFormAndWait(t, '/applications/new', '/applications')
+  const page = await browser.post('/applications', { ...form, ...typed })
+  const kept = browser.cookie('__Host-handover')
+  clock.advance(601)
+  const path = await signInAgain(page)
+  t.equal(browser.cookie('__Host-handover'), undefined)
+  const cookie = `${browser.cookieHeader()}; __Host-handover=${kept}`
+  const again = await browser.get(path!, { headers: { cookie } })
+  t.equal(again.statusCode, 200)
+  t.equal(readForm(again, '/applications').name, '')
+})
+
+t.test('PG-14: changes sent after the session ended are back in the form of that application', async t => {
+  const action = '/applications/app-1/edit'
+  const { browser, form, signInAgain, changes } = await openFormAndWait(t, action, action)
+  const page = await browser.post(action, { ...form, name: 'Tides', redirectUris: 'https://typed.test/back' })
+  t.equal(page.statusCode, 401)
+  const path = await signInAgain(page)
+  t.equal(path, action)
+  const again = await browser.get(path!)
+  t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
+  t.same(changes(), [])
+})
+
+for (const [path, action] of [
+  ['/applications/app-1', '/applications/app-1/secret'],
+  ['/applications/app-1/delete', '/applications/app-1/delete'],
+] as const) {
+  t.test(`PG-14: ${action} after the session ended does nothing, and says where to go on`, async t => {
+    const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
+    const page = await browser.post(action, form)
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), 'Nothing was done')
+    t.equal(await signInAgain(page), path)
+    t.equal((await browser.get(path)).statusCode, 200)
+    t.same(changes(), [])
+  })
+}
+
+t.test(
+  'PG-14: a form of more than 2.5 KB is shown again, filled, and can be sent after signing in in another tab',
+  async t => {
+    const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+    const page = await browser.post('/applications', { ...form, ...long })
+    t.equal(page.statusCode, 401)
+    t.equal(setCookieLine(page, '__Host-handover'), undefined)
+    t.hasStrict(readForm(page, '/applications'), long)
+    t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
+    t.match(textOf(page), 'Nothing was sent')
+    t.same(changes(), [])
+
+    await signInAgain(page)
+    t.equal((await browser.post('/applications', readForm(page, '/applications'))).statusCode, 303)
+    t.same(changes(), ['POST /apps/v1'])
+  },
+)
+
+t.test('PG-14: changes of more than 2.5 KB are shown again, filled, and still save what was typed', async t => {
+  const action = '/applications/app-1/edit'
+  const { browser, form, signInAgain, platform } = await openFormAndWait(t, action, action)
+  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  const { groupId: _, ...changed } = long
+  const page = await browser.post(action, { ...form, ...changed })
+  t.equal(page.statusCode, 401)
+  t.hasStrict(readForm(page, action), changed)
+  await signInAgain(page)
+  t.equal((await browser.post(action, readForm(page, action))).statusCode, 303)
+  t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.description, long.description)
+})
+
+t.test('F-42: what one visitor typed is not shown to another who signs in', async t => {
+  const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+  const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }), 'visitor-2')
+  const page = await browser.get(path!)
+  t.equal(page.statusCode, 200)
+  t.notMatch(page.body, 'tides')
+  t.same(changes(), [])
+})
+
+t.test('PG-14: a form that was not shown here keeps nothing: nobody can plant a draft', async t => {
+  const { browser } = await openFormAndWait(t, '/applications/new', '/applications')
+  const page = await browser.post('/applications', { ...typed, formToken: 'forged' })
+  t.equal(page.statusCode, 401)
+  t.equal(setCookieLine(page, '__Host-handover'), undefined)
+  t.match(textOf(page), 'Nothing was sent')
+})
+
+t.test(
+  'PG-14: a form that was open for more than a day is shown again, filled, and shown once more with a fresh token',
+  async t => {
+    const { browser, form, signInAgain, changes, clock } = await openFormAndWait(
+      t,
+      '/applications/new',
+      '/applications',
+    )
+    clock.advance(24 * 60 * 60)
+    const page = await browser.post('/applications', { ...form, ...typed })
+    t.equal(page.statusCode, 401)
+    t.hasStrict(readForm(page, '/applications'), typed)
+    await signInAgain(page)
+    const again = await browser.post('/applications', readForm(page, '/applications'))
+    t.equal(again.statusCode, 409)
+    t.match(textOf(again, 'problem'), 'This page was open for too long')
+    t.hasStrict(readForm(again, '/applications'), typed)
+    t.same(changes(), [])
+    t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
+  },
+)
+
+t.test('F-23: a session that can be renewed is renewed between the form and its sending', async t => {
+  const { browser, form, platform, changes } = await openFormAndWait(t, '/applications/new', '/applications')
+  platform.answer('POST /api/exchangeToken', giveTokens())
+  const answer = await browser.post('/applications', { ...form, ...typed })
+  t.equal(answer.statusCode, 303)
+  t.same(changes(), ['POST /apps/v1'])
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  t.ok(setCookieLine(answer, '__Host-session'))
+})

@@ -1,0 +1,156 @@
+// Editing an application: what is sent is what was typed, and never a guess.
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
+import { applicationRecord, type Script } from '../support/scripted-platform.ts'
+
+const action = '/applications/app-1/edit'
+const data = {
+  name: 'Weather',
+  description: 'Two\nlines',
+  webPageUrl: 'https://weather.test/',
+  iconUrl: '',
+  privacyPolicyUrl: 'https://weather.test/privacy',
+}
+const client = {
+  clientId: 'app-1',
+  redirectUris: 'https://weather.test/back,http://localhost:3000/back',
+  defaultRedirectUri: 'http://localhost:3000/back',
+  scopes: 'read write',
+  defaultScopes: 'read',
+}
+
+/** A signed-in visitor with the form open; `isClientTold` as contract.md has it, or as the API was once published. */
+async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
+  const record = applicationRecord('app-1', data, isClientTold ? { client } : {})
+  const scripts: Record<string, Script> = {
+    'GET /apps/v1/app-1': { body: record },
+    'PUT /apps/v1/app-1': { body: { ...record, client } },
+  }
+  const test = await buildTestClient(t, { scripts })
+  await signIn(test.browser)
+  const page = await test.browser.get(action)
+  const sent = () => JSON.parse(test.platform.received('PUT /apps/v1/app-1').at(-1)!.body)
+  return { ...test, page, form: readForm(page, action), sent }
+}
+
+t.test('the form holds what the application has, and the group is not asked for', async t => {
+  const { page, form } = await openForm(t, { isClientTold: true })
+  const { clientId: _, ...toldClient } = client
+  t.equal(page.statusCode, 200)
+  t.hasStrict(form, { ...data, ...toldClient })
+  t.notOk('groupId' in form)
+})
+
+t.test('PG-16: saved changes answer 303, and the page of the application says that they are saved', async t => {
+  const { browser, form, sent, platform } = await openForm(t, { isClientTold: true })
+  const answer = await browser.post(action, { ...form, name: 'Tides', description: '', scopes: '' })
+  t.equal(answer.statusCode, 303)
+  t.same(sent(), {
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    type: 'App',
+    data: {
+      ...data,
+      name: 'Tides',
+      description: '',
+      redirectUris: client.redirectUris,
+      defaultRedirectUri: client.defaultRedirectUri,
+      scopes: '',
+      defaultScopes: 'read',
+    },
+  })
+  const page = await browser.get(String(answer.headers.location))
+  t.match(textOf(page), 'Your changes are saved')
+  t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
+})
+
+t.test('a default redirect URI that was emptied is left to the API to choose', async t => {
+  const { browser, form, sent } = await openForm(t, { isClientTold: true })
+  await browser.post(action, { ...form, defaultRedirectUri: '' })
+  t.notOk('defaultRedirectUri' in sent().data)
+})
+
+t.test('where the API does not tell the client, the page says so and asks for the redirect URIs', async t => {
+  const { browser, page, form, platform } = await openForm(t, { isClientTold: false })
+  t.match(textOf(page), 'The application API does not tell the redirect URIs of this application')
+  t.hasStrict(form, { ...data, redirectUris: '', defaultRedirectUri: '', scopes: '', defaultScopes: '' })
+
+  const refused = await browser.post(action, form)
+  t.equal(refused.statusCode, 422)
+  t.ok(faultOf(refused, 'redirectUris'))
+  t.equal(platform.received('PUT /apps/v1/app-1').length, 0, 'nothing is guessed')
+})
+
+t.test('where the API does not tell the client, only what was typed of it is sent', async t => {
+  const { browser, form, sent } = await openForm(t, { isClientTold: false })
+  await browser.post(action, { ...form, redirectUris: 'https://typed.test/back' })
+  t.same(sent().data, { ...data, redirectUris: 'https://typed.test/back' })
+
+  await browser.post(action, {
+    ...form,
+    redirectUris: 'https://typed.test/back',
+    scopes: 'read',
+    defaultRedirectUri: 'https://typed.test/back',
+  })
+  t.same(sent().data, {
+    ...data,
+    redirectUris: 'https://typed.test/back',
+    defaultRedirectUri: 'https://typed.test/back',
+    scopes: 'read',
+  })
+})
+
+t.test('a form shown again after a fault still says what is not known, and sends no guess', async t => {
+  const { browser, form, sent } = await openForm(t, { isClientTold: false })
+  const refused = await browser.post(action, { ...form, name: '' })
+  t.match(textOf(refused), 'The application API does not tell the redirect URIs of this application')
+  const again = readForm(refused, action)
+  await browser.post(action, { ...again, name: 'Tides', redirectUris: 'https://typed.test/back' })
+  t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
+})
+
+t.test('a form of a known client that is shown again after a fault can still empty a field', async t => {
+  const { browser, form, sent } = await openForm(t, { isClientTold: true })
+  const again = readForm(await browser.post(action, { ...form, name: '' }), action)
+  await browser.post(action, { ...again, name: 'Tides', scopes: '' })
+  t.equal(sent().data.scopes, '')
+})
+
+t.test('faults that the API finds in changes stand beside their fields, with everything typed still there', async t => {
+  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  platform.answer('PUT /apps/v1/app-1', {
+    status: 422,
+    body: { error: { status: 422, message: { defaultRedirectUri: ['Must be one of redirectUris.'] } } },
+  })
+  const { formToken, ...fields } = form
+  const typed = { ...fields, name: 'Tides', defaultRedirectUri: 'https://not.test/there' }
+  const page = await browser.post(action, { formToken: formToken!, ...typed })
+  t.equal(page.statusCode, 422)
+  t.equal(faultOf(page, 'defaultRedirectUri'), 'Must be one of redirectUris.')
+  t.hasStrict(readForm(page, action), typed)
+})
+
+for (const [what, answer, status, words] of [
+  ['forbids it', { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }, 403, 'not allowed'],
+  ['is out of order', { status: 500, body: '' }, 502, 'reported a fault of its own'],
+  ['answers something else', { status: 200, body: '<html>' }, 502, 'makes no sense'],
+  ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, 'in 9 seconds'],
+] as const) {
+  t.test(`nothing typed is lost where the API ${what} when changes are saved`, async t => {
+    const { browser, form, platform } = await openForm(t, { isClientTold: true })
+    platform.answer('PUT /apps/v1/app-1', answer)
+    const page = await browser.post(action, { ...form, name: 'Typed <at length>' })
+    t.equal(page.statusCode, status)
+    t.match(textOf(page, 'problem'), words)
+    t.equal(readForm(page, action).name, 'Typed <at length>')
+    t.equal(platform.received('PUT /apps/v1/app-1').length, 1, 'sent once')
+  })
+}
+
+t.test('changes to an application that is gone are a page that leads to the list', async t => {
+  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
+  const page = await browser.post(action, form)
+  t.equal(page.statusCode, 404)
+  t.ok(linksOf(page).includes('/applications'))
+})

@@ -1,0 +1,72 @@
+// What stands in the place of an application's id, and must not lead a request astray.
+import t from 'tap'
+import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+
+for (const id of [
+  '..%2f..%2fapi%2fexchangeToken',
+  '%2e%2e%2f',
+  '%2e%2e',
+  '..',
+  '.',
+  'a%3Fx=1',
+  'a%23b',
+  'a%00',
+  '%5c..%5c',
+  '..\\..',
+  'a%0d%0aHost:%20evil.test',
+  'a%252f..',
+  '@evil.test',
+  'app-1;x',
+  'app%201',
+  '%C3%A5',
+  'x'.repeat(101),
+]) {
+  t.test(`PG-23: an application with the id ${id} is asked for nowhere`, async t => {
+    const { browser, client, platform } = await buildTestClient(t)
+    await signIn(browser)
+    const before = platform.received().length
+    const cookie = browser.cookieHeader()
+    for (const path of ['', '/edit', '/delete']) {
+      const answer = await exchangeRaw(client, rawGet(`/applications/${id}${path}`, { cookie }))
+      t.match(answer, /^HTTP\/1\.1 (404|400) /, path)
+    }
+    for (const path of ['/edit', '/delete', '/secret']) {
+      const more = {
+        cookie,
+        origin: publicUrl,
+        'content-type': 'application/x-www-form-urlencoded',
+        'content-length': '3',
+      }
+      const request = rawGet(`/applications/${id}${path}`, more).replace('GET', 'POST')
+      t.match(await exchangeRaw(client, `${request}a=b`), /^HTTP\/1\.1 (404|400) /, path)
+    }
+    t.equal(platform.received().length, before)
+  })
+}
+
+t.test('PG-23: an id of a hundred letters, digits, hyphens and low lines goes into the address as it is', async t => {
+  const id = 'aZ09-_'.padEnd(100, 'x')
+  const { browser, platform } = await buildTestClient(t, {
+    scripts: { [`GET /apps/v1/${id}`]: { body: { '@id': id } } },
+  })
+  await signIn(browser)
+  t.equal((await browser.get(`/applications/${id}`)).statusCode, 200)
+  t.equal(platform.received().at(-1)!.url, `/apps/v1/${id}`)
+})
+
+t.test('PG-23: who is signed in goes into the address of the groups in one piece', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const visitor = '../../admin?x=1#y/%2f'
+  const token = `x.${Buffer.from(JSON.stringify({ sub: visitor })).toString('base64url')}.x`
+  platform.answer('POST /api/exchangeToken', (request, response) => {
+    const state = request.form.get('state')
+    const body = { access_token: token, expires_in: 60, token_type: 'Bearer', state, refresh_token: 'r' }
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+  })
+  const path = `/identities/v1/${encodeURIComponent(visitor)}/links`
+  platform.answer(`GET ${path}`, { status: 404, body: {} })
+  await signIn(browser)
+  t.equal((await browser.get('/applications/new')).statusCode, 200)
+  t.equal(platform.received(`GET ${path}`).length, 1)
+})

@@ -1,0 +1,171 @@
+// The list of the visitor's applications: search, pages, order, and what it makes of records that are not whole.
+import t from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { linksOf, textOf } from '../support/read-form.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+/** `count` applications, a minute apart, in an order that is neither theirs nor the other way round. */
+function applications(count: number) {
+  const records = Array.from({ length: count }, (_, index) => {
+    const createdAt = new Date(Date.parse('2026-01-01T00:00:00Z') + index * 60_000).toISOString()
+    return applicationRecord(`app-${index + 1}`, { name: `Name ${index + 1}` }, { metadata: { createdAt } })
+  })
+  return records.sort((one, other) => one['@id'].slice(-1).localeCompare(other['@id'].slice(-1)))
+}
+
+const idsOf = (page: { body: string }) =>
+  linksOf(page).flatMap(link => /^\/applications\/(app-\d+)$/.exec(link)?.[1] ?? [])
+
+t.test('the list asks the API as the visitor, and shows the newest application first', async t => {
+  const { browser, platform } = await buildTestClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(12)) } },
+  })
+  await signIn(browser)
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  t.same(
+    idsOf(page),
+    Array.from({ length: 12 }, (_, index) => `app-${12 - index}`),
+  )
+  t.match(textOf(page), '12 applications, newest first')
+  t.match(textOf(page), 'Created 2026-01-01 00:11 UTC')
+  t.equal(platform.received('GET /apps/v1').length, 1)
+})
+
+t.test('the list shows fifty on a page, and leads from page to page', async t => {
+  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(101)) } } })
+  await signIn(browser)
+  const first = await browser.get('/applications')
+  t.equal(idsOf(first).length, 50)
+  t.equal(idsOf(first)[0], 'app-101')
+  t.match(textOf(first), 'Page 1 of 3')
+  t.notOk(linksOf(first).includes('/applications?page=0'))
+
+  const second = await browser.get(linksOf(first).find(link => link.endsWith('page=2'))!)
+  t.equal(idsOf(second)[0], 'app-51')
+  t.ok(linksOf(second).includes('/applications?page=1'))
+
+  const third = await browser.get(linksOf(second).find(link => link.endsWith('page=3'))!)
+  t.same(idsOf(third), ['app-1'])
+  t.notOk(linksOf(third).some(link => link.endsWith('page=4')))
+})
+
+t.test('a page beyond the last, or no number at all, shows a page that is there', async t => {
+  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(60)) } } })
+  await signIn(browser)
+  for (const [page, shown] of [
+    ['3', 2],
+    ['999999999999999999999', 2],
+    ['0', 1],
+    ['-1', 1],
+    ['1.9', 1],
+    ['two', 1],
+    ['', 1],
+    ['NaN', 1],
+    ['1&page=2', 1],
+  ] as const) {
+    const answer = await browser.get(`/applications?page=${page}`)
+    t.equal(answer.statusCode, 200, `page=${page}`)
+    t.match(textOf(answer), `Page ${shown} of 2`, `page=${page}`)
+  }
+})
+
+t.test(
+  'the search finds a part of the name in either case, and keeps the words on the way to the next page',
+  async t => {
+    const many = applications(120).map(record => ({
+      ...record,
+      data: { ...record.data, name: Number(record['@id'].slice(4)) % 2 ? 'Weather & Co' : 'Tides' },
+    }))
+    const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(many) } } })
+    await signIn(browser)
+    const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
+    t.equal(idsOf(page).length, 50)
+    t.match(textOf(page), '60 of 120 with “EATHER & c” in their name')
+    t.match(page.body, 'name="q" value="EATHER &amp; c"')
+    const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
+    t.equal(idsOf(next).length, 10)
+    t.match(next.body, 'name="q" value="EATHER &amp; c"')
+  },
+)
+
+t.test('a search that finds nothing says so, and offers the whole list', async t => {
+  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(2)) } } })
+  await signIn(browser)
+  const page = await browser.get('/applications?q=zebra')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'No application has this name')
+  t.match(textOf(page), '0 of 2')
+  t.ok(linksOf(page).includes('/applications'))
+  t.same(idsOf(page), [])
+})
+
+t.test('a visitor without applications is invited to create the first one', async t => {
+  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection([]) } } })
+  await signIn(browser)
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Nothing here yet')
+  t.ok(linksOf(page).includes('/applications/new'))
+  t.notMatch(page.body, 'role="search"')
+})
+
+t.test('F-44: records with fields missing, of another type, null or too many are shown with placeholders', async t => {
+  const odd: unknown[] = [
+    null,
+    'text',
+    7,
+    [],
+    {},
+    { '@id': 5 },
+    { '@id': '../../admin' },
+    applicationRecord('no-data', {}, { data: null, metadata: null, inLinks: null }),
+    applicationRecord('null-name', { name: null, description: 5 }),
+    applicationRecord('object-name', { name: { a: 1 }, description: ['x'] }),
+    applicationRecord('bad-time', {}, { metadata: { createdAt: 'yesterday', updatedAt: 1e300 } }),
+    applicationRecord('far-time', {}, { metadata: { createdAt: '+275760-09-13T00:00:00+00:00' } }),
+    applicationRecord('more', { extra: { deep: [1] } }, { client: 'x', tokens: 5, more: true, inLinks: [null, 1] }),
+    applicationRecord('x'.repeat(101)),
+    applicationRecord('whole'),
+  ]
+  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(odd) } } })
+  await signIn(browser)
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  for (const id of ['no-data', 'null-name', 'object-name', 'bad-time', 'far-time', 'more', 'whole'])
+    t.ok(linksOf(page).includes(`/applications/${id}`), id)
+  t.match(textOf(page), 'Unnamed application')
+  t.notMatch(page.body, /Invalid Date|undefined|\[object Object\]|NaN|\.\.\/admin/)
+  t.match(textOf(page), '7 applications')
+})
+
+t.test('F-44: ten thousand applications are listed fifty at a time', async t => {
+  const { browser } = await buildTestClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(10_000)) } },
+  })
+  await signIn(browser)
+  const page = await browser.get('/applications?page=200')
+  t.equal(page.statusCode, 200)
+  t.equal(idsOf(page).length, 50)
+  t.equal(idsOf(page).at(-1), 'app-1')
+  t.match(textOf(page), 'Page 200 of 200')
+})
+
+const otherShapes: Record<string, unknown> = {
+  'no ItemList': { '@type': 'collection' },
+  'an ItemList that is an object': { ItemList: {} },
+  'an ItemList of null': { ItemList: null },
+  'a bare list': [applicationRecord('app-1')],
+  null: null,
+  'a string': '"text"',
+}
+for (const [what, body] of Object.entries(otherShapes)) {
+  t.test(`F-44: a list of another shape (${what}) is a page that says so`, async t => {
+    const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body } } })
+    await signIn(browser)
+    const page = await browser.get('/applications')
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'The application API gave an answer that makes no sense here')
+    t.ok(browser.cookie('__Host-session'), 'the visitor stays signed in')
+  })
+}

@@ -1,0 +1,73 @@
+// Two tabs of one browser, signed in as different visitors: a form acts for whom it was shown to, or not at all.
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+
+const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+
+/** Visitor 1 opens a form; then visitor 2 signs in, in another tab. */
+async function openFormAndChange(t: Test, path: string, action: string) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(test.browser)
+  const form = readForm(await test.browser.get(path), action)
+  test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
+  test.platform.answer('GET /identities/v1/visitor-2/links', { status: 404, body: {} })
+  await signIn(test.browser)
+  return { ...test, form }
+}
+
+for (const [path, action, call] of [
+  ['/applications/new', '/applications', 'POST /apps/v1'],
+  ['/applications/app-1/edit', '/applications/app-1/edit', 'PUT /apps/v1/app-1'],
+  ['/applications/app-1', '/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret'],
+  ['/applications/app-1/delete', '/applications/app-1/delete', 'DELETE /apps/v1/app-1'],
+] as const) {
+  t.test(`F-42: a form for ${action} of the visitor before is refused, and does nothing`, async t => {
+    const { browser, platform, form } = await openFormAndChange(t, path, action)
+    const calls = platform.received().length
+    const page = await browser.post(action, { ...form, ...typed })
+    t.equal(page.statusCode, 409)
+    t.match(textOf(page), 'You are now signed in as someone else')
+    t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'and as whom')
+    t.ok(linksOf(page).includes(path), 'with the way to a form of one’s own')
+    t.equal(platform.received(call).length, 0)
+    t.equal(platform.received().length, calls)
+  })
+}
+
+t.test('F-42: signed out in one tab, a form in the other leads to the login', async t => {
+  const clock = new TestClock()
+  const { browser, platform } = await buildTestClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 401)
+  t.ok(linksOf(page).some(href => href.startsWith('/login')))
+  t.equal(platform.received('POST /apps/v1').length, 0)
+})
+
+t.test('PG-21: every page behind the login says who is signed in, and offers to sign out', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const { browser } = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(browser)
+  for (const path of [
+    '/',
+    '/applications',
+    '/applications/new',
+    '/applications/app-1',
+    '/applications/app-1/edit',
+    '/applications/app-1/delete',
+  ]) {
+    const page = await browser.get(path, { site: 'same-origin' })
+    t.match(page.body, /Signed in as <b>visitor-1<\/b>/, path)
+    t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
+  }
+})

@@ -1,0 +1,280 @@
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import t, { type Test } from 'tap'
+import { ConfigError, readConfig } from '../../src/client/config.ts'
+
+const key = () => randomBytes(32).toString('base64url')
+const good = {
+  LOGIN_URL: 'https://portal.test',
+  API_URL: 'https://api.test',
+  CLIENT_ID: 'client-1',
+  CLIENT_SECRET: 'a-good-client-credential',
+  COOKIE_KEYS: key(),
+}
+const secretNames = ['CLIENT_SECRET', 'COOKIE_KEYS'] as const
+
+function problemsOf(environment: Record<string, string | undefined>): string[] {
+  try {
+    readConfig({ ...good, ...environment })
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+/** Exactly one problem, which names this setting. */
+function refuses(t: Test, environment: Record<string, string | undefined>, name: string) {
+  const problems = problemsOf(environment)
+  t.equal(problems.length, 1, JSON.stringify(problems))
+  t.match(problems[0], new RegExp(`\\b${name}`))
+}
+
+t.test('the defaults are those of a client on this machine', async t => {
+  const config = readConfig(good)
+  t.match(config, {
+    host: 'localhost',
+    port: 3000,
+    publicUrl: 'http://localhost:3000',
+    redirectUri: 'http://localhost:3000/exchangeToken',
+    cancelUrl: 'http://localhost:3000/cancelled',
+    loginUrl: 'https://portal.test',
+    loginInternalUrl: 'https://portal.test',
+    apiUrl: 'https://api.test',
+    apiInternalUrl: 'https://api.test',
+    clientId: 'client-1',
+    prestopDelayMs: 0,
+    logLevel: 'info',
+  })
+  t.equal(config.clientSecret.reveal(), good.CLIENT_SECRET)
+  t.same(
+    config.cookieKeys.map(secret => secret.reveal()),
+    [good.COOKIE_KEYS],
+  )
+})
+
+t.test('what is set is taken, without the slashes at its end', async t => {
+  const config = readConfig({
+    ...good,
+    HOST: '::',
+    PORT: '8080',
+    PUBLIC_URL: 'https://client.test/',
+    CANCEL_URL: 'https://client.test/came/back',
+    LOGIN_URL: ' https://platform.test/portal// ',
+    API_URL: 'http://127.0.0.1:4001/',
+    PRESTOP_DELAY: '7',
+    LOG_LEVEL: 'debug',
+  })
+  t.match(config, {
+    host: '::',
+    port: 8080,
+    publicUrl: 'https://client.test',
+    redirectUri: 'https://client.test/exchangeToken',
+    cancelUrl: 'https://client.test/came/back',
+    loginUrl: 'https://platform.test/portal',
+    apiUrl: 'http://127.0.0.1:4001',
+    prestopDelayMs: 7000,
+    logLevel: 'debug',
+  })
+})
+
+t.test('CT-08: an empty query or fragment is refused, or left out', async t => {
+  for (const end of ['?', '#', '/?', '/#']) {
+    const environment = { LOGIN_URL: `https://portal.test${end}` }
+    if (problemsOf(environment).length === 0)
+      t.equal(readConfig({ ...good, ...environment }).loginUrl, 'https://portal.test')
+    else refuses(t, environment, 'LOGIN_URL')
+  }
+})
+
+t.test('metrics are served only where a port is set for them', async t => {
+  t.equal(readConfig(good).metricsPort, undefined)
+  t.equal(readConfig({ ...good, METRICS_PORT: '9464' }).metricsPort, 9464)
+})
+
+t.test('the public address follows the port', async t => {
+  t.equal(readConfig({ ...good, PORT: '8080' }).publicUrl, 'http://localhost:8080')
+})
+
+t.test('CT-08: every problem is named at once, a line each', async t => {
+  try {
+    readConfig({
+      HOST: ' ',
+      PORT: 'many',
+      PUBLIC_URL: 'http://client.test',
+      CANCEL_URL: 'nowhere',
+      LOGIN_URL: 'ftp://portal.test',
+      API_URL: '',
+      CLIENT_SECRET: 'changeme',
+      COOKIE_KEYS: 'short',
+      PRESTOP_DELAY: '-1',
+      LOG_LEVEL: 'loud',
+    })
+    t.fail('not refused')
+  } catch (error) {
+    t.type(error, ConfigError)
+    const names = [
+      'PORT',
+      'PUBLIC_URL',
+      'CANCEL_URL',
+      'LOGIN_URL',
+      'API_URL',
+      'CLIENT_ID',
+      'CLIENT_SECRET',
+      'COOKIE_KEYS',
+      'PRESTOP_DELAY',
+      'LOG_LEVEL',
+    ]
+    const { problems, message } = error as ConfigError
+    for (const name of names) t.equal(problems.filter(problem => problem.includes(name)).length, 1, name)
+    t.equal(problems.length, names.length, message)
+    t.equal(message.split('\n').length, names.length + 1)
+  }
+})
+
+for (const [name, value] of [
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '3000.5'],
+  ['PORT', '0x1f'],
+  ['METRICS_PORT', '65536'],
+  ['METRICS_PORT', 'on'],
+  ['PRESTOP_DELAY', '3601'],
+  ['PRESTOP_DELAY', 'soon'],
+  ['LOG_LEVEL', 'verbose'],
+  ['PUBLIC_URL', 'localhost:3000'],
+  ['PUBLIC_URL', 'https://client.test/path'],
+  ['PUBLIC_URL', 'https://client.test/?a=b'],
+  ['PUBLIC_URL', 'https://user@client.test'],
+  ['CANCEL_URL', 'javascript:alert(1)'],
+  ['LOGIN_URL', 'https://portal.test/#x'],
+  ['LOGIN_URL', '//portal.test'],
+  ['API_URL', 'https://api.test?x=1'],
+  ['LOGIN_INTERNAL_URL', 'portal:4000'],
+  ['API_INTERNAL_URL', 'file:///etc/passwd'],
+] as const) {
+  t.test(`CT-08: ${name}=${value} is refused by name`, async t => {
+    refuses(t, { [name]: value }, name)
+  })
+}
+
+for (const name of ['LOGIN_URL', 'API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'COOKIE_KEYS']) {
+  t.test(`SE-03: there is no default for ${name}`, async t => {
+    refuses(t, { [name]: undefined }, name)
+    refuses(t, { [name]: '  ' }, name)
+  })
+}
+
+t.test('SE-03: what looks like a placeholder is no secret', async t => {
+  for (const secret of [
+    'changeme',
+    'change-me-please-soon',
+    'CHANGE_ME_CHANGE_ME',
+    'your-secret-goes-here',
+    'placeholder-for-a-secret',
+    'short',
+  ])
+    refuses(t, { CLIENT_SECRET: secret }, 'CLIENT_SECRET')
+})
+
+t.test('SE-03: a cookie key is 32 random bytes in base64url', async t => {
+  const bad = {
+    'sixteen bytes': randomBytes(16).toString('base64url'),
+    'thirty-one bytes': randomBytes(31).toString('base64url'),
+    'thirty-three bytes': randomBytes(33).toString('base64url'),
+    'another alphabet': `${key().slice(0, 41)}+/`,
+    'a good one and a bad one': `${key()},changeme`,
+    'a good one and none': `${key()},`,
+    'none and a good one': `,${key()}`,
+    'none twice': ',',
+  }
+  for (const [what, keys] of Object.entries(bad)) {
+    const problems = problemsOf({ COOKIE_KEYS: keys })
+    t.equal(problems.length, 1, what)
+    t.match(problems[0], 'COOKIE_KEYS')
+  }
+})
+
+t.test('CK-11: several cookie keys are taken in their order', async t => {
+  const [newest, older] = [key(), key()]
+  const { cookieKeys } = readConfig({ ...good, COOKIE_KEYS: `${newest}, ${older}` })
+  t.same(
+    cookieKeys.map(secret => secret.reveal()),
+    [newest, older],
+  )
+})
+
+t.test('SE-03: no message holds the value of a secret, nor does anything that prints the settings', async t => {
+  const values = { CLIENT_SECRET: 'placeholder-hunter2', COOKIE_KEYS: 'hunter2,hunter2' }
+  try {
+    readConfig({ ...good, ...values })
+    t.fail('not refused')
+  } catch (error) {
+    t.notMatch(`${inspect(error)}${JSON.stringify(error)}`, 'hunter2')
+  }
+  const config = readConfig(good)
+  const printed = `${inspect(config, { depth: 9 })}${JSON.stringify(config)}${config.clientSecret}${config.cookieKeys}`
+  for (const name of secretNames) t.notMatch(printed, good[name], name)
+  t.match(printed, 'redacted')
+})
+
+for (const name of secretNames) {
+  t.test(`${name}_FILE names a file that holds it`, async t => {
+    const path = join(t.testdir({}), 'secret')
+    const value = name === 'COOKIE_KEYS' ? key() : 'from-a-file-of-its-own'
+    writeFileSync(path, `${value}\n`)
+    const config = readConfig({ ...good, [name]: undefined, [`${name}_FILE`]: path })
+    const read = name === 'COOKIE_KEYS' ? config.cookieKeys[0] : config.clientSecret
+    t.equal(read?.reveal(), value)
+  })
+
+  t.test(`${name}_FILE that is empty, missing or a folder is refused by name`, async t => {
+    const folder = t.testdir({ empty: '' })
+    for (const path of [join(folder, 'empty'), join(folder, 'missing'), folder])
+      refuses(t, { [name]: undefined, [`${name}_FILE`]: path }, `${name}_FILE`)
+  })
+}
+
+t.test('CK-02: plain http is for loopback addresses, where browsers keep Secure cookies', async t => {
+  for (const url of [
+    'http://localhost:3000',
+    'http://127.0.0.1:3000',
+    'http://127.8.9.1',
+    'http://[::1]:3000',
+    'http://client.localhost',
+  ])
+    t.equal(readConfig({ ...good, PUBLIC_URL: url }).publicUrl, url)
+  for (const url of [
+    'http://client.test',
+    'http://192.168.1.7:3000',
+    'http://localhost.test',
+    'http://127.0.0.1.test',
+    'http://0.0.0.0',
+  ])
+    refuses(t, { PUBLIC_URL: url }, 'PUBLIC_URL')
+})
+
+t.test('UP-10: a portal or an API without https is refused, but on loopback', async t => {
+  for (const name of ['LOGIN_URL', 'API_URL']) {
+    refuses(t, { [name]: 'http://portal.example' }, name)
+    refuses(t, { [name]: 'http://10.0.0.1:4000' }, name)
+    t.same(problemsOf({ [name]: 'http://127.0.0.1:4000' }), [])
+    t.same(problemsOf({ [name]: 'http://[::1]:4000' }), [])
+  }
+})
+
+t.test('UP-10: an internal address may be plain http, because it was given on purpose', async t => {
+  const config = readConfig({ ...good, LOGIN_INTERNAL_URL: 'http://portal:4000/', API_INTERNAL_URL: 'http://api:4001' })
+  t.match(config, {
+    loginUrl: 'https://portal.test',
+    loginInternalUrl: 'http://portal:4000',
+    apiUrl: 'https://api.test',
+    apiInternalUrl: 'http://api:4001',
+  })
+})
+
+t.test('UP-09: certificate checks cannot be switched off', async t => {
+  refuses(t, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }, 'NODE_TLS_REJECT_UNAUTHORIZED')
+})

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { diagnose } from '../../src/client/doctor.ts'
+import { buildTestClient, clientId, clientSecret } from './support/build-test-client.ts'
+import { type Script, startScriptedPlatform } from './support/scripted-platform.ts'
+
+/** A platform that knows this client, and the settings to reach it; `scripts` make it otherwise. */
+async function setUp(t: Test, scripts: Record<string, Script> = {}) {
+  const platform = await startScriptedPlatform(t, {
+    'GET /': { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Sign in</h1>' },
+    'GET /apps/v1': { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } },
+    'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } },
+    ...scripts,
+  })
+  const environment: Record<string, string> = {
+    LOGIN_URL: platform.url,
+    API_URL: platform.url,
+    CLIENT_ID: clientId,
+    CLIENT_SECRET: clientSecret,
+    COOKIE_KEYS: randomBytes(32).toString('base64url'),
+    PORT: String(await freePort()),
+  }
+  return { platform, environment }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, 'localhost')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The answer of the check whose line begins so. */
+async function ask(environment: Record<string, string>, begin: string): Promise<string | undefined> {
+  const finding = (await diagnose(environment)).find(({ text }) => text.startsWith(begin))
+  return finding && `${finding.answer}: ${finding.text}`
+}
+
+t.test('a good configuration gets no "no", and no secret is in what the doctor says', async t => {
+  const { environment } = await setUp(t)
+  const findings = await diagnose(environment)
+  t.same(
+    findings.filter(({ answer }) => answer === 'no'),
+    [],
+  )
+  t.ok(findings.filter(({ answer }) => answer === 'yes').length >= 6)
+  const said = JSON.stringify(findings)
+  for (const secret of [clientSecret, environment.COOKIE_KEYS!]) t.notMatch(said, secret)
+})
+
+t.test('settings that are missing are named, and nothing is asked', async t => {
+  const findings = await diagnose({ LOGIN_URL: 'http://127.0.0.1:1' })
+  t.ok(findings.every(({ answer, text }) => answer === 'no' && text.startsWith('settings: ')))
+  for (const name of ['API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'COOKIE_KEYS'])
+    t.ok(
+      findings.some(({ text }) => text.includes(`${name} is missing`)),
+      name,
+    )
+})
+
+t.test('a portal and an API that do not answer are told apart', async t => {
+  const { environment } = await setUp(t)
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
+  t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
+  t.match(await ask({ ...environment, API_URL: nowhere }, 'API:'), /^no: .*does not answer \(ECONNREFUSED\)/)
+  t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'credentials:'), /^cannot tell/)
+})
+
+t.test('an address of the browser that is not known here is "cannot tell", and not "no"', async t => {
+  const { environment, platform } = await setUp(t)
+  const split = { ...environment, LOGIN_URL: 'https://login.invalid', LOGIN_INTERNAL_URL: platform.url }
+  const findings = await diagnose(split)
+  t.ok(findings.some(({ answer, text }) => answer === 'cannot tell' && text.includes('https://login.invalid')))
+  t.same(
+    findings.filter(({ answer }) => answer === 'no'),
+    [],
+  )
+})
+
+t.test('an API_URL that leads to something else is noticed', async t => {
+  const { environment } = await setUp(t, { 'GET /apps/v1': { status: 404, body: {} } })
+  t.match(await ask(environment, 'API:'), /^no: .*answers 404/)
+})
+
+t.test('a redirect URI that is not registered is noticed, and so is a refused cancel_url', async t => {
+  const { environment, platform } = await setUp(t, { 'GET /': { status: 400, body: 'no' } })
+  t.match(await ask(environment, 'redirect URI:'), /^no: .*Register exactly/)
+  t.match(
+    platform
+      .received('GET /')
+      .map(({ url }) => url)
+      .join(),
+    encodeURIComponent(`http://localhost:${environment.PORT}/exchangeToken`),
+  )
+  platform.answer('GET /', (_request, response) =>
+    response
+      .writeHead(303, { location: `http://localhost:${environment.PORT}/exchangeToken?error=invalid_request` })
+      .end(),
+  )
+  t.match(await ask(environment, 'redirect URI:'), /^no: .*invalid_request.*CANCEL_URL/)
+  platform.answer('GET /', (_request, response) => response.writeHead(303, { location: '/sign-in' }).end())
+  t.match(await ask(environment, 'redirect URI:'), /^yes/)
+})
+
+t.test('a wrong client secret is told by invalid_client', async t => {
+  const { environment, platform } = await setUp(t, {
+    'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_client' } },
+  })
+  t.match(await ask(environment, 'credentials:'), /^no/)
+  t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('client_id'), clientId)
+  platform.answer('POST /api/exchangeToken', { status: 503, body: {} })
+  t.match(await ask(environment, 'credentials:'), /^cannot tell: .*503/)
+})
+
+t.test('a clock that is wrong is noticed', async t => {
+  const late = new Date(Date.now() - 600_000).toUTCString()
+  const { environment } = await setUp(t, { 'GET /': { headers: { date: late }, body: '' } })
+  t.match(await ask(environment, 'clocks:'), /^no: .*60[01] seconds/)
+})
+
+t.test('one host for client and portal is a fault, two hosts are fine', async t => {
+  const { environment } = await setUp(t)
+  t.match(await ask(environment, 'sites:'), /^yes/)
+  t.match(await ask({ ...environment, PUBLIC_URL: 'http://127.0.0.1:3000' }, 'sites:'), /^no/)
+})
+
+t.test('a running client is asked through its public address; a proxy that changes its cookies is noticed', async t => {
+  const { environment, platform } = await setUp(t)
+  t.match(await ask(environment, 'proxy:'), /^cannot tell: .*not running/)
+  const { client } = await buildTestClient(t, { platform, environment })
+  await client.listen({ host: 'localhost', port: Number(environment.PORT) })
+  t.match(await ask(environment, 'proxy:'), /^yes/)
+
+  const proxy = createServer(async (request, response) => {
+    const { headers, statusCode } = await client.inject({ url: request.url ?? '/' })
+    response.writeHead(statusCode, { location: String(headers.location), 'set-cookie': 'login=1' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close())
+  const seen = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  t.match(await ask({ ...environment, PUBLIC_URL: seen }, 'proxy:'), /^no: .*another PUBLIC_URL/)
+})

@@ -1,0 +1,189 @@
+// The query of the callback: what stands there is checked, shown as text, and used for nothing else.
+import t from 'tap'
+import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+/** What this callback, with a state of this browser, is answered, and how often the portal was then asked for tokens. */
+async function callback(t: Parameters<typeof buildTestClient>[0], query: (good: string) => string) {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const response = await browser.get(query(callbackUrl(started)), { site: 'cross-site' })
+  return { response, exchanges: platform.received('POST /api/exchangeToken') }
+}
+
+for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'error', 'error_description', 'iss']) {
+  t.test(`CL-09: a callback with ${name} twice is refused`, async t => {
+    const { response, exchanges } = await callback(t, good => `${good}&${name}=b&${name}=b`)
+    t.equal(response.statusCode, 400)
+    t.equal(exchanges.length, 0)
+    t.equal(setCookieLine(response, '__Host-session'), undefined)
+  })
+}
+
+t.test('CL-09: parameters that the specification does not name are ignored, once or twice', async t => {
+  const { response } = await callback(t, good => `${good}&extra=1&extra=2&session_state=x`)
+  t.equal(response.statusCode, 200)
+})
+
+for (const [what, change] of [
+  ['another client_id', { client_id: 'other' }],
+  ['no client_id', { client_id: undefined }],
+  ['an empty client_id', { client_id: '' }],
+  ['no subject', { subject: undefined }],
+  ['no code', { code: undefined }],
+  ['an empty code', { code: '' }],
+] as const) {
+  t.test(`CL-10: a callback with ${what} is refused, and nothing is sent`, async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+    t.equal(response.statusCode, 400)
+    t.match(response.body, 'href="/login"')
+    t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  })
+}
+
+t.test('CL-11: the redirect_uri of the callback is neither sent to the portal nor led to', async t => {
+  const { response, exchanges } = await callback(t, good =>
+    good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
+  )
+  t.notMatch(JSON.stringify(response.headers) + response.body, 'evil.test')
+  for (const { form } of exchanges) t.same(form.getAll('redirect_uri'), ['http://localhost:3000/exchangeToken'])
+})
+
+t.test('CL-11: a callback without its redirect_uri completes: it is not used', async t => {
+  const { response } = await callback(t, good => good.replace(/&redirect_uri=[^&]*/, ''))
+  t.equal(response.statusCode, 200)
+})
+
+t.test('CL-12: the subject of the address is nobody’s identity', async t => {
+  const { browser, platform } = await buildTestClient(t, {
+    scripts: {
+      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+      'GET /identities/v1/visitor-1/links': { body: collection([]) },
+    },
+  })
+  const started = await beginLogin(browser)
+  await browser.get(callbackUrl(started, { subject: 'visitor-2' }), { site: 'cross-site' })
+  const pages = [
+    await browser.get('/applications', { site: 'same-origin' }),
+    await browser.get('/applications/new', { site: 'same-origin' }),
+  ]
+  for (const { statusCode, body } of pages) {
+    t.equal(statusCode, 200)
+    t.match(body, 'visitor-1')
+    t.notMatch(body, 'visitor-2')
+  }
+  t.notMatch(JSON.stringify(platform.received()), 'visitor-2')
+})
+
+t.test('CL-12: HTML in the subject is shown nowhere', async t => {
+  const { response } = await callback(t, good => good.replace('visitor-1', '%3Cimg+src%3Dx%3E'))
+  t.equal(response.statusCode, 200)
+  t.notMatch(response.body, '<img')
+})
+
+t.test('CL-13: an error of the portal is a page with its words as text, and no exchange', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const error_description = '<script>alert(1)</script> & "so"'
+  const url = callbackUrl(started, { code: undefined, error: 'server_error', error_description })
+  const response = await browser.get(url, { site: 'cross-site' })
+  t.equal(response.statusCode, 400)
+  t.match(response.headers['content-type'], 'text/html')
+  t.match(response.body, '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;so&quot;')
+  t.notMatch(response.body, '<script>alert')
+  t.match(response.body, 'href="/login"')
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+})
+
+t.test('CL-13: an error beside a code is an error', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const response = await browser.get(callbackUrl(started, { error: 'server_error' }), { site: 'cross-site' })
+  t.equal(response.statusCode, 400)
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  t.equal(setCookieLine(response, '__Host-session'), undefined)
+})
+
+t.test('CL-13: of a long error description only the beginning is shown', async t => {
+  const { browser } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const change = { code: undefined, error: 'server_error', error_description: 'long '.repeat(300) }
+  const { body } = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+  const shown = body.split('long ').length - 1
+  t.ok(shown > 1 && shown <= 100, `${shown} times`)
+})
+
+t.test('CL-13: an error with a state that is not this browser’s shows nothing of it', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
+  const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {
+    site: 'cross-site',
+  })
+  t.equal(response.statusCode, 400)
+  t.notMatch(response.body, '555-1234')
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+})
+
+t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const change = { code: undefined, error: 'access_denied', error_description: 'The user declined.' }
+  const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+  t.equal(response.statusCode, 200)
+  t.match(response.body, 'You did not sign in')
+  t.match(response.body, 'href="/login"')
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+})
+
+t.test(
+  'CL-13: the cancel_url is a calm page with or without a state, and ends only a login of this browser',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
+    for (const query of ['', '?error=access_denied', '?error=access_denied&state=forged', '?state=a&state=b']) {
+      const response = await browser.get(`/cancelled${query}`, { site: 'cross-site' })
+      t.equal(response.statusCode, 200)
+      t.match(response.body, 'You did not sign in')
+      t.equal(response.headers['set-cookie'], undefined)
+    }
+    const state = first.get('state')
+    const response = await browser.get(`/cancelled?error=access_denied&state=${state}`, { site: 'cross-site' })
+    t.match(setCookieLine(response, `__Host-login-${state}=;`), 'Max-Age=0')
+    t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
+
+for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']) {
+  t.test(`CL-16: a callback with a ${name} of 8 KiB is refused, and nothing is sent`, async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
+    const response = await browser.get(url, { site: 'cross-site' })
+    t.equal(response.statusCode, 400)
+    t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  })
+}
+
+for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0', 'a DEL': '\x7f', 'a tab': '\t' })) {
+  for (const name of ['code', 'subject', 'error_description']) {
+    t.test(`CL-16: a callback with ${what} in its ${name} is refused, and nothing is sent`, async t => {
+      const { browser, platform } = await buildTestClient(t)
+      const started = await beginLogin(browser)
+      const response = await browser.get(callbackUrl(started, { [name]: `a${text}b` }), { site: 'cross-site' })
+      t.equal(response.statusCode, 400)
+      t.equal(platform.received('POST /api/exchangeToken').length, 0)
+    })
+  }
+}
+
+t.test('CL-16: a code of 1,800 characters works', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const code = 'c'.repeat(1800)
+  t.equal((await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })).statusCode, 200)
+  t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('code'), code)
+})

@@ -1,0 +1,205 @@
+// The exchange, server to server: what is sent, byte for byte, and what is believed of the answer.
+import t, { type Test } from 'tap'
+import {
+  beginLogin,
+  buildTestClient,
+  callbackUrl,
+  clientId,
+  clientSecret,
+  signIn,
+} from '../support/build-test-client.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { accessTokenOf, applicationRecord, collection, send, tokenAnswer } from '../support/scripted-platform.ts'
+
+t.test('CL-14: the exchange is one form post of the six fields, with the secret in the body alone', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  await browser.get(callbackUrl(started), { site: 'cross-site' })
+  const [exchange, ...others] = platform.received('POST /api/exchangeToken')
+  t.same(others, [])
+  t.equal(exchange!.url, '/api/exchangeToken')
+  t.match(exchange!.headers['content-type'], /^application\/x-www-form-urlencoded(;|$)/)
+  t.equal(exchange!.headers.authorization, undefined)
+  t.equal(exchange!.headers.cookie, undefined)
+  t.same(Object.fromEntries(exchange!.form), {
+    grant_type: 'authorization_code',
+    code: 'Code0123456789Code0123456789ab',
+    client_id: clientId,
+    client_secret: clientSecret,
+    redirect_uri: 'http://localhost:3000/exchangeToken',
+    state: started.get('state'),
+  })
+  t.equal([...exchange!.form].length, 6)
+  t.notMatch(JSON.stringify(exchange!.headers), clientSecret)
+})
+
+t.test('CL-15: a code that looks like fields stays one field', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const code = 'a&client_id=evil&x=%26+b;c=d#é'
+  await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })
+  const { form } = platform.received('POST /api/exchangeToken')[0]!
+  t.same(form.getAll('client_id'), [clientId])
+  t.same(form.getAll('code'), [code])
+  t.equal([...form].length, 6)
+})
+
+t.test('CL-15: a code that looks like header lines is refused', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const code = 'a&client_id=evil&x=\r\nHost:evil'
+  t.equal((await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })).statusCode, 400)
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+})
+
+/** A login to which the portal answers `body`, or tokens changed by it. */
+async function loginAnswered(t: Test, answer: Record<string, unknown> | string) {
+  const test = await buildTestClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
+  })
+  test.platform.answer('POST /api/exchangeToken', (request, response) =>
+    send(response, { body: typeof answer === 'string' ? answer : tokenAnswer(request, answer) }),
+  )
+  return { ...test, response: await signIn(test.browser) }
+}
+
+async function fails(t: Test, answer: Record<string, unknown> | string) {
+  const { response, browser, log } = await loginAnswered(t, answer)
+  t.equal(response.statusCode, 502)
+  t.match(response.headers['content-type'], 'text/html')
+  t.match(response.body, 'makes no sense here')
+  t.equal(setCookieLine(response, '__Host-session'), undefined)
+  t.equal(setCookieLine(response, '__Host-refresh'), undefined)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.notMatch(log.join(''), '"event":"internal"')
+}
+
+for (const [what, state] of Object.entries({
+  another: 'x'.repeat(27),
+  'an empty': '',
+  'an array as': ['x'],
+  'a null': null,
+  missing: undefined,
+})) {
+  t.test(`CL-17: a token response with ${what} state gives no session`, async t => {
+    await fails(t, { state })
+  })
+}
+
+for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
+  t.test(`CL-18: token_type ${token_type} signs in`, async t => {
+    const { browser, platform } = await loginAnswered(t, { token_type })
+    t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+    t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${accessTokenOf('visitor-1')}`)
+  })
+}
+
+t.test('CL-18: members that the specification does not name are ignored, whatever they hold', async t => {
+  const more = { scope: '', id_token: 'x', nested: { list: [1, { deep: null }] }, expires_at: 'never' }
+  const { response } = await loginAnswered(t, more)
+  t.equal(response.statusCode, 200)
+})
+
+t.test('CL-18: a member of a member may have any name', async t => {
+  const { response } = await loginAnswered(t, { extra: { state: 'x', access_token: 'y', list: [{ expires_in: 1 }] } })
+  t.equal(response.statusCode, 200)
+})
+
+for (const token_type of ['mac', 'Bearer ', '', null, 7, undefined]) {
+  t.test(`CL-18: token_type ${JSON.stringify(token_type)} gives no session`, async t => {
+    await fails(t, { token_type })
+  })
+}
+
+for (const access_token of ['', 123, 'a b', 'a\r\nX: y', 'é', 'a\u0000', null, ['a'], {}, undefined]) {
+  t.test(`CL-18: access_token ${JSON.stringify(access_token)} gives no session`, async t => {
+    await fails(t, { access_token })
+  })
+}
+
+for (const refresh_token of [7, 'a b', 'a\r\nX: y', {}]) {
+  t.test(`CL-18: refresh_token ${JSON.stringify(refresh_token)} gives no session`, async t => {
+    await fails(t, { refresh_token })
+  })
+}
+
+for (const body of ['null', '[]', '"x"', '7', '', '{', '<html></html>', '{"access_token":"a"}']) {
+  t.test(`CL-18: the body ${JSON.stringify(body)} gives no session`, async t => {
+    await fails(t, body)
+  })
+}
+
+for (const [name, value] of Object.entries({
+  access_token: '"other"',
+  state: '"x"',
+  expires_in: '9',
+  token_type: '"mac"',
+})) {
+  for (const place of ['first', 'last']) {
+    t.test(`CL-18: ${name} twice, the strange one ${place}, gives no session`, async t => {
+      const { browser, platform } = await buildTestClient(t)
+      platform.answer('POST /api/exchangeToken', (request, response) => {
+        const good = JSON.stringify(tokenAnswer(request)).slice(1, -1)
+        const strange = `"${name}":${value}`
+        send(response, { body: place === 'first' ? `{${strange},${good}}` : `{${good},${strange}}` })
+      })
+      const response = await signIn(browser)
+      t.equal(response.statusCode, 502)
+      t.equal(setCookieLine(response, '__Host-session'), undefined)
+    })
+  }
+}
+
+t.test('CL-18: access_token twice, once spelled with an escape, gives no session', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.answer('POST /api/exchangeToken', (request, response) => {
+    const good = JSON.stringify(tokenAnswer(request)).slice(1, -1)
+    send(response, { body: `{${good},"access\\u005ftoken":"other"}` })
+  })
+  const response = await signIn(browser)
+  t.equal(response.statusCode, 502)
+  t.equal(setCookieLine(response, '__Host-session'), undefined)
+})
+
+t.test(
+  'contract 4: where the access token is no JWT, the visitor is nobody known, and no group list is asked for',
+  async t => {
+    const { browser, response, platform } = await loginAnswered(t, { access_token: 'opaque-access-token' })
+    t.equal(response.statusCode, 200)
+    const page = await browser.get('/applications/new', { site: 'same-origin' })
+    t.equal(page.statusCode, 200)
+    t.match(page.body, /<input type="text" id="groupId"/)
+    t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
+  },
+)
+
+for (const [sent, kept] of [
+  [3600, 3600],
+  [1, 1],
+  [0.4, 1],
+  [3600.9, 3600],
+  [1e9, 400 * 24 * 3600],
+  [1e300, 400 * 24 * 3600],
+] as const) {
+  t.test(`CL-19: expires_in ${sent} becomes Max-Age=${kept}`, async t => {
+    const { response } = await loginAnswered(t, { expires_in: sent })
+    t.equal(response.statusCode, 200)
+    t.match(setCookieLine(response, '__Host-session='), new RegExp(`; Max-Age=${kept};`))
+  })
+}
+
+for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undefined]) {
+  t.test(`CL-19: expires_in ${JSON.stringify(expires_in)} gives no session`, async t => {
+    await fails(t, { expires_in })
+  })
+}
+
+t.test('CL-19: expires_in beyond all numbers gives no session', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.answer('POST /api/exchangeToken', (request, response) =>
+    send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),
+  )
+  const response = await signIn(browser)
+  t.equal(response.statusCode, 502)
+  t.equal(setCookieLine(response, '__Host-session'), undefined)
+})

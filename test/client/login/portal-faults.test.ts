@@ -1,0 +1,114 @@
+// What the portal refuses or cannot do at the exchange, and what the visitor and the operator then read.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
+import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
+
+/** A login whose exchange is answered so; it ended without a session, and the portal was asked once. */
+async function failedLogin(t: Test, answer: Script) {
+  const test = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
+  const started = await beginLogin(test.browser)
+  const response = await test.browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.match(response.headers['content-type'], 'text/html')
+  t.equal(response.headers.location, undefined)
+  t.equal(goesOnTo(response), undefined)
+  const cleared = `__Host-login-${started.get('state')}=; Max-Age=0`
+  t.same(
+    setCookieLines(response).map(line => line.split('; Path')[0]),
+    [cleared],
+    'the login is over, and there is no session',
+  )
+  t.equal(test.platform.received('POST /api/exchangeToken').length, 1)
+  return { ...test, response }
+}
+
+for (const status of [400, 401]) {
+  t.test(`F-15: invalid_grant with ${status} asks to sign in again, as the visitor’s matter`, async t => {
+    const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
+    const { response } = await failedLogin(t, { status, body })
+    t.equal(response.statusCode, 400)
+    t.match(response.body, 'Please sign in again')
+    t.notMatch(response.body, '4711')
+  })
+
+  t.test(`F-15: invalid_grant with ${status} offers the way to the login`, async t => {
+    const { response } = await failedLogin(t, { status, body: { error: 'invalid_grant' } })
+    t.match(response.body, 'href="/login"')
+  })
+
+  t.test(
+    `F-16: invalid_client with ${status} is the operator’s fault, told in the log and not asked again`,
+    async t => {
+      const { response, log } = await failedLogin(t, { status, body: { error: 'invalid_client' } })
+      t.equal(response.statusCode, 502)
+      t.match(response.body, 'fault of its settings and not of yours')
+      const alerts = log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50)
+      t.equal(alerts.length, 1)
+      t.match(alerts[0], { event: 'client_misconfigured', cause: /invalid_client/ })
+      t.notMatch(log.join(''), clientSecret)
+    },
+  )
+}
+
+t.test('F-16: a refusal in the API’s dialect, or in none, is a 502 page without its words', async t => {
+  for (const answer of [
+    { status: 401, body: { error: { status: 401, message: 'secret-bearing words' } } },
+    { status: 403, body: 'secret-bearing words', headers: { 'content-type': 'text/html' } },
+    { status: 404, body: {} },
+    { status: 400, body: { error: '<script>secret-bearing words</script>' } },
+  ]) {
+    const { response, log } = await failedLogin(t, answer)
+    t.equal(response.statusCode, 502)
+    t.notMatch(response.body + log.join(''), 'secret-bearing')
+  }
+})
+
+for (const [retryAfter, shown] of [
+  ['7', '7'],
+  ['0', undefined],
+  ['1000000000', '3600'],
+  ['Wed, 21 Oct 2026 07:28:00 GMT', undefined],
+  ['soon', undefined],
+  ['-5', undefined],
+  ['1e3', undefined],
+] as const) {
+  for (const status of [429, 503]) {
+    t.test(`F-17: ${status} with Retry-After: ${retryAfter} says when to try again, and waits for nothing`, async t => {
+      const before = Date.now()
+      const answer = { status, headers: { 'retry-after': retryAfter }, body: {} }
+      const { response } = await failedLogin(t, answer)
+      t.ok(Date.now() - before < 5_000)
+      t.equal(response.statusCode, 503)
+      t.equal(response.headers['retry-after'], shown)
+      t.match(response.body, shown ? `try again in ${shown} seconds` : 'try again soon')
+    })
+  }
+}
+
+for (const skew of [-300, 300]) {
+  t.test(
+    `F-20: a portal whose clock differs by ${skew} s signs in; expires_in counts from its arrival here`,
+    async t => {
+      const { browser, clock, platform } = await buildTestClient(t, {
+        scripts: {
+          'POST /api/exchangeToken': (request, response) => {
+            const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew
+            // By its own claims this token is over when it arrives, or not good yet.
+            const access_token = accessTokenOf('visitor-1', { iat: issuedAt, nbf: issuedAt, exp: issuedAt + 120 })
+            send(response, { body: tokenAnswer(request, { access_token, expires_in: 120, refresh_token: undefined }) })
+          },
+          'GET /apps/v1': { body: { ItemList: [] } },
+        },
+      })
+      const started = await beginLogin(browser)
+      const page = await browser.get(callbackUrl(started), { site: 'cross-site' })
+      t.equal(page.statusCode, 200)
+      t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 120)
+      clock.advance(119)
+      t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+      clock.advance(2)
+      t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+      t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    },
+  )
+}

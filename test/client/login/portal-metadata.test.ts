@@ -1,0 +1,214 @@
+// What the portal's own document (RFC 8414) changes in a login: PKCE, its name on the redirect; and never an address.
+import { createHash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { type Script, send } from '../support/scripted-platform.ts'
+
+const route = 'GET /.well-known/oauth-authorization-server'
+
+/** A document in the portal's own name, with this in it. */
+function documentWith(more: Record<string, unknown>): Script {
+  return ({ headers }, response) => send(response, { body: { issuer: `http://${headers.host}`, ...more } })
+}
+
+const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S256'] })
+
+/** A client whose first login, and so the document, is behind it. */
+async function buildWith(t: Test, document: Script) {
+  const test = await buildTestClient(t, { scripts: { [route]: document } })
+  const started = await beginLogin(test.browser)
+  return { ...test, started }
+}
+
+t.test('CL-22: where the portal lists S256, a login carries a challenge and the exchange its verifier', async t => {
+  const { browser, platform, started, log } = await buildWith(t, withPkce)
+  t.match(started.get('code_challenge'), /^[\w-]{43}$/)
+  t.same(started.getAll('code_challenge_method'), ['S256'])
+  t.equal([...started].length, 8)
+  const response = await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.equal(response.statusCode, 200)
+  const { form } = platform.received('POST /api/exchangeToken')[0]!
+  const verifier = form.get('code_verifier')!
+  t.match(verifier, /^[\w.~-]{43,128}$/)
+  t.equal(createHash('sha256').update(verifier).digest('base64url'), started.get('code_challenge'))
+  t.equal([...form].length, 7)
+  t.notMatch(log.join('') + response.body + JSON.stringify(response.headers), verifier)
+  t.notOk(platform.received().some(({ url }) => url.includes(verifier)))
+})
+
+t.test('CL-22: every login has a verifier of its own, and two tabs do not mix them up', async t => {
+  const { browser, platform, started } = await buildWith(t, withPkce)
+  const other = await beginLogin(browser)
+  t.not(other.get('code_challenge'), started.get('code_challenge'))
+  for (const login of [other, started]) {
+    t.equal((await browser.get(callbackUrl(login), { site: 'cross-site' })).statusCode, 200)
+    const verifier = platform.received('POST /api/exchangeToken').at(-1)!.form.get('code_verifier')!
+    t.equal(createHash('sha256').update(verifier).digest('base64url'), login.get('code_challenge'))
+  }
+})
+
+t.test('CL-22: the verifier stands in the login cookie, sealed', async t => {
+  const { browser, platform, started } = await buildWith(t, withPkce)
+  const value = browser.cookie(`__Host-login-${started.get('state')}`)!
+  await browser.get(callbackUrl(started), { site: 'cross-site' })
+  const verifier = platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier')!
+  t.notMatch(value, verifier)
+  t.notOk(Buffer.from(value, 'base64url').includes(Buffer.from(verifier, 'base64url')))
+  t.notOk(Buffer.from(value, 'base64url').includes(verifier))
+})
+
+const withoutPkce: Record<string, Script> = {
+  'there is no document': { status: 404, body: {} },
+  'the document is HTML': { headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'the document is no JSON': { body: '{' },
+  'the document is null': { body: 'null' },
+  'the document is a list': { body: [] },
+  'the document is empty': { body: {} },
+  'the document names nobody': { body: { code_challenge_methods_supported: ['S256'] } },
+  'the document names another issuer': {
+    body: { issuer: 'https://evil.test', code_challenge_methods_supported: ['S256'] },
+  },
+  'the document lists only plain': documentWith({ code_challenge_methods_supported: ['plain'] }),
+  'the document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
+  'the document is too long': documentWith({ code_challenge_methods_supported: ['S256'], more: 'x'.repeat(65 * 1024) }),
+  'the document is elsewhere': { status: 302, headers: { location: '/elsewhere' }, body: {} },
+  'the portal is out of order': { status: 500, body: {} },
+  'the connection drops': (_request, response) => response.destroy(),
+}
+
+for (const [what, document] of Object.entries(withoutPkce)) {
+  t.test(`contract 4: where ${what}, the requests are exactly those of the specification`, async t => {
+    const { browser, platform, started } = await buildWith(t, document)
+    t.same([...started.keys()].toSorted(), [
+      'cancel_url',
+      'client_id',
+      'grant_type',
+      'redirect_uri',
+      'response_type',
+      'state',
+    ])
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+    const [exchange] = platform.received('POST /api/exchangeToken')
+    t.same([...exchange!.form.keys()].toSorted(), [
+      'client_id',
+      'client_secret',
+      'code',
+      'grant_type',
+      'redirect_uri',
+      'state',
+    ])
+  })
+}
+
+t.test('contract 4: a login waits a second at most for the document, and goes on without it', async t => {
+  const never: Script = () => new Promise(() => {})
+  const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
+  const before = performance.now()
+  const started = await beginLogin(browser)
+  t.ok(performance.now() - before < 3_000, 'the document has a second, this machine may need another')
+  t.equal(started.get('code_challenge'), null)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('contract 4: a login that began with PKCE ends with it, though the document is gone by then', async t => {
+  const { browser, platform, clock, started } = await buildWith(t, withPkce)
+  platform.answer(route, { status: 404, body: {} })
+  clock.advance(9 * 60)
+  await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.ok(platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier'))
+})
+
+t.test('contract 4: the document is asked for at start and kept an hour, for all logins', async t => {
+  const { browser, platform, clock } = await buildWith(t, withPkce)
+  for (let login = 0; login < 20; login++) await beginLogin(browser)
+  t.equal(platform.received(route).length, 1)
+  clock.advance(59 * 60)
+  await beginLogin(browser)
+  t.equal(platform.received(route).length, 1)
+  platform.answer(route, { status: 404, body: {} })
+  clock.advance(2 * 60)
+  t.equal((await beginLogin(browser)).get('code_challenge'), null)
+  t.equal(platform.received(route).length, 2)
+})
+
+t.test(
+  'contract 4: while the portal is out of order, what it said before still holds, and it is asked again soon',
+  async t => {
+    const { browser, platform, clock } = await buildWith(t, withPkce)
+    platform.answer(route, { status: 503, body: {} })
+    clock.advance(61 * 60)
+    t.ok((await beginLogin(browser)).get('code_challenge'))
+    await beginLogin(browser)
+    t.equal(platform.received(route).length, 2, 'not with every login')
+    platform.answer(route, { status: 404, body: {} })
+    clock.advance(31)
+    t.equal((await beginLogin(browser)).get('code_challenge'), null)
+  },
+)
+
+t.test('UP-01: addresses that the document names are never used', async t => {
+  const evil = 'http://127.0.0.1:1/evil'
+  const { platform, started, browser } = await buildWith(
+    t,
+    documentWith({
+      authorization_endpoint: evil,
+      token_endpoint: evil,
+      revocation_endpoint: evil,
+      jwks_uri: evil,
+      code_challenge_methods_supported: ['S256'],
+    }),
+  )
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  const again = await browser.get('/login')
+  t.match(again.headers.location, new RegExp(`^${platform.url}/\\?`))
+})
+
+for (const [iss, status] of [
+  ['https://evil.test', 400],
+  ['the portal', 200],
+  [undefined, 200],
+] as const) {
+  t.test(`CL-23: iss ${iss ?? 'left out'}, not announced, is answered ${status}`, async t => {
+    const { browser, platform, started } = await buildWith(t, documentWith({}))
+    const change = { iss: iss === 'the portal' ? platform.url : iss }
+    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+    t.equal(response.statusCode, status)
+    t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
+    t.equal(Boolean(setCookieLine(response, '__Host-session=')), status === 200)
+  })
+}
+
+for (const [iss, status] of [
+  ['https://evil.test', 400],
+  ['the portal', 200],
+  ['', 400],
+  [undefined, 400],
+] as const) {
+  t.test(`CL-23: iss ${iss ?? 'left out'}, announced in the document, is answered ${status}`, async t => {
+    const announced = documentWith({ authorization_response_iss_parameter_supported: true })
+    const { browser, platform, started } = await buildWith(t, announced)
+    const change = { iss: iss === 'the portal' ? platform.url : iss }
+    const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+    t.equal(response.statusCode, status)
+    t.equal(platform.received('POST /api/exchangeToken').length, status === 200 ? 1 : 0)
+  })
+}
+
+t.test('CL-23: an error with another iss is nobody’s', async t => {
+  const { browser, started } = await buildWith(t, documentWith({}))
+  const change = {
+    code: undefined,
+    error: 'server_error',
+    error_description: 'call 555-1234',
+    iss: 'https://evil.test',
+  }
+  const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+  t.equal(response.statusCode, 400)
+  t.notMatch(response.body, '555-1234')
+})
+
+t.test('signing in needs no document at all', async t => {
+  const { browser } = await buildTestClient(t)
+  t.equal((await signIn(browser)).statusCode, 200)
+})

@@ -1,0 +1,108 @@
+// A callback that is delivered several times: browsers repeat a GET by themselves when its connection drops.
+import { once } from 'node:events'
+import t from 'tap'
+import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
+import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
+import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { send, tokenAnswer } from '../support/scripted-platform.ts'
+
+/** A portal that answers the exchange only when told to. */
+async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
+  const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
+  const test = await buildTestClient(t, {
+    scripts: {
+      'POST /api/exchangeToken': async (request, response) => {
+        tellAsked()
+        await mayAnswer
+        send(response, { body: tokenAnswer(request) })
+      },
+    },
+  })
+  return { ...test, isAsked, answer }
+}
+
+t.test(
+  'CL-29: a callback whose connection drops, and that comes again meanwhile, signs in with one exchange',
+  async t => {
+    const { browser, client, platform, isAsked, answer } = await buildWithSlowPortal(t)
+    const started = await beginLogin(browser)
+    const request = rawGet(callbackUrl(started), { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site' })
+    const dropped = await openSocket(client)
+    dropped.write(request)
+    await isAsked
+    dropped.destroy()
+    await once(dropped, 'close')
+    const again = exchangeRaw(client, request)
+    // The second one has arrived when a third, sent after it on a connection of its own, is answered.
+    await exchangeRaw(client, rawGet('/health/live'))
+    answer()
+    const response = await again
+    t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
+    t.match(response, 'content="0;url=/applications"')
+    t.match(response, 'set-cookie: __Host-session=')
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
+
+t.test(
+  'CL-29: a callback that comes again after its answer was lost leads to a clear page, with one exchange',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    const started = await beginLogin(browser)
+    const before = browser.copy()
+    await browser.get(callbackUrl(started), { site: 'cross-site' })
+    const again = await before.get(callbackUrl(started), { site: 'cross-site' })
+    t.equal(again.statusCode, 400)
+    t.match(again.body, 'used already')
+    t.match(again.body, 'href="/login"')
+    t.equal(again.headers.location, undefined)
+    t.equal(goesOnTo(again), undefined)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  },
+)
+
+t.test('F-22: of four deliveries at once all sign in, with one exchange', async t => {
+  const { browser, platform, isAsked, answer } = await buildWithSlowPortal(t)
+  const started = await beginLogin(browser)
+  const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
+  await isAsked
+  answer()
+  for (const response of await Promise.all(deliveries)) {
+    t.equal(response.statusCode, 200)
+    t.ok(setCookieLine(response, '__Host-session='))
+  }
+  t.equal(platform.received('POST /api/exchangeToken').length, 1)
+})
+
+t.test('F-22: of four deliveries whose exchange fails none tries it again', async t => {
+  const { browser, platform } = await buildTestClient(t, {
+    scripts: { 'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } } },
+  })
+  const started = await beginLogin(browser)
+  const deliveries = Array.from({ length: 4 }, () => browser.copy().get(callbackUrl(started), { site: 'cross-site' }))
+  for (const { statusCode, body } of await Promise.all(deliveries)) {
+    t.equal(statusCode, 400)
+    t.match(body, 'href="/login"')
+  }
+  t.equal(platform.received('POST /api/exchangeToken').length, 1)
+})
+
+t.test(
+  'F-22: on another replica the portal refuses the code the second time, and nobody is signed out by it',
+  async t => {
+    const { browser, platform, clock, config } = await buildTestClient(t)
+    const COOKIE_KEYS = config.cookieKeys[0]!.reveal()
+    const { client } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS } })
+    const started = await beginLogin(browser)
+    const before = browser.copy()
+    await browser.get(callbackUrl(started), { site: 'cross-site' })
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    before.client = client
+    const again = await before.get(callbackUrl(started), { site: 'cross-site' })
+    t.equal(again.statusCode, 400)
+    t.match(again.body, 'Please sign in again')
+    t.equal(setCookieLine(again, '__Host-session'), undefined)
+    t.equal(setCookieLine(again, '__Host-refresh'), undefined)
+  },
+)

@@ -1,0 +1,191 @@
+// GET /login: where it sends the browser, and what it leaves there.
+import t from 'tap'
+import {
+  beginLogin,
+  buildTestClient,
+  callbackUrl,
+  clientId,
+  clientSecret,
+  signIn,
+} from '../support/build-test-client.ts'
+import { setCookieLine, setCookieLines } from '../support/read-response.ts'
+import { startScriptedPlatform } from '../support/scripted-platform.ts'
+
+const otherThanNavigations: Record<string, string>[] = [
+  { 'sec-fetch-dest': 'iframe' },
+  { 'sec-fetch-dest': 'image' },
+  { 'sec-fetch-dest': 'empty' },
+  { 'sec-fetch-dest': 'embed' },
+  { 'sec-fetch-mode': 'cors' },
+  { 'sec-fetch-mode': 'no-cors' },
+  { 'sec-purpose': 'prefetch' },
+  { 'sec-purpose': 'prefetch;prerender' },
+]
+
+const loginCookies = (names: string[]) => names.filter(name => name.startsWith('__Host-login-'))
+
+t.test('CL-01: /login sends the browser to the portal with exactly the six parameters, each once', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const response = await browser.get('/login')
+  t.equal(response.statusCode, 302)
+  t.equal(response.headers['cache-control'], 'no-store')
+  const url = new URL(String(response.headers.location))
+  t.equal(url.origin + url.pathname, `${platform.url}/`)
+  const { state, ...others } = Object.fromEntries(url.searchParams)
+  t.match(state, /^[\w-]{22,}$/)
+  t.same(others, {
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: 'http://localhost:3000/exchangeToken',
+    cancel_url: 'http://localhost:3000/cancelled',
+  })
+  t.equal([...url.searchParams].length, 6)
+  t.notMatch(JSON.stringify(response.headers) + response.body, clientSecret)
+})
+
+t.test('CL-01: where the portal has a path, the start keeps it', async t => {
+  const platform = await startScriptedPlatform(t)
+  const environment = { LOGIN_URL: 'https://platform.test/portal/', LOGIN_INTERNAL_URL: platform.url }
+  const { browser } = await buildTestClient(t, { platform, environment })
+  const { headers } = await browser.get('/login')
+  t.match(headers.location, /^https:\/\/platform\.test\/portal\/\?grant_type=authorization&/)
+})
+
+t.test('F-02: /login needs no portal to redirect to it', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.server.closeAllConnections()
+  platform.server.close()
+  t.equal((await browser.get('/login')).statusCode, 302)
+})
+
+t.test('CL-02: of 10,000 states of two replicas no two are equal, or begin alike', async t => {
+  const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
+  const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
+  const states: string[] = []
+  for (let index = 0; index < 5_000; index++) {
+    for (const app of [client, replica.client]) {
+      const { headers } = await app.inject('/login')
+      states.push(new URL(String(headers.location)).searchParams.get('state') ?? '')
+    }
+  }
+  t.equal(new Set(states).size, 10_000)
+  t.ok(states.every(state => /^[\w-]{22,}$/.test(state)))
+  // 128 bits fill 21 characters and a third: each of those must take every value there is, and no two states share eight.
+  for (let place = 0; place < 21; place++)
+    t.equal(new Set(states.map(state => state[place])).size, 64, `character ${place} is random`)
+  t.equal(new Set(states.map(state => state.slice(0, 8))).size, 10_000)
+})
+
+t.test('CL-06: two logins in two tabs both succeed, the first one finished first', async t => {
+  const { browser } = await buildTestClient(t)
+  const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
+  t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
+  t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CL-06: two logins in two tabs both succeed, the second one finished first', async t => {
+  const { browser } = await buildTestClient(t)
+  const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
+  t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
+  t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CL-07: fifty logins leave five login cookies beside the session, and the last one still completes', async t => {
+  const { browser, clock } = await buildTestClient(t)
+  await signIn(browser)
+  let last = new URLSearchParams()
+  for (let tab = 0; tab < 50; tab++) {
+    clock.advance(1)
+    last = await beginLogin(browser, '/applications?q='.padEnd(200, 'x'))
+  }
+  t.equal(loginCookies(browser.names()).length, 5)
+  t.ok(browser.cookie('__Host-session'))
+  t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
+  t.equal((await browser.get(callbackUrl(last), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CL-07: it is the oldest login that makes room', async t => {
+  const { browser, clock } = await buildTestClient(t)
+  const started: URLSearchParams[] = []
+  for (let tab = 0; tab < 6; tab++) {
+    started.push(await beginLogin(browser))
+    clock.advance(1)
+  }
+  const [oldest, ...others] = started
+  t.equal((await browser.get(callbackUrl(oldest!), { site: 'cross-site' })).statusCode, 400)
+  for (const login of others) t.equal((await browser.get(callbackUrl(login), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CL-08: the login cookie is Secure, HttpOnly, Lax, __Host-, of ten minutes at most, and sealed', async t => {
+  const { browser } = await buildTestClient(t)
+  const response = await browser.get('/login?returnTo=/applications/new')
+  const [line, ...others] = setCookieLines(response)
+  t.same(others, [])
+  const [pair, ...attributes] = line!.split('; ')
+  t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure'])
+  const [name, value] = pair!.split('=', 2)
+  t.match(name, /^__Host-login-[\w-]+$/)
+  t.notMatch(Buffer.from(value!, 'base64url').toString('latin1'), 'applications')
+})
+
+t.test('CL-31: HEAD starts no login', async t => {
+  const { client } = await buildTestClient(t)
+  const response = await client.inject({ method: 'HEAD', url: '/login' })
+  t.not(response.statusCode, 302)
+  t.equal(response.headers['set-cookie'], undefined)
+})
+
+t.test('CL-31: HEAD does not use a callback up', async t => {
+  const { browser, client, platform } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const headers = { cookie: browser.cookieHeader() }
+  const response = await client.inject({ method: 'HEAD', url: callbackUrl(started), headers })
+  t.equal(response.headers['set-cookie'], undefined)
+  t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
+for (const [what, headers] of Object.entries({
+  'that does not say where it comes from': {},
+  'of the portal (form_post)': { 'sec-fetch-site': 'cross-site', origin: 'https://portal.test' },
+})) {
+  t.test(`CL-31: a POST ${what} is no callback`, async t => {
+    const { browser, client, platform } = await buildTestClient(t)
+    const url = callbackUrl(await beginLogin(browser))
+    const response = await client.inject({
+      method: 'POST',
+      url,
+      headers: { ...headers, cookie: browser.cookieHeader() },
+    })
+    t.equal(response.statusCode, 405)
+    t.equal(response.headers.allow, 'GET')
+    t.same(setCookieLines(response), [])
+    t.equal(platform.received('POST /api/exchangeToken').length, 0)
+  })
+}
+
+for (const path of ['/login', '/exchangeToken']) {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    t.test(`CL-31: ${method} ${path} is answered 405 and Allow: GET`, async t => {
+      const { client, platform } = await buildTestClient(t)
+      const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
+      t.equal(response.statusCode, 405)
+      t.equal(response.headers.allow, 'GET')
+      t.same(setCookieLines(response), [])
+      t.equal(platform.received('POST /api/exchangeToken').length, 0)
+    })
+  }
+
+  for (const headers of otherThanNavigations) {
+    t.test(`CL-32: ${path} refuses a load that is no navigation: ${JSON.stringify(headers)}`, async t => {
+      const { browser, platform } = await buildTestClient(t)
+      const started = await beginLogin(browser)
+      const response = await browser.get(path === '/login' ? path : callbackUrl(started), { headers })
+      t.equal(response.statusCode, 403)
+      t.same(setCookieLines(response), [])
+      t.equal(platform.received('POST /api/exchangeToken').length, 0)
+      t.ok(setCookieLine(await browser.get('/login'), '__Host-login-'), 'a navigation begins a login')
+    })
+  }
+}

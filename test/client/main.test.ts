@@ -1,0 +1,59 @@
+// The process itself: what stops it at once, and what it says at its start.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+
+const main = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url))
+const good = {
+  PORT: '0',
+  LOGIN_URL: 'http://127.0.0.1:1',
+  API_URL: 'http://127.0.0.1:1',
+  CLIENT_ID: 'client-1',
+  CLIENT_SECRET: 'a-good-client-credential',
+  COOKIE_KEYS: randomBytes(32).toString('base64url'),
+}
+
+function start(t: Test, environment: Record<string, string | undefined>) {
+  // Only what is set here, and nothing of the machine's.
+  const child = spawn(process.execPath, [main], { env: { ...good, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
+  return { child, output: () => output }
+}
+
+async function exitCode(child: ChildProcess): Promise<number | null> {
+  const [code] = await once(child, 'close')
+  return code as number | null
+}
+
+t.test('SE-03, CT-08: with settings missing or wrong the process exits and names each, but no value', async t => {
+  const { child, output } = start(t, {
+    CLIENT_ID: undefined,
+    CLIENT_SECRET: 'changeme-hunter2',
+    COOKIE_KEYS: `hunter2${randomBytes(9).toString('base64url')}`,
+    PORT: 'hunter2',
+    LOGIN_URL: 'http://portal.example',
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  })
+  t.equal(await exitCode(child), 1)
+  for (const name of ['CLIENT_ID', 'CLIENT_SECRET', 'COOKIE_KEYS', 'PORT', 'LOGIN_URL', 'NODE_TLS_REJECT_UNAUTHORIZED'])
+    t.match(output(), new RegExp(`^ +- ${name}\\b`, 'm'))
+  t.notMatch(output(), 'hunter2')
+  t.notMatch(output(), /^ +at /m, 'no stack')
+})
+
+t.test('CT-08: at its start the process says with which settings it runs, without the secrets', async t => {
+  const { child, output } = start(t, { HOST: '127.0.0.1', PRESTOP_DELAY: '7' })
+  while (!output().includes('listening')) await once(child.stdout!, 'data')
+  const settings = output()
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+    .find(({ event }) => event === 'settings')
+  t.match(settings?.settings, { host: '127.0.0.1', clientId: 'client-1', prestopDelayMs: 7000 })
+  t.match(settings?.settings, { clientSecret: '[redacted]', cookieKeys: ['[redacted]'] })
+  for (const secret of [good.CLIENT_SECRET, good.COOKIE_KEYS]) t.notMatch(output(), secret)
+})

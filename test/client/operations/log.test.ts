@@ -1,0 +1,194 @@
+// The log: every event by its name, for whom and under which request id, and no more than that.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+
+const person = { email: 'quill@example.test', name: 'Quill Example', given_name: 'Quill' }
+
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'info' } })
+  test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
+  test.platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  /** The lines that `work` has caused. */
+  const logged = async (work: () => Promise<unknown>) => {
+    const before = test.log.length
+    await work()
+    return test.log.slice(before).map(line => JSON.parse(line) as Record<string, unknown>)
+  }
+  return { ...test, api, logged }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+const invalidGrant = { status: 401, body: { error: 'invalid_grant' } }
+const unauthorized = { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } }
+
+async function send({ browser }: Started, page: string, action: string, typed: Record<string, string> = {}) {
+  return browser.post(action, { ...readForm(await browser.get(page), action), ...typed })
+}
+
+const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+
+/** What a visitor who is signed in does, or what happens then, by the event that tells it. */
+const ofVisitors: Record<string, (test: Started) => Promise<unknown>> = {
+  application_created: test => send(test, '/applications/new', '/applications', typed),
+  application_updated: test => send(test, '/applications/app-1/edit', '/applications/app-1/edit', typed),
+  application_removed: test => send(test, '/applications/app-1/delete', '/applications/app-1/delete'),
+  client_secret_renewed: test => send(test, '/applications/app-1', '/applications/app-1/secret'),
+  signed_out: ({ browser }) => browser.post('/logout'),
+  session_renewed: ({ browser, clock }) => {
+    clock.advance(3_590)
+    return browser.get('/applications')
+  },
+  session_not_renewed: ({ browser, clock, platform }) => {
+    clock.advance(3_590)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: '' })
+    return browser.get('/applications')
+  },
+  access_token_refused: ({ browser, platform }) => {
+    platform.answer('GET /apps/v1', unauthorized)
+    return browser.get('/applications')
+  },
+  api_forbidden: ({ browser, platform }) => {
+    platform.answer('GET /apps/v1', { status: 403, body: {} })
+    return browser.get('/applications')
+  },
+  api_unreachable: ({ browser, platform }) => {
+    platform.answer('GET /apps/v1', (_request, response) => response.destroy())
+    return browser.get('/applications')
+  },
+  api_busy: ({ browser, platform }) => {
+    platform.answer('GET /apps/v1', { status: 429, body: {} })
+    return browser.get('/applications')
+  },
+}
+
+for (const [event, work] of Object.entries(ofVisitors)) {
+  t.test(`LG-04: ${event} is logged once, with a request id and the visitor as a hash`, async t => {
+    const test = await start(t)
+    await signIn(test.browser)
+    const lines = (await test.logged(() => work(test))).filter(line => line.event === event)
+    t.equal(lines.length, 1)
+    t.match(lines[0]?.reqId, /^[\w-]{1,64}$/)
+    t.match(lines[0]?.visitor, /^[\w-]{12}$/)
+    t.notMatch(JSON.stringify(lines), 'visitor-1')
+  })
+}
+
+/** What happens before anybody is known to be signed in. */
+const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
+  login_succeeded: ({ browser }) => signIn(browser),
+  login_declined: ({ browser }) => browser.get('/cancelled'),
+  login_refused: async ({ browser }) =>
+    browser.get(callbackUrl(await beginLogin(browser), { code: undefined, error: 'server_error' })),
+  login_without_cookies: async ({ browser }) => browser.get(callbackUrl(await beginLogin(browser.copy()))),
+  login_unknown: async ({ browser }) => {
+    await beginLogin(browser)
+    await browser.get(callbackUrl(await beginLogin(browser.copy())))
+  },
+  login_used: async ({ browser }) => {
+    const started = await beginLogin(browser)
+    await browser.get(callbackUrl(started))
+    await browser.get(callbackUrl(started))
+  },
+  login_expired: async ({ browser, clock }) => {
+    const started = await beginLogin(browser)
+    clock.advance(601)
+    await browser.get(callbackUrl(started))
+  },
+  login_callback_invalid: ({ browser }) => browser.get('/exchangeToken?code=x'),
+  invalid_grant: ({ browser, platform }) => {
+    platform.answer('POST /api/exchangeToken', invalidGrant)
+    return signIn(browser)
+  },
+  client_misconfigured: ({ browser, platform }) => {
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
+    return signIn(browser)
+  },
+  portal_unexpected: ({ browser, platform }) => {
+    platform.answer('POST /api/exchangeToken', { body: { state: 'another' } })
+    return signIn(browser)
+  },
+  session_ended: async ({ browser, platform, clock }) => {
+    await signIn(browser)
+    platform.answer('POST /api/exchangeToken', invalidGrant)
+    clock.advance(3_601)
+    await browser.get('/applications')
+  },
+  session_unreadable: ({ browser }) => browser.get('/applications', { headers: { cookie: '__Host-session=x' } }),
+  cross_site_request: ({ browser }) => browser.post('/logout', {}, { site: 'cross-site' }),
+}
+
+for (const [event, work] of Object.entries(ofAnybody)) {
+  t.test(`LG-04: ${event} is logged once, with a request id`, async t => {
+    const test = await start(t)
+    const lines = (await test.logged(() => work(test))).filter(line => line.event === event)
+    t.equal(lines.length, 1)
+    t.match(lines[0]?.reqId, /^[\w-]{1,64}$/)
+  })
+}
+
+t.test('LG-04: who has signed in is told apart in the log from the first', async t => {
+  const test = await start(t)
+  const lines = await test.logged(async () => {
+    await signIn(test.browser)
+    await test.browser.get('/applications')
+  })
+  const visitorOf = (event: string) => lines.filter(line => line.event === event).at(-1)?.visitor
+  t.ok(visitorOf('login_succeeded'))
+  t.equal(visitorOf('login_succeeded'), visitorOf('request'))
+})
+
+t.test('LG-06: what people are called and what they type is in no line', async t => {
+  const test = await start(t)
+  await signIn(test.browser)
+  const words = { name: 'Quiet weather', description: 'Typed by Quill', ...{ webPageUrl: 'https://quiet.test/' } }
+  await send(test, '/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })
+  await send(test, '/applications/app-1/edit', '/applications/app-1/edit', { ...words, redirectUris: '' })
+  await test.browser.get('/applications?q=Quiet')
+  t.notMatch(test.log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
+})
+
+t.test('LG-03: whatever is sent, each line is one event in JSON, without control characters', async t => {
+  const { browser, client, platform, log } = await start(t)
+  await signIn(browser)
+  const planted = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028'
+  const headers = {
+    'user-agent': planted.replace('\u2028', ''),
+    'x-request-id': '"}\t{"level":60}',
+    referer: planted.slice(0, 9),
+  }
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const line = `${planted}\n{"level":60,"event":"planted"}`
+  await browser.post('/applications', { ...form, ...typed, name: line, description: line }, { headers })
+  await browser.get(`/applications?q=${encodeURIComponent(line)}`, { headers })
+  await browser.get(callbackUrl(await beginLogin(browser), { code: undefined, error: line, error_description: line }))
+  await client.inject({ url: `/${encodeURIComponent(line)}`, headers })
+  await client.inject({ url: `/applications/${encodeURIComponent(line)}`, headers })
+  platform.answer('GET /apps/v1', { status: 500, body: line })
+  await browser.get('/applications', { headers })
+  for (const entry of log) {
+    t.match(JSON.parse(entry), { level: Number, event: String })
+    t.not(JSON.parse(entry).event, 'planted')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    t.notMatch(entry.slice(0, -1), /[\u0000-\u001f\u007f]/)
+  }
+  t.ok(log.length > 10)
+})
+
+t.test('CT-05: asking after the health is not worth a line, and calls nobody', async t => {
+  const { client, platform, log } = await start(t)
+  const [lines, calls] = [log.length, platform.received().length]
+  for (const path of ['/health/live', '/health/ready']) {
+    const { statusCode, headers, body } = await client.inject(path)
+    t.equal(statusCode, 200, path)
+    t.match(headers['content-type'], 'application/json', path)
+    t.notMatch(body, /127\.0\.0\.1|http|client-credential/, path)
+  }
+  t.equal(log.length, lines)
+  t.equal(platform.received().length, calls)
+})

@@ -1,0 +1,83 @@
+// What an operator reads of the client: counts without names, on a port of their own.
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t from 'tap'
+import { request } from 'undici'
+import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { spawnClient } from '../support/spawn-client.ts'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+t.test(
+  'LG-08: requests, logins, renewals and calls are counted, and no label holds an id, a token or a query',
+  async t => {
+    const api = rememberingApi({ read: () => new Date() })
+    api.records.set('app-1', applicationRecord('app-1'))
+    const scripts = { ...api.scripts, 'POST /api/exchangeToken': giveTokens() }
+    const platform = await startScriptedPlatform(t, scripts)
+    const apiPlatform = await startScriptedPlatform(t, api.scripts)
+    const metricsPort = await freePort()
+    const client = await spawnClient(t, {
+      LOGIN_URL: platform.url,
+      API_URL: apiPlatform.url,
+      METRICS_PORT: String(metricsPort),
+    })
+    const { browser } = client
+    const canary = `canary${randomBytes(8).toString('hex')}`
+    const headers = { 'x-request-id': canary, 'user-agent': canary }
+
+    const refused = await beginLogin(browser)
+    await browser.get(callbackUrl(refused, { client_id: canary, subject: canary }), { site: 'cross-site', headers })
+    t.equal((await signIn(browser)).statusCode, 200)
+    platform.answer(
+      'POST /api/exchangeToken',
+      giveTokens({ access_token: accessTokenOf(canary), refresh_token: canary }),
+    )
+    browser.cookies.delete('__Host-session')
+    t.equal((await browser.get(`/applications?q=${canary}`, { headers })).statusCode, 200)
+    await browser.get('/applications/app-1')
+    await browser.get(`/${canary}?code=${canary}`)
+    await browser.get(`/applications/%ff${canary}`)
+    await browser.post(`/applications/${canary}/delete`, { formToken: canary })
+
+    const read = async (path: string, method: 'GET' | 'POST' = 'GET') => {
+      const { statusCode, headers, body } = await request(`http://127.0.0.1:${metricsPort}${path}`, { method })
+      return { statusCode, type: headers['content-type'], text: await body.text() }
+    }
+    const { statusCode, type, text } = await read('/metrics')
+    t.equal(statusCode, 200)
+    t.match(type, 'text/plain')
+    for (const line of [
+      'client_requests_total{method="GET",route="/applications",status="200"} 1',
+      'client_requests_total{method="GET",route="/applications/:id",status="200"} 1',
+      'client_requests_total{method="GET",route="none",status="404"} 1',
+      'client_logins_total{outcome="login_succeeded"} 1',
+      'client_logins_total{outcome="login_callback_invalid"} 1',
+      'client_refreshes_total{outcome="renewed"} 1',
+      'client_upstream_seconds_count{to="portal",status="200"} 2',
+      'client_upstream_seconds_count{to="api",status="200"} 2',
+    ])
+      t.match(text, line)
+    t.match(text, /^client_requests_open \d+$/m)
+    t.notMatch(text, canary)
+    t.notMatch(text, /app-1|visitor-1|127\.0\.0\.1|code=|token/)
+
+    t.equal((await read('/')).statusCode, 404)
+    t.equal((await read('/metrics', 'POST')).statusCode, 404)
+    t.equal((await client.get('/metrics')).statusCode, 404, 'and nothing of it where visitors come')
+
+    client.child.kill('SIGTERM')
+    t.same(await client.exited, [0, null])
+    await t.rejects(read('/metrics'), { code: 'ECONNREFUSED' })
+  },
+)

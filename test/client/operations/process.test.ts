@@ -1,0 +1,146 @@
+// The client as a process: where it listens, how it stops, and what a log that nobody reads does to it. Real time passes.
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { publicUrl } from '../support/build-test-client.ts'
+import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
+
+/** A form that has arrived but for its last byte; `end` sends that, `answer` is what comes until the connection closes. */
+async function openRequest({ url }: SpawnedClient) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  socket.write(
+    `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\n` +
+      'content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=',
+  )
+  const answer = text(socket).catch(() => 'reset')
+  return { end: () => socket.write('b'), answer }
+}
+
+t.test(
+  'F-26, CT-05: told to stop, it says so, serves what still comes, finishes what has begun, and exits with 0',
+  async t => {
+    const client = await spawnClient(t, { PRESTOP_DELAY: '2' })
+    t.equal((await client.get('/health/ready')).statusCode, 200)
+    const begun = await openRequest(client)
+    client.child.kill('SIGTERM')
+    await client.says('"event":"stopping"')
+
+    const ready = await client.get('/health/ready')
+    t.equal(ready.statusCode, 503)
+    t.match(JSON.parse(ready.body), { status: 'draining' })
+    t.equal((await client.get('/health/live')).statusCode, 200)
+    t.equal((await client.get('/')).statusCode, 200, 'a load balancer that has not noticed yet is served')
+
+    await refusesConnections(client)
+    begun.end()
+    const answer = await begun.answer
+    t.match(answer, /^HTTP\/1\.1 303 /)
+    t.match(answer, /\r\nconnection: close\r\n/i)
+    t.same(await client.exited, [0, null])
+  },
+)
+
+/** Comes back when nobody listens any more. */
+async function refusesConnections(client: SpawnedClient) {
+  for (;;) {
+    const isRefused = await client.get('/health/live').then(
+      () => false,
+      error => error.code === 'ECONNREFUSED',
+    )
+    if (isRefused) return
+  }
+}
+
+t.test('F-26: a request that never comes to its end does not keep it from stopping', async t => {
+  const client = await spawnClient(t, {})
+  const stuck = await openRequest(client)
+  const toldAt = performance.now()
+  client.child.kill('SIGTERM')
+  t.same(await client.exited, [0, null])
+  const took = (performance.now() - toldAt) / 1000
+  t.ok(took < 15, `${took} s`)
+  await stuck.answer
+})
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`F-27: a second ${signal} ends it at once`, async t => {
+    const client = await spawnClient(t, { PRESTOP_DELAY: '60' })
+    client.child.kill(signal)
+    await client.says('"event":"stopping"')
+    client.child.kill(signal)
+    t.same(await client.exited, [1, null])
+  })
+}
+
+t.test('F-27: SIGHUP is ignored', async t => {
+  const client = await spawnClient(t, {})
+  client.child.kill('SIGHUP')
+  t.equal((await client.get('/health/live')).statusCode, 200)
+  t.equal((await client.get('/health/ready')).statusCode, 200)
+  t.equal(client.child.exitCode, null)
+})
+
+t.test('CT-06: it listens where it is told to, on an address of IPv6 as well', async t => {
+  const client = await spawnClient(t, { HOST: '::1' })
+  t.match(client.url, 'http://[::1]:')
+  t.equal((await client.get('/health/live')).statusCode, 200)
+})
+
+t.test('CT-06: localhost is every address of that name', async t => {
+  const client = await spawnClient(t, { HOST: 'localhost' })
+  const { port } = new URL(client.url)
+  for (const { address } of await lookup('localhost', { all: true })) {
+    const socket = connect(Number(port), address)
+    await once(socket, 'connect')
+    socket.destroy()
+    t.pass(address)
+  }
+})
+
+t.test('LG-05: every line has the time in UTC, the service and its version', async t => {
+  const client = await spawnClient(t, {})
+  await client.get('/')
+  await client.says('"event":"request"')
+  const lines = client.log()
+  t.ok(lines.length >= 3)
+  for (const line of lines) {
+    t.match(line.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    t.equal(line.app, 'client')
+    t.match(line.version, /^\d+\.\d+\.\d+/)
+  }
+  t.match(lines.find(({ event }) => event === 'request')?.reqId, /^[\w-]{1,64}$/)
+})
+
+t.test('LG-07: a log that has gone away stops nothing', async t => {
+  const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
+  client.child.stdout.destroy()
+  client.child.stderr.destroy()
+  for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)
+  client.child.kill('SIGTERM')
+  t.same(await client.exited, [0, null])
+})
+
+t.test('LG-07: a log that nobody reads stops nothing', async t => {
+  const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
+  client.child.stdout.pause()
+  // A pipe holds 64 KiB, a line has some 200 bytes; a few are held on our side, too.
+  for (let count = 0; count < 2_000; count++) await client.get('/health/ready', {})
+  for (let count = 0; count < 1_000; count++)
+    if ((await client.get('/nowhere')).statusCode !== 404) t.fail(`page ${count}`)
+  t.equal((await client.get('/')).statusCode, 200)
+})
+
+t.test('LG-09: a fault that nothing caught is one line and the end of the process', async t => {
+  const client = await spawnClient(t, { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(crash)}` })
+  client.child.kill('SIGUSR2')
+  t.same(await client.exited, [1, null])
+  const fatal = client.log().filter(({ level }) => level === 60)
+  t.equal(fatal.length, 1)
+  t.match(fatal[0], { event: 'crashed', cause: { name: 'Error', message: 'on purpose' } })
+})
+
+const crash = `process.on('SIGUSR2', () => { Promise.reject(new Error('on purpose')) })`

@@ -1,0 +1,50 @@
+// A caller's trace goes on to the portal and the API, and nothing else does that calls itself one.
+import t, { type Test } from 'tap'
+import { signIn } from '../support/build-test-client.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { spawnClient } from '../support/spawn-client.ts'
+
+async function start(t: Test) {
+  const api = rememberingApi({ read: () => new Date() })
+  const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })
+  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  await signIn(client.browser)
+  const traceOf = async (headers: Record<string, string>) => {
+    t.equal((await client.browser.get('/applications', { headers })).statusCode, 200)
+    return platform.received('GET /apps/v1').at(-1)!.headers
+  }
+  return { ...client, platform, traceOf }
+}
+
+const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+t.test('a trace context of the W3C form is passed on unchanged, each request its own', async t => {
+  const { traceOf, browser, platform } = await start(t)
+  t.equal((await traceOf({ traceparent: trace })).traceparent, trace)
+  t.equal((await traceOf({})).traceparent, undefined)
+
+  const others = Array.from({ length: 10 }, (_, index) => trace.replace('0af76519', `0af7651${index}`))
+  await Promise.all(others.map(traceparent => browser.get('/applications', { headers: { traceparent } })))
+  const passedOn = platform
+    .received('GET /apps/v1')
+    .slice(2)
+    .map(({ headers }) => headers.traceparent)
+  t.same(passedOn.sort(), others)
+})
+
+t.test('UP-12: what only calls itself a trace context stays here', async t => {
+  const { traceOf } = await start(t)
+  for (const traceparent of [
+    'x',
+    `${trace}-more`,
+    trace.toUpperCase(),
+    trace.replace('00-', '01-'),
+    trace.replace('0af7651916cd43dd8448eb211c80319c', '0'.repeat(32)),
+    trace.replace('b7ad6b7169203331', '0'.repeat(16)),
+    'x'.repeat(5_000),
+  ])
+    t.equal((await traceOf({ traceparent })).traceparent, undefined, traceparent.slice(0, 60))
+  const headers = await traceOf({ traceparent: trace, tracestate: 'canary=1', baggage: 'canary=1', b3: 'canary' })
+  t.notMatch(JSON.stringify(headers), 'canary')
+})

@@ -1,0 +1,60 @@
+// Whatever a browser sends as cookies: a page, and never a crash.
+import fc from 'fast-check'
+import t from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+const paths = [
+  '/',
+  '/applications',
+  '/applications/new',
+  '/login',
+  '/cancelled',
+  '/exchangeToken?code=a&state=b',
+  '/nowhere',
+]
+
+t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
+  const { browser, client } = await buildTestClient(t, {
+    environment: { LOG_LEVEL: 'silent' },
+    scripts: {
+      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+      'GET /identities/v1/visitor-1/links': { body: collection([]) },
+    },
+  })
+  await signIn(browser)
+  const started = await beginLogin(browser)
+  const names = [...browser.names(), '__Host-session-2', '__Host-handover', '__Host-signed-out', '__proto__']
+  const values = browser.names().map(name => browser.cookie(name)!)
+  const good = fc.constantFrom(...values)
+  const changed = fc.tuple(good, fc.nat(), fc.base64String()).map(([value, at, put]) => {
+    const place = at % value.length
+    return value.slice(0, place) + put + value.slice(place + 1)
+  })
+  // Any byte that can stand in a header.
+  const byte = fc
+    .integer({ min: 0x20, max: 0xff })
+    .filter(code => code !== 0x7f)
+    .map(code => String.fromCharCode(code))
+  const odd = fc.string({ unit: byte, maxLength: 60 })
+  const anyCookie = fc.tuple(fc.oneof(fc.constantFrom(...names), odd), fc.oneof(good, changed, odd))
+  const anyHeader = fc.oneof(
+    fc
+      .array(anyCookie, { maxLength: 12 })
+      .map(cookies => cookies.map(([name, value]) => `${name}=${value}`).join('; ')),
+    odd,
+  )
+  await fc.assert(
+    fc.asyncProperty(anyHeader, fc.constantFrom(...paths, callbackUrl(started)), async (cookie, path) => {
+      const request = Buffer.from(rawGet(path, { cookie, 'sec-fetch-site': 'same-origin' }), 'latin1')
+      const answer = await exchangeRaw(client, request)
+      if (!/^HTTP\/1\.1 [234]/.test(answer)) throw new Error(`${path}: ${answer.slice(0, 40)}`)
+    }),
+    { numRuns: 200 },
+  )
+  const untouched = await browser.get('/applications', { site: 'same-origin' })
+  t.equal(untouched.statusCode, 200)
+  t.same(setCookieLines(untouched), [])
+})

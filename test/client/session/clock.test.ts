@@ -1,0 +1,84 @@
+// A clock that jumps: by a day ahead after a suspend, or back when it is set right.
+import t from 'tap'
+import { buildSignedIn, grantNames, openList, tokenRoute } from '../support/build-signed-in.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { giveTokens } from '../support/scripted-platform.ts'
+
+const day = 24 * 3600
+
+/** For how many seconds the browser is told to keep each cookie. */
+function maxAges(lines: string[]): number[] {
+  return lines.map(line => Number(/; Max-Age=(-?\w+);/.exec(line)?.[1]))
+}
+
+t.test(
+  'F-21: a day ahead, a session that cannot be renewed ends cleanly, and a login begun before is over',
+  async t => {
+    const { browser, clock } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_grant' } })
+    const started = await beginLogin(browser)
+    const cookies = browser.copy()
+    clock.advance(day)
+    const page = await openList(browser)
+    t.equal(page.statusCode, 302)
+    t.same(grantNames(browser), [])
+    const name = `__Host-login-${started.get('state')}`
+    const headers = { cookie: `${name}=${cookies.cookies.get(name)!.value}` }
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site', headers })).statusCode, 400)
+  },
+)
+
+t.test('F-21: a day ahead, a session that can be renewed goes on', async t => {
+  const { browser, clock, renewals } = await buildSignedIn(t)
+  clock.advance(day)
+  t.equal((await openList(browser)).statusCode, 200)
+  t.equal(renewals().length, 1)
+})
+
+t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a time that makes no sense', async t => {
+  const { browser, clock, platform } = await buildSignedIn(t, giveTokens({ refresh_token: 'second' }))
+  clock.advance(-day)
+  const page = await openList(browser)
+  t.equal(page.statusCode, 200)
+  const lines = setCookieLines(page)
+  clock.advance(day + 3600 + 1)
+  lines.push(...setCookieLines(await openList(browser)))
+  clock.advance(-2 * day)
+  platform.answer(tokenRoute, giveTokens({ refresh_token: 'third' }))
+  lines.push(...setCookieLines(await signIn(browser)), ...setCookieLines(await browser.get('/login')))
+  t.ok(lines.length > 5)
+  for (const seconds of maxAges(lines))
+    t.ok(Number.isInteger(seconds) && seconds >= 0 && seconds <= 400 * day, `${seconds}`)
+})
+
+t.test('F-21: a day back, a login begins and ends as ever', async t => {
+  const { browser, clock } = await buildTestClient(t)
+  clock.advance(-day)
+  t.equal((await signIn(browser)).statusCode, 200)
+})
+
+t.test('F-21: a day back in the middle of a login, it still ends', async t => {
+  const { browser, clock } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  clock.advance(-day)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('F-21: a session does not become infinite by a clock that goes back: it ends at its time', async t => {
+  const { browser, clock } = await buildSignedIn(t)
+  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  const cookie = browser.cookieHeader()
+  clock.advance(-day)
+  clock.advance(day + 3601)
+  t.equal((await browser.get('/applications', { site: 'same-origin', headers: { cookie } })).statusCode, 401)
+})
+
+t.test('F-20: a clock five minutes off that is then set right refuses no cookie of its own', async t => {
+  for (const skew of [-300, 300]) {
+    const { browser, clock } = await buildSignedIn(t)
+    const started = await beginLogin(browser)
+    clock.advance(skew)
+    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  }
+})

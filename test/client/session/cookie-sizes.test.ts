@@ -1,0 +1,171 @@
+// How long the cookies may become: browsers drop one of over 4,096 bytes, servers a request of over 16 KiB of headers.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { readForm } from '../support/read-form.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { applicationRecord, collection, giveTokens, send } from '../support/scripted-platform.ts'
+
+/** Random text that can stand in a bearer token. */
+const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)
+
+async function buildWithToken(t: Test, length: number) {
+  const token = `eyJ.${ofLength(length - 4)}`
+  const test = await buildTestClient(t, {
+    scripts: {
+      'POST /api/exchangeToken': giveTokens({ access_token: token }),
+      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+    },
+  })
+  return { ...test, token }
+}
+
+for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500]) {
+  t.test(`CK-03: a token of ${length} characters signs in, and no cookie is longer than 4,096 bytes`, async t => {
+    const { browser, platform, token } = await buildWithToken(t, length)
+    const lines = setCookieLines(await signIn(browser))
+    for (const line of lines) t.ok(line.split(';')[0]!.length - 1 <= 4096)
+    t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+    t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${token}`)
+  })
+}
+
+for (const length of [3800, 8 * 1024, 40 * 1024]) {
+  t.test(`CK-03: a token of ${length} characters is refused, visibly`, async t => {
+    const { browser } = await buildWithToken(t, length)
+    const page = await signIn(browser)
+    t.equal(page.statusCode, 502)
+    t.match(page.body, 'too long for a cookie')
+    t.notOk(setCookieLines(page).some(line => /^__Host-(session|refresh)/.test(line)))
+  })
+}
+
+t.test('CK-03: a session in two parts becomes one in one part, and the other way round', async t => {
+  const { browser, platform, clock } = await buildWithToken(t, 3300)
+  await signIn(browser)
+  t.ok(browser.cookie('__Host-session-2'))
+  for (const length of [200, 3300, 200]) {
+    const access_token = ofLength(length)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
+    clock.advance(3601)
+    t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+    t.equal(browser.cookie('__Host-session-2') !== undefined, length > 3000)
+    t.equal(platform.received('GET /apps/v1').at(-1)?.headers.authorization, `Bearer ${access_token}`)
+  }
+})
+
+t.test('CK-03: a second part that an earlier session left is not read as part of a shorter one', async t => {
+  const { browser, platform } = await buildWithToken(t, 3300)
+  await signIn(browser)
+  const access_token = ofLength(200)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
+  await signIn(browser)
+  t.ok(browser.cookie('__Host-session-2'), 'the callback did not see it')
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${access_token}`)
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'and needed no renewal for it')
+})
+
+t.test('CK-03: of a session in two parts one part alone is no session, and ends', async t => {
+  for (const lost of ['__Host-session', '__Host-session-2']) {
+    const { browser } = await buildWithToken(t, 3300)
+    await signIn(browser)
+    for (const name of browser.names())
+      if (name === lost || name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+    const page = await browser.get('/applications', { site: 'same-origin' })
+    t.ok(page.statusCode < 500)
+    t.notOk(browser.names().some(name => name.startsWith('__Host-session')))
+  }
+})
+
+for (const [when, seconds] of [
+  ['when it is due', 3600 - 30],
+  ['when it has ended', 3601],
+] as const) {
+  t.test(`CK-03: a session renewed ${when} by a token that is too long ends, and the login says why`, async t => {
+    const { browser, platform, clock } = await buildWithToken(t, 200)
+    await signIn(browser)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(8192) }))
+    clock.advance(seconds)
+    const page = await browser.get('/applications', { site: 'same-origin' })
+    t.equal(page.statusCode, 302)
+    t.match(page.headers.location, /^\/login/)
+    t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
+    t.match((await signIn(browser)).body, 'too long for a cookie')
+  })
+}
+
+t.test('CK-04: everything that the client keeps in a browser fits, beside 4 KB of other people’s cookies', async t => {
+  const { browser, client, clock, platform } = await buildWithToken(t, 3450)
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new', { site: 'same-origin' }), '/applications')
+  // A draft, as long as one may be, was left by a form that was sent too late; then came another login, and five more.
+  clock.advance(3601)
+  for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+  const draft = { ...form, name: 'n', redirectUris: 'https://a.test/', description: 'd'.repeat(1950) }
+  t.match((await browser.post('/applications', draft)).body, 'is kept')
+  await signIn(browser)
+  for (let tab = 0; tab < 5; tab++) await beginLogin(browser, '/applications?q='.padEnd(200, 'x'))
+  const cookie = browser.cookieHeader()
+  t.match(cookie, '__Host-handover=')
+  t.match(cookie, '__Host-session-2=')
+  t.match(cookie, '__Host-refresh-')
+  t.equal(cookie.match(/__Host-login-/g)?.length, 5)
+  const answer = await exchangeRaw(client, rawGet('/applications', { cookie: `${cookie}; other=${'x'.repeat(4096)}` }))
+  t.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
+  t.match(answer, 'Weather')
+})
+
+t.test('CK-04: without a hand-over, which is taken once, the client’s own cookies stay below 8 KiB', async t => {
+  const { browser } = await buildWithToken(t, 3450)
+  await signIn(browser)
+  for (let tab = 0; tab < 5; tab++) await beginLogin(browser, '/applications?q='.padEnd(200, 'x'))
+  t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
+})
+
+t.test('CK-04: signing in again and again does not fill the jar', async t => {
+  const { browser, platform, clock } = await buildWithToken(t, 200)
+  for (let index = 0; index < 20; index++) {
+    platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: `refresh-token-${index}` }))
+    await signIn(browser)
+    await browser.get('/applications', { site: 'same-origin' })
+    clock.advance(1)
+  }
+  t.equal(browser.names().filter(name => name.startsWith('__Host-refresh-')).length, 1)
+})
+
+t.test('CK-04: a refresh token that is too long is not kept: the session ends with its access token', async t => {
+  const { browser, platform, clock } = await buildWithToken(t, 200)
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: ofLength(400) }))
+  const lines = setCookieLines(await signIn(browser))
+  t.notOk(lines.some(line => line.startsWith('__Host-refresh-')))
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  clock.advance(3601)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+})
+
+t.test('CK-04: at 431 the answer says how to get out of it', async t => {
+  const { client } = await buildWithToken(t, 200)
+  const answer = await exchangeRaw(client, rawGet('/', { cookie: `other=${'x'.repeat(17 * 1024)}` }))
+  t.match(answer, /^HTTP\/1\.1 431 /)
+  t.match(answer, 'Delete the cookies of this site')
+  t.notMatch(answer, 'xxx')
+})
+
+t.test('CL-07: a login cookie with the longest returnTo and PKCE stays within its 400 bytes', async t => {
+  const { browser } = await buildTestClient(t, {
+    scripts: {
+      'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
+        send(response, { body: { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] } }),
+    },
+  })
+  for (const returnTo of ['/'.padEnd(200, 'x'), `/${'"'.repeat(199)}`, `/${'"'.repeat(66)}`]) {
+    const jar = browser.copy()
+    const started = await beginLogin(jar, returnTo)
+    t.ok(started.get('code_challenge'))
+    t.ok(jar.cookieHeader().length <= 401, `${jar.cookieHeader().length} bytes`)
+    t.equal((await jar.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  }
+})

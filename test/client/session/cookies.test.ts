@@ -1,0 +1,111 @@
+// The session's cookies as the browser is told to keep them, and where they are not to be seen.
+import t from 'tap'
+import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
+import { setCookieLine, setCookieLines } from '../support/read-response.ts'
+import { accessTokenOf, applicationRecord, collection, giveTokens } from '../support/scripted-platform.ts'
+
+const refreshToken = 'refresh0refresh0refresh0refresh0'
+const scripts = {
+  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
+  'GET /apps/v1/app-2': { status: 404, body: { error: { status: 404, message: 'App not found.' } } },
+  'GET /identities/v1/visitor-1/links': { body: collection([]) },
+}
+const pages = [
+  '/',
+  '/login',
+  '/cancelled',
+  '/applications',
+  '/applications?q=weather&page=2',
+  '/applications/new',
+  '/applications/app-1',
+  '/applications/app-1/edit',
+  '/applications/app-1/delete',
+  '/applications/app-2',
+  '/nowhere',
+  '/health/live',
+  '/health/ready',
+]
+
+t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and lives as long as the token', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
+  const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
+  t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
+  t.match(pair, /^__Host-session=[\w-]+$/)
+})
+
+t.test('CK-01: the refresh cookie is as strict, and lives longer', async t => {
+  const { browser } = await buildTestClient(t)
+  const [, ...attributes] = setCookieLine(await signIn(browser), '__Host-refresh-')!.split('; ')
+  t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${30 * 24 * 3600}`, 'Path=/', 'SameSite=Strict', 'Secure'])
+})
+
+for (const [what, environment] of [
+  ['on http://localhost', {}],
+  ['on https', { PUBLIC_URL: 'https://client.test' }],
+] as const) {
+  t.test(
+    `CK-02: ${what} every cookie is __Host-, Secure, HttpOnly, of the whole host and without a Domain`,
+    async t => {
+      const { browser } = await buildTestClient(t, { scripts, environment })
+      const responses = [
+        await browser.get('/login'),
+        await signIn(browser),
+        await browser.post('/logout', {}, { headers: { 'sec-fetch-site': 'same-origin' } }),
+      ]
+      const lines = responses.flatMap(setCookieLines)
+      t.ok(lines.length >= 6, lines.join('\n'))
+      for (const line of lines) {
+        t.match(line, /^__Host-[\w-]+=[\w-]*; /)
+        for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
+        t.match(line, /; SameSite=(Strict|Lax)/)
+        t.match(line, /; Max-Age=\d+/)
+        t.notMatch(line, /domain/i)
+      }
+    },
+  )
+}
+
+t.test('CK-08: no page, header or address shows a token or the client secret', async t => {
+  const { browser, log } = await buildTestClient(t, { scripts })
+  const arrival = await signIn(browser)
+  const responses = [arrival]
+  for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
+  const [, payload, signature] = accessTokenOf('visitor-1').split('.')
+  for (const { body, headers } of responses) {
+    const { 'set-cookie': cookies, ...others } = headers
+    const seen = body + JSON.stringify(others)
+    for (const secret of [payload!, signature!, refreshToken, clientSecret]) {
+      t.notMatch(seen, secret)
+      t.notMatch(String(cookies), secret)
+      t.notMatch(log.join(''), secret)
+    }
+  }
+  t.match(responses[4]!.body, 'Weather', 'the crawl was signed in')
+})
+
+t.test('CK-17: only what changes a session sets cookies; and such an answer is not stored', async t => {
+  const { browser } = await buildTestClient(t, { scripts })
+  const responses = [await signIn(browser)]
+  // The first page after the arrival may tidy up; from then on nothing changes.
+  await browser.get('/applications', { site: 'same-origin' })
+  const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
+  for (const page of [...pages.filter(page => page !== '/login'), style]) {
+    const response = await browser.get(page, { site: 'same-origin' })
+    t.same(setCookieLines(response), [], page)
+  }
+  responses.push(await browser.get('/login'), await browser.post('/logout'))
+  for (const { headers } of responses) {
+    t.ok(headers['set-cookie'])
+    t.equal(headers['cache-control'], 'no-store')
+  }
+})
+
+t.test('CK-17: a stranger gets no cookies but by signing in', async t => {
+  const { browser } = await buildTestClient(t)
+  for (const page of pages.filter(page => page !== '/login')) {
+    t.same(setCookieLines(await browser.get(page)), [], page)
+    t.same(setCookieLines(await browser.get(page, { site: 'cross-site' })), [], page)
+  }
+})

@@ -1,0 +1,156 @@
+// Several requests, tabs and replicas that renew one session at the same time: nobody is signed out by it.
+import t, { type Test } from 'tap'
+import { buildSignedIn, grantNames, openList, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
+import { buildTestClient } from '../support/build-test-client.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import {
+  accessTokenOf,
+  applicationRecord,
+  collection,
+  type Script,
+  send,
+  tokenAnswer,
+} from '../support/scripted-platform.ts'
+
+type Signed = Awaited<ReturnType<typeof buildSignedIn>>
+
+async function addReplica(t: Test, { platform, clock, config }: Signed) {
+  const COOKIE_KEYS = config.cookieKeys[0]!.reveal()
+  return (await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS } })).client
+}
+
+/**
+ * A portal that rotates: the refresh token just replaced is answered with the same successor for `graceSeconds`, any
+ * older one revokes the family.
+ */
+function rotatingPortal({ clock }: Signed, graceSeconds: number) {
+  let count = 0
+  let current = 'first'
+  let previous = ''
+  let rotatedAt = 0
+  let isRevoked = false
+  const script: Script = (request, response) => {
+    const given = request.form.get('refresh_token')
+    const now = clock.read().getTime()
+    const isForgiven = given === previous && now - rotatedAt < graceSeconds * 1000
+    if (given !== current && !isForgiven) isRevoked = true
+    if (isRevoked) return send(response, { status: 401, body: { error: 'invalid_grant' } })
+    if (given === current) {
+      previous = current
+      current = `successor-${++count}`
+      rotatedAt = now
+    }
+    send(response, { body: tokenAnswer(request, { access_token: renewedToken, refresh_token: current }) })
+  }
+  return { script, isRevoked: () => isRevoked }
+}
+
+t.test('RF-02: of twenty pages at once over two replicas, just after expiry, all are shown', async t => {
+  const test = await buildSignedIn(t)
+  const { browser, client, platform, clock, renewals } = test
+  const portal = rotatingPortal(test, 10)
+  platform.answer(tokenRoute, portal.script)
+  const other = await addReplica(t, test)
+  clock.advance(3601)
+  const pages = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const tab = browser.copy()
+      tab.client = index % 2 ? other : client
+      return openList(tab)
+    }),
+  )
+  for (const page of pages) {
+    t.equal(page.statusCode, 200)
+    browser.keep(page)
+  }
+  t.ok(renewals().length <= 2, `${renewals().length} renewals, one a replica`)
+  t.equal(portal.isRevoked(), false)
+  t.equal(grantNames(browser).length, 1)
+  t.equal((await openList(browser)).statusCode, 200)
+  clock.advance(3601)
+  t.equal((await openList(browser)).statusCode, 200, 'and once more an hour later')
+  t.equal(portal.isRevoked(), false)
+})
+
+t.test('RF-03: a request that still carries the old cookie shortly after the renewal shares it', async t => {
+  const { browser, clock, renewals } = await buildSignedIn(t)
+  clock.advance(3601)
+  const late = browser.copy()
+  await openList(browser)
+  clock.advance(0.01)
+  const page = await openList(late)
+  t.equal(page.statusCode, 200)
+  t.ok(setCookieLine(page, '__Host-session='))
+  t.equal(renewals().length, 1)
+})
+
+t.test('RF-03: a renewal is not kept for long, and a failed one not at all', async t => {
+  const { browser, clock, platform, renewals } = await buildSignedIn(t)
+  clock.advance(3601)
+  const late = browser.copy()
+  await openList(browser)
+  platform.answer(tokenRoute, { status: 503, body: {} })
+  clock.advance(60)
+  t.equal((await openList(late)).statusCode, 503)
+  t.equal((await openList(late)).statusCode, 503)
+  t.equal(renewals().length, 3)
+})
+
+t.test('RF-04: whoever comes too late to a renewal on another replica takes nothing away', async t => {
+  const test = await buildSignedIn(t)
+  const { browser, platform, clock } = test
+  platform.answer(tokenRoute, rotatingPortal(test, 0).script)
+  clock.advance(3601)
+  const loser = browser.copy()
+  loser.client = await addReplica(t, test)
+  t.equal((await openList(browser)).statusCode, 200)
+  clock.advance(5)
+  const page = await openList(loser)
+  t.not(page.statusCode, 500)
+  t.equal(setCookieLine(page, '__Host-session='), undefined)
+  // The browser hears of both, of the loser last.
+  browser.keep(page)
+  t.equal((await openList(browser)).statusCode, 200)
+  t.equal(grantNames(browser).length, 1)
+})
+
+t.test('RF-04: a tab that is refused while its access token is still good is shown its page', async t => {
+  const test = await buildSignedIn(t)
+  const { browser, platform, clock } = test
+  platform.answer(tokenRoute, rotatingPortal(test, 0).script)
+  clock.advance(3600 - 30)
+  const loser = browser.copy()
+  loser.client = await addReplica(t, test)
+  await openList(browser)
+  clock.advance(5)
+  const page = await openList(loser)
+  t.equal(page.statusCode, 200)
+  t.equal(setCookieLine(page, '__Host-session='), undefined)
+  browser.keep(page)
+  t.equal(grantNames(browser).length, 1)
+})
+
+t.test('CK-18: a slow answer to an older request does not overwrite the newer session', async t => {
+  const { browser, clock, platform } = await buildSignedIn(t)
+  const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
+  const items = collection([applicationRecord('app-1')])
+  platform.answer('GET /apps/v1', async ({ headers }, response) => {
+    if (headers.authorization === `Bearer ${accessTokenOf('visitor-1')}`) {
+      tellAsked()
+      await mayAnswer
+    }
+    send(response, { body: items })
+  })
+  clock.advance(3600 - 61)
+  const slow = openList(browser)
+  await isAsked
+  clock.advance(30)
+  await openList(browser)
+  const renewedSession = browser.cookie('__Host-session')
+  answer()
+  t.equal((await slow).statusCode, 200)
+  t.equal(browser.cookie('__Host-session'), renewedSession)
+  await openList(browser)
+  t.equal(platform.received('GET /apps/v1').at(-1)?.headers.authorization, `Bearer ${renewedToken}`)
+})

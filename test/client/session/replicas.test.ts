@@ -1,0 +1,152 @@
+// Several processes with the same keys, or with keys that are being changed.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
+import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { applicationRecord, collection, send } from '../support/scripted-platform.ts'
+
+type TestClient = Awaited<ReturnType<typeof buildTestClient>>
+
+const newKey = () => randomBytes(32).toString('base64url')
+
+const scripts = {
+  'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
+    send(response, { body: { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] } }),
+  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
+  'PUT /apps/v1/app-1': { body: applicationRecord('app-1') },
+} satisfies NonNullable<Parameters<typeof buildTestClient>[1]>['scripts']
+
+const buildWithKeys = (t: Test, ...keys: string[]) =>
+  buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
+
+/** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. */
+async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
+  const { platform, clock } = of
+  const { client } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
+  of.browser.client = client
+}
+
+t.test('CK-12: every step may meet another replica', async t => {
+  const key = newKey()
+  const test = await buildWithKeys(t, key)
+  const { browser } = test
+  const started = await beginLogin(browser, '/applications/app-1')
+  await switchTo(t, test, key)
+  const arrival = await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.equal(goesOnTo(arrival), '/applications/app-1')
+  await switchTo(t, test, key)
+  t.equal((await browser.get('/applications/app-1', { site: 'same-origin' })).statusCode, 200)
+  await switchTo(t, test, key)
+  const form = readForm(
+    await browser.get('/applications/app-1/edit', { site: 'same-origin' }),
+    '/applications/app-1/edit',
+  )
+  await switchTo(t, test, key)
+  const saved = await browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://weather.test/' })
+  t.equal(saved.statusCode, 303)
+  await switchTo(t, test, key)
+  test.clock.advance(3601)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200, 'renewed')
+  await switchTo(t, test, key)
+  t.equal((await browser.post('/logout')).statusCode, 303)
+})
+
+t.test('CK-12: a login outlives a restart', async t => {
+  const key = newKey()
+  const test = await buildWithKeys(t, key)
+  const started = await beginLogin(test.browser)
+  await test.client.close()
+  await switchTo(t, test, key)
+  t.equal((await test.browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CK-11: a session sealed with the older key goes on, and is sealed with the newer one', async t => {
+  const [older, newer] = [newKey(), newKey()]
+  const test = await buildWithKeys(t, older)
+  const { browser } = test
+  await signIn(browser)
+  await switchTo(t, test, newer, older)
+  test.clock.advance(100)
+  const page = await browser.get('/applications', { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.match(setCookieLine(page, '__Host-session='), '; Max-Age=3500;', 'its end stays where it was')
+  t.equal(setCookieLine(await browser.get('/applications', { site: 'same-origin' }), '__Host-session='), undefined)
+  await switchTo(t, test, newer)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+})
+
+t.test('CK-11: a login and a form that were sealed with the older key go on, too', async t => {
+  const [older, newer] = [newKey(), newKey()]
+  const test = await buildWithKeys(t, older)
+  const { browser } = test
+  const started = await beginLogin(browser)
+  await switchTo(t, test, newer, older)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
+t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', async t => {
+  const [older, newer] = [newKey(), newKey()]
+  const test = await buildWithKeys(t, older)
+  const { browser } = test
+  await signIn(browser)
+  const started = await beginLogin(browser)
+  test.clock.advance(31)
+  await switchTo(t, test, newer)
+  const page = await browser.get('/applications', { site: 'same-origin' })
+  t.equal(page.statusCode, 302)
+  t.match(page.headers.location, /^\/login/)
+  t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
+  t.equal((await signIn(browser)).statusCode, 200)
+})
+
+t.test('F-29: during a rolling update, what the other version sealed signs nobody in, and fails nobody', async t => {
+  const key = newKey()
+  const test = await buildWithKeys(t, key)
+  const { browser } = test
+  await signIn(browser)
+  for (const [name, kept] of browser.cookies) {
+    const bytes = Buffer.from(kept.value, 'base64url')
+    bytes[0]! += 1
+    if (/^__Host-(session|refresh)/.test(name))
+      browser.cookies.set(name, { ...kept, value: bytes.toString('base64url') })
+  }
+  const started = await beginLogin(browser)
+  const page = await browser.get('/applications', { site: 'same-origin' })
+  t.equal(page.statusCode, 401)
+  t.equal(
+    (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
+    200,
+    'the login beside it goes on',
+  )
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+})
+
+t.test('F-36: a key that was changed on one replica only shows in /health/ready, and makes no faults', async t => {
+  const [key, other] = [newKey(), newKey()]
+  const test = await buildWithKeys(t, key)
+  const { browser } = test
+  const ids = async () => (await browser.get('/health/ready')).json().cookieKeyIds
+  const before = await ids()
+  await signIn(browser)
+  const first = browser.client
+  await switchTo(t, test, other)
+  t.notSame(await ids(), before)
+  t.notMatch(JSON.stringify(await ids()), other)
+  test.clock.advance(31)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  browser.client = first
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.same(await ids(), before)
+})
+
+t.test('SE-07: replicas with the same keys show the same ids, in order', async t => {
+  const [newer, older] = [newKey(), newKey()]
+  const one = await buildWithKeys(t, newer, older)
+  const ids = (await one.browser.get('/health/ready')).json().cookieKeyIds
+  await switchTo(t, one, newer, older)
+  t.same((await one.browser.get('/health/ready')).json().cookieKeyIds, ids)
+  t.equal(ids.length, 2)
+})

@@ -1,0 +1,186 @@
+// Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
+import { setCookieLine, setCookieLines } from '../support/read-response.ts'
+import { applicationRecord, collection, giveTokens, type Script, send } from '../support/scripted-platform.ts'
+
+const revokeRoute = 'POST /api/revokeToken'
+
+/** A signed-in visitor; the portal's document lists revocation, at this address. */
+async function buildSignedIn(t: Test, revoke: Script = { body: {} }, endpoint = 'https://elsewhere.test/revoke') {
+  const test = await buildTestClient(t, {
+    scripts: {
+      'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
+        send(response, { body: { issuer: `http://${headers.host}`, revocation_endpoint: endpoint } }),
+      [revokeRoute]: revoke,
+      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+    },
+  })
+  await signIn(test.browser)
+  return test
+}
+
+t.test('CK-13: GET /logout is answered 405, and signs nobody out', async t => {
+  const { browser } = await buildSignedIn(t)
+  const response = await browser.get('/logout', { site: 'same-origin' })
+  t.equal(response.statusCode, 405)
+  t.equal(response.headers.allow, 'POST')
+  t.same(setCookieLines(response), [])
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+})
+
+t.test('CK-13: POST /logout answers 303 and takes away every cookie of a session and of logins', async t => {
+  const { browser, clock } = await buildSignedIn(t)
+  await beginLogin(browser)
+  await beginLogin(browser)
+  const before = browser.names()
+  const response = await browser.post('/logout')
+  t.equal(response.statusCode, 303)
+  t.equal(response.headers.location, '/')
+  t.equal(response.headers['cache-control'], 'no-store')
+  for (const name of before) {
+    const line = setCookieLine(response, `${name}=`) ?? ''
+    t.match(line, `${name}=; Max-Age=0;`)
+    for (const attribute of ['Path=/', 'HttpOnly', 'Secure']) t.ok(line.split('; ').includes(attribute), line)
+  }
+  t.same(browser.names(), ['__Host-signed-out'])
+  clock.advance(60)
+  t.not((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+})
+
+t.test('CK-13: every signed-in page is asked for again on Back: none may be stored', async t => {
+  const { browser } = await buildSignedIn(t)
+  for (const path of ['/', '/applications', '/logout']) {
+    const { headers } = await browser.get(path, { site: 'same-origin' })
+    t.equal(headers['cache-control'], 'no-store', path)
+  }
+})
+
+t.test('CK-13: another site cannot sign a visitor out', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  for (const site of ['cross-site', 'same-site'] as const) {
+    const response = await browser.post('/logout', {}, { site })
+    t.equal(response.statusCode, 403)
+    t.same(setCookieLines(response), [])
+  }
+  t.equal(platform.received(revokeRoute).length, 0)
+})
+
+t.test('CK-14: signing out does not tell the browser to clear the cookies of the whole domain', async t => {
+  const { browser } = await buildSignedIn(t)
+  const response = await browser.post('/logout')
+  t.notMatch(String(response.headers['clear-site-data'] ?? ''), /cookies|\*/)
+})
+
+t.test(
+  'CK-13: the refresh token is revoked at the portal, at its one address, whatever the document names',
+  async t => {
+    const { browser, platform } = await buildSignedIn(t)
+    await browser.post('/logout')
+    const [revocation, ...others] = platform.received(revokeRoute)
+    t.same(others, [])
+    t.same(Object.fromEntries(revocation!.form), {
+      token: 'refresh0refresh0refresh0refresh0',
+      client_id: clientId,
+      client_secret: clientSecret,
+    })
+  },
+)
+
+t.test('RF-11: every refresh token that the browser has is revoked', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'of-a-second-login' }))
+  await signIn(browser)
+  await browser.post('/logout')
+  const revoked = platform.received(revokeRoute).map(({ form }) => form.get('token'))
+  t.same(revoked.toSorted(), ['of-a-second-login', 'refresh0refresh0refresh0refresh0'])
+})
+
+t.test('contract 4: where the portal lists no revocation, none is asked for', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  await signIn(browser)
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  t.equal(platform.received(revokeRoute).length, 0)
+})
+
+for (const [what, revoke] of Object.entries({
+  refuses: { status: 400, body: { error: 'invalid_request' } },
+  'is out of order': { status: 500, body: {} },
+  'drops the connection': (_request, response) => response.destroy(),
+  'never answers': () => new Promise(() => {}),
+} satisfies Record<string, Script>)) {
+  t.test(`RF-11: a portal that ${what} keeps nobody signed in here, for two seconds at most`, async t => {
+    const { browser } = await buildSignedIn(t, revoke)
+    const before = performance.now()
+    const response = await browser.post('/logout')
+    t.ok(performance.now() - before < 3_000)
+    t.equal(response.statusCode, 303)
+    t.same(browser.names(), ['__Host-signed-out'])
+  })
+}
+
+t.test('RF-11: a portal that is down keeps nobody signed in here', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  platform.server.closeAllConnections()
+  platform.server.close()
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  t.same(browser.names(), ['__Host-signed-out'])
+})
+
+t.test('signing out without a session is no fault, and asks the portal nothing', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  t.same(
+    platform.received().filter(({ method }) => method === 'POST'),
+    [],
+  )
+})
+
+t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good for nothing', async t => {
+  const { browser, platform, clock } = await buildSignedIn(t)
+  const copy = browser.copy()
+  await browser.post('/logout')
+  platform.answer('GET /apps/v1', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  clock.advance(60)
+  const page = await copy.get('/applications', { site: 'same-origin' })
+  t.equal(page.statusCode, 302)
+  t.match(page.headers.location, /^\/login/)
+  t.notOk(copy.names().some(name => /^__Host-(session|refresh)/.test(name)))
+})
+
+t.test('contract 4: after signing out, signed-in pages offer a button and do not lead on to the login', async t => {
+  const { browser, clock } = await buildSignedIn(t)
+  await browser.post('/logout')
+  t.match((await browser.get('/', { site: 'same-origin' })).body, 'You are signed out')
+  clock.advance(60)
+  const page = await browser.get('/applications?page=2', { site: 'same-origin' })
+  t.equal(page.statusCode, 401)
+  t.equal(page.headers.location, undefined)
+  t.match(page.body, 'You are signed out')
+  t.match(page.body, 'href="/login?returnTo=%2Fapplications%3Fpage%3D2"')
+  t.match((await browser.get('/applications', { site: 'cross-site' })).body, 'url=/applications')
+})
+
+t.test('contract 4: the mark of having signed out is short-lived, and ends with the next login', async t => {
+  const { browser, clock } = await buildSignedIn(t)
+  const line = setCookieLine(await browser.post('/logout'), '__Host-signed-out=') ?? ''
+  t.match(line, /; Max-Age=\d{2,3}; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  const later = browser.copy()
+  await signIn(browser)
+  t.equal(browser.cookie('__Host-signed-out'), undefined)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  clock.advance(1000)
+  t.equal((await later.get('/applications', { site: 'same-origin' })).statusCode, 302)
+})
+
+t.test('a login that was begun before signing out does not sign the visitor in again by itself', async t => {
+  const { browser } = await buildSignedIn(t)
+  const started = await beginLogin(browser)
+  await browser.post('/logout')
+  const response = await browser.get(
+    `/exchangeToken?code=a&subject=b&client_id=${clientId}&state=${started.get('state')}`,
+  )
+  t.equal(response.statusCode, 400)
+  t.equal(setCookieLine(response, '__Host-session='), undefined)
+})

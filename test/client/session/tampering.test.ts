@@ -1,0 +1,195 @@
+// Cookies that are not as they were set: changed, cut, swapped, doubled, too old, or from another version.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+async function buildSignedIn(t: Test) {
+  const test = await buildTestClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
+  })
+  await signIn(test.browser)
+  const session = test.browser.cookie('__Host-session')!
+  const [grantName] = test.browser.names().filter(name => name.startsWith('__Host-refresh-'))
+  return { ...test, session, grantName: grantName!, grant: test.browser.cookie(grantName!)! }
+}
+
+type Signed = Awaited<ReturnType<typeof buildSignedIn>>
+
+/** A request with exactly these cookies. */
+const listWith = ({ browser }: Signed, cookie: string) =>
+  browser.copy().get('/applications', { site: 'same-origin', headers: { cookie } })
+
+/** Led to the login; what was sent of a session is taken away. */
+async function isSignedOut(t: Test, test: Signed, cookie: string) {
+  const response = await listWith(test, cookie)
+  t.equal(response.statusCode, 302)
+  t.match(response.headers.location, /^\/login\?returnTo=%2Fapplications$/)
+  return response
+}
+
+t.test('CK-05: neither token can be read out of a cookie', async t => {
+  const { session, grant } = await buildSignedIn(t)
+  for (const value of [session, grant]) {
+    t.notMatch(value, 'eyJ')
+    const bytes = Buffer.from(value, 'base64url').toString('latin1')
+    for (const readable of ['eyJ', 'refresh0', 'visitor-1', 'sub']) t.notMatch(bytes, readable)
+  }
+})
+
+t.test('CK-05: a session cookie with any one byte changed is no session, and is taken away', async t => {
+  const test = await buildSignedIn(t)
+  const bytes = Buffer.from(test.session, 'base64url')
+  for (let index = 0; index < bytes.length; index++) {
+    const changed = Buffer.from(bytes)
+    changed[index]! ^= 1
+    const response = await listWith(test, `__Host-session=${changed.toString('base64url')}`)
+    if (response.statusCode !== 302) t.fail(`byte ${index}: ${response.statusCode}`)
+    if (!setCookieLines(response).some(line => /^__Host-session=; Max-Age=0;/.test(line))) t.fail(`byte ${index}: kept`)
+  }
+  t.equal(test.platform.received('GET /apps/v1').length, 0)
+  t.equal((await listWith(test, `__Host-session=${test.session}`)).statusCode, 200, 'unchanged it is one')
+})
+
+t.test('CK-05: a refresh cookie with any one byte changed renews nothing', async t => {
+  const test = await buildSignedIn(t)
+  const bytes = Buffer.from(test.grant, 'base64url')
+  for (let index = 0; index < bytes.length; index++) {
+    const changed = Buffer.from(bytes)
+    changed[index]! ^= 1
+    const response = await listWith(test, `${test.grantName}=${changed.toString('base64url')}`)
+    if (response.statusCode !== 302) t.fail(`byte ${index}: ${response.statusCode}`)
+  }
+  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+})
+
+t.test('CK-06: a sealed value is good in its own cookie alone', async t => {
+  const test = await buildSignedIn(t)
+  const { session, grant, grantName, browser, platform } = test
+  const started = await beginLogin(browser)
+  const loginName = `__Host-login-${started.get('state')}`
+  const login = browser.cookie(loginName)!
+  const swaps = {
+    '__Host-session': [login, grant],
+    [grantName]: [login, session],
+    '__Host-refresh-AAAAAAAA': [grant, session],
+  }
+  for (const [name, values] of Object.entries(swaps))
+    for (const value of values) await isSignedOut(t, test, `${name}=${value}`)
+  for (const value of [session, grant]) {
+    const response = await browser.get(callbackUrl(started), {
+      site: 'cross-site',
+      headers: { cookie: `${loginName}=${value}` },
+    })
+    t.equal(response.statusCode, 400)
+  }
+  t.equal(platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+  t.equal(platform.received('GET /apps/v1').length, 0)
+})
+
+t.test('CK-06: the cookie of one form is no token of another', async t => {
+  const { browser, session, grant, platform } = await buildSignedIn(t)
+  for (const formToken of [session, grant]) {
+    const fields = { formToken, groupId: 'group-1', name: 'Weather', redirectUris: 'https://weather.test/' }
+    platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
+    const response = await browser.post('/applications', fields)
+    t.equal(response.statusCode, 409)
+  }
+  t.equal(platform.received('POST /apps/v1').length, 0)
+})
+
+t.test('CK-07: a copied session cookie is over when its token is, whatever its holder says', async t => {
+  const test = await buildSignedIn(t)
+  const cookie = `__Host-session=${test.session}`
+  test.clock.advance(3599)
+  t.equal((await listWith(test, cookie)).statusCode, 200)
+  test.clock.advance(1)
+  await isSignedOut(t, test, cookie)
+})
+
+t.test('CK-07: a copied refresh cookie is over after thirty days', async t => {
+  const test = await buildSignedIn(t)
+  test.clock.advance(30 * 24 * 3600 + 1)
+  await isSignedOut(t, test, `${test.grantName}=${test.grant}`)
+  t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
+})
+
+const odd: Record<string, string> = {
+  'a percent sign that encodes nothing': '__Host-session=%E0%A4%A',
+  'four kilobytes of semicolons': ';'.repeat(4096),
+  'no equals sign': '__Host-session',
+  'only an equals sign': '=',
+  'a name without a value': '__Host-session=',
+  'a value without a name': '=__Host-session',
+  'UTF-8': '__Host-session=caf\u00c3\u00a9; \u00e2\u009c\u0093=1',
+  'a prototype': '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  'a login of a prototype': '__Host-login-__proto__=1; __Host-refresh-__proto__=1',
+  'quotation marks': '__Host-session="x"; __Host-handover="{}"',
+  'a hundred sessions': Array.from({ length: 100 }, (_, index) => `__Host-session-${index}=x`).join('; '),
+  'a hundred logins': Array.from({ length: 100 }, (_, index) => `__Host-login-${index}=x`).join('; '),
+  'a hundred refresh tokens': Array.from({ length: 100 }, (_, index) => `__Host-refresh-${index}=x`).join('; '),
+  'every cookie at once, and none good':
+    '__Host-session=x; __Host-session-2=y; __Host-refresh-z=z; __Host-handover=x; __Host-signed-out=x; __Host-arrived=x',
+}
+
+for (const [what, cookie] of Object.entries(odd)) {
+  t.test(`CK-10: ${what} is no fault of the server`, async t => {
+    const { client } = await buildTestClient(t)
+    for (const path of [
+      '/',
+      '/applications',
+      '/login',
+      '/cancelled?state=x',
+      '/exchangeToken?state=x&code=y&subject=z',
+    ]) {
+      const answer = await exchangeRaw(client, rawGet(path, { cookie }))
+      t.match(answer, /^HTTP\/1\.1 [234]/, path)
+    }
+    const post = `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\nconnection: close\r\nsec-fetch-site: same-origin\r\ncookie: ${cookie}\r\n\r\n`
+    t.match(await exchangeRaw(client, Buffer.from(post, 'latin1')), /^HTTP\/1\.1 303 /)
+  })
+}
+
+for (const [what, order] of [
+  ['the bad one first', (good: string) => `__Host-session=bad; __Host-session=${good}`],
+  ['the good one first', (good: string) => `__Host-session=${good}; __Host-session=bad`],
+] as const) {
+  t.test(`CK-10: a session cookie twice, ${what}, gives the page or the login, and no circle`, async t => {
+    const test = await buildSignedIn(t)
+    const response = await listWith(test, order(test.session))
+    t.ok([200, 302].includes(response.statusCode), `${response.statusCode}`)
+    t.ok(response.statusCode === 200 || /^\/login/.test(String(response.headers.location)))
+  })
+}
+
+for (const [what, spoil] of Object.entries({
+  'cut short': (value: string) => value.slice(0, 100),
+  empty: () => '',
+  'too large': (value: string) => value.repeat(20),
+  'of the version after this one': (value: string) => {
+    const bytes = Buffer.from(value, 'base64url')
+    bytes[0]!++
+    return bytes.toString('base64url')
+  },
+  'sealed by a key that is gone': (value: string) => {
+    const bytes = Buffer.from(value, 'base64url')
+    bytes[1]! ^= 0xff
+    return bytes.toString('base64url')
+  },
+})) {
+  t.test(`F-25: a session that is ${what} ends once and without a circle, and nothing else with it`, async t => {
+    const test = await buildSignedIn(t)
+    const { browser } = test
+    const started = await beginLogin(browser)
+    browser.cookies.delete(test.grantName)
+    browser.cookies.set('__Host-session', { ...browser.cookies.get('__Host-session')!, value: spoil(test.session) })
+    const first = await browser.get('/applications', { site: 'same-origin' })
+    t.equal(first.statusCode, 401, 'just after a login it is explained, not tried again')
+    t.notOk(browser.names().includes('__Host-session'))
+    t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
+    const second = await browser.get('/applications', { site: 'same-origin' })
+    t.same(setCookieLines(second), [])
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  })
+}

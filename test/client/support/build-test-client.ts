@@ -1,0 +1,91 @@
+// A client that faces a scripted platform, on a clock that the test moves, with everything it logs.
+import { randomBytes } from 'node:crypto'
+import type { LightMyRequestResponse } from 'fastify'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import type { Dispatcher } from 'undici'
+import { buildClient } from '../../../src/client/app.ts'
+import { type Config, readConfig } from '../../../src/client/config.ts'
+import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer } from './scripted-platform.ts'
+import { TestBrowser } from './test-browser.ts'
+
+export const clientId = '7d9c1f0e-5f2e-4a57-9d0a-0f4b1b1f6b11'
+export const clientSecret = 'a-client-credential-only-for-tests-0001'
+export const publicUrl = 'http://localhost:3000'
+
+type Settings = {
+  /** What the platform answers, by route; see startScriptedPlatform. */
+  scripts?: Record<string, Script>
+  /** A platform that is there already, for a second replica. */
+  platform?: ScriptedPlatform
+  environment?: Record<string, string>
+  clock?: TestClock
+  /** Connections of the test's own, in place of the client's. */
+  dispatcher?: Dispatcher
+}
+
+export class TestClock {
+  #now = Date.parse('2026-03-01T12:00:00Z')
+  read = () => new Date(this.#now)
+  advance(seconds: number) {
+    this.#now += seconds * 1000
+  }
+}
+
+export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
+
+export async function buildTestClient(t: Test, settings: Settings = {}) {
+  const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
+  const clock = settings.clock ?? new TestClock()
+  const config: Config = readConfig({
+    LOGIN_URL: platform.url,
+    API_URL: platform.url,
+    CLIENT_ID: clientId,
+    CLIENT_SECRET: clientSecret,
+    COOKIE_KEYS: randomBytes(32).toString('base64url'),
+    LOG_LEVEL: 'trace',
+    ...settings.environment,
+  })
+  const log: string[] = []
+  const logger = pino({ level: config.logLevel }, { write: line => void log.push(line) })
+  const { dispatcher } = settings
+  const client = await buildClient(config, { logger, clock: clock.read, ...(dispatcher && { dispatcher }) })
+  await client.ready()
+  t.teardown(() => client.close())
+  return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
+}
+
+function scripts(): Record<string, Script> {
+  return {
+    'POST /api/exchangeToken': (request, response) => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(tokenAnswer(request)))
+    },
+  }
+}
+
+/** GET /login, and the parameters that the portal would see. */
+export async function beginLogin(browser: TestBrowser, returnTo?: string): Promise<URLSearchParams> {
+  const query = returnTo === undefined ? '' : `?${new URLSearchParams({ returnTo })}`
+  const response = await browser.get(`/login${query}`)
+  return new URL(String(response.headers.location)).searchParams
+}
+
+/** The address that the portal sends the browser back to; `change` replaces parameters, undefined leaves one out. */
+export function callbackUrl(started: URLSearchParams, change: Record<string, string | undefined> = {}): string {
+  const parameters = {
+    code: 'Code0123456789Code0123456789ab',
+    state: started.get('state') ?? '',
+    redirect_uri: started.get('redirect_uri') ?? '',
+    subject: 'visitor-1',
+    client_id: clientId,
+    ...change,
+  }
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return `/exchangeToken?${new URLSearchParams(given)}`
+}
+
+/** A whole login, as far as the page that goes on by itself. */
+export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
+  const started = await beginLogin(browser, returnTo)
+  return browser.get(callbackUrl(started), { site: 'cross-site' })
+}

@@ -1,0 +1,70 @@
+// Plays the login portal or the application API byte by byte, for faults that an HTTP server would never commit.
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+/** Does with the connection what it likes; `request` is what came, `count` how many requests came before and with it. */
+export type RawScript = (socket: Socket, request: string, count: number) => unknown
+
+export type RawUpstream = Awaited<ReturnType<typeof startRawUpstream>>
+
+/**
+ * Calls `script` for each request that has come in full. The portal's metadata is not there, and asking for it does not
+ * count: the flow is exactly the specification's.
+ */
+export async function startRawUpstream(t: Test, script: RawScript) {
+  const sockets = new Set<Socket>()
+  const requests: string[] = []
+  const raw = { script, requests, connections: 0 }
+
+  const server = createServer(socket => {
+    raw.connections++
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
+    let bytes = Buffer.alloc(0)
+    socket.on('data', chunk => {
+      bytes = Buffer.concat([bytes, chunk])
+      for (let length = requestLength(bytes); length; length = requestLength(bytes)) {
+        const request = bytes.subarray(0, length).toString('latin1')
+        bytes = bytes.subarray(length)
+        if (request.startsWith('GET /.well-known/')) {
+          socket.write(rawAnswer('{}', { status: '404 Not Found' }))
+          continue
+        }
+        requests.push(request)
+        raw.script(socket, request, requests.length)
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return Object.assign(raw, { url, openConnections: () => sockets.size })
+}
+
+/** A whole answer; a header of undefined is left out, `content-length` too. */
+export function rawAnswer(
+  body: string | Buffer,
+  { status = '200 OK', headers = {} }: { status?: string; headers?: Record<string, string | undefined> } = {},
+): Buffer {
+  const lines = Object.entries({
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...headers,
+  })
+  const head = lines.filter(([, value]) => value !== undefined).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${head.join('')}\r\n`), Buffer.from(body)])
+}
+
+/** Of the first request in these bytes; 0 while there is none. */
+function requestLength(bytes: Buffer): number {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end < 0) return 0
+  const head = bytes.subarray(0, end).toString('latin1')
+  const length = end + 4 + Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
+  return bytes.length >= length ? length : 0
+}

@@ -1,0 +1,68 @@
+// Reads the forms of a page as a browser would: what stands in the fields, and which fault stands beside which.
+import type { LightMyRequestResponse } from 'fastify'
+
+type Page = Pick<LightMyRequestResponse, 'body'>
+
+/** The fields of the form that is sent to `action`, by name, with what stands in them. */
+export function readForm({ body }: Page, action: string): Record<string, string> {
+  const forms = [...body.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)]
+  const form = forms.find(
+    ([, attributes]) => attributeOf(attributes!, 'action') === action && / method="post"/.test(attributes!),
+  )
+  if (!form) throw new Error(`The page has no form for ${action}.`)
+  const inside = form[2]!
+  const fields: Record<string, string> = {}
+  for (const [, attributes] of inside.matchAll(/<input\b([^>]*)>/g))
+    fields[attributeOf(attributes!, 'name') ?? ''] = attributeOf(attributes!, 'value') ?? ''
+  // Browsers know one line break, and drop it at the beginning.
+  for (const [, attributes, text] of inside.matchAll(/<textarea\b([^>]*)>(.*?)<\/textarea>/gs))
+    fields[attributeOf(attributes!, 'name') ?? ''] = unescapeHtml(text!.replaceAll('\r\n', '\n').replace(/^\n/, ''))
+  for (const [, attributes, options] of inside.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gs)) {
+    const choices = [...options!.matchAll(/<option\b([^>]*)>(.*?)<\/option>/gs)]
+    const chosen = choices.find(([, option]) => / selected/.test(option!)) ?? choices[0]
+    fields[attributeOf(attributes!, 'name') ?? ''] = chosen
+      ? (attributeOf(chosen[1]!, 'value') ?? unescapeHtml(chosen[2]!))
+      : ''
+  }
+  return fields
+}
+
+/** What the page says beside a field, reached from the field itself as a screen reader does; undefined without a fault. */
+export function faultOf({ body }: Page, field: string): string | undefined {
+  const element = [...body.matchAll(/<(?:input|textarea|select)\b([^>]*)>/g)].find(
+    ([, attributes]) => attributeOf(attributes!, 'name') === field,
+  )
+  if (!element || !/ aria-invalid="true"/.test(element[1]!)) return undefined
+  const ids = attributeOf(element[1]!, 'aria-describedby')?.split(' ') ?? []
+  const texts = ids.filter(id => id.endsWith('-error')).map(id => textOf({ body }, id))
+  return texts.join(' ').trim() || undefined
+}
+
+/** The text of a page, or of its element with this id, as it is read. */
+export function textOf({ body }: Page, id?: string): string {
+  const main = id
+    ? new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>(.*?)</\\1>`, 's').exec(body)?.[2]
+    : /<main\b[^>]*>(.*)<\/main>/s.exec(body)?.[1]
+  return unescapeHtml((main ?? '').replace(/<[^>]*>/g, ' '))
+    .replace(/\s+/g, ' ')
+    .trim()
+}
+
+/** The addresses of all links of a page. */
+export function linksOf({ body }: Page): string[] {
+  return [...body.matchAll(/<a\b([^>]*)>/g)].map(([, attributes]) => attributeOf(attributes!, 'href') ?? '')
+}
+
+export function unescapeHtml(text: string): string {
+  return text
+    .replaceAll('&#39;', "'")
+    .replaceAll('&quot;', '"')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+}
+
+function attributeOf(attributes: string, name: string): string | undefined {
+  const value = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes)?.[1]
+  return value === undefined ? undefined : unescapeHtml(value)
+}

@@ -1,0 +1,132 @@
+// Plays the login portal and the application API for the client's tests, and misbehaves on request.
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+/** What reached the platform, as bytes came in. */
+export type Received = {
+  method: string
+  /** Path and query. */
+  url: string
+  headers: IncomingMessage['headers']
+  body: string
+  /** The body read as a form. */
+  form: URLSearchParams
+}
+
+/** Status (200), headers (JSON content type) and body (an object is sent as JSON); or whatever the function does. */
+export type Script =
+  | { status?: number; headers?: Record<string, string>; body?: unknown }
+  | ((request: Received, response: ServerResponse) => unknown)
+
+export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
+
+/**
+ * One server on a free port for both parts; each answers only what a test has scripted, under a key such as
+ * `POST /api/exchangeToken` (the query does not count). A request that was not scripted fails the test.
+ * Without a script the portal has no metadata: the flow is exactly the specification's.
+ */
+export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}) {
+  const script = new Map<string, Script>(
+    Object.entries({ 'GET /.well-known/oauth-authorization-server': { status: 404, body: {} }, ...scripts }),
+  )
+  const received: Received[] = []
+  const unexpected: string[] = []
+
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    const { method = '', url = '', headers } = request
+    const one = { method, url, headers, body, form: new URLSearchParams(body) }
+    received.push(one)
+    const key = `${method} ${url.split('?', 1)[0]}`
+    const answer = script.get(key)
+    if (!answer) {
+      unexpected.push(key)
+      response.writeHead(599).end()
+    } else if (typeof answer === 'function') {
+      await answer(one, response)
+    } else {
+      send(response, answer)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+    if (unexpected.length > 0) throw new Error(`Requests that the test did not expect: ${unexpected.join(', ')}`)
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  return {
+    url,
+    /** Changes what a route answers from now on. */
+    answer(key: string, answer: Script) {
+      script.set(key, answer)
+    },
+    /** All requests, or those of one route, in order. */
+    received(key?: string): Received[] {
+      return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)
+    },
+    server,
+  }
+}
+
+export function send(
+  response: ServerResponse,
+  { status = 200, headers = {}, body }: Exclude<Script, (...parameters: never[]) => unknown>,
+): void {
+  const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers })
+  response.end(bytes)
+}
+
+/** An unsigned token with a subject, as the client reads it. */
+export function accessTokenOf(subject: string, more: Record<string, unknown> = {}): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'ES256', typ: 'at+jwt' })}.${part({ sub: subject, ...more })}.c2lnbmF0dXJl`
+}
+
+/** A good answer of the token endpoint to this request. */
+export function tokenAnswer(request: Received, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const state = request.form.get('state')
+  return {
+    access_token: accessTokenOf('visitor-1'),
+    expires_in: 3600,
+    token_type: 'Bearer',
+    refresh_token: 'refresh0refresh0refresh0refresh0',
+    ...(state === null ? {} : { state }),
+    ...more,
+  }
+}
+
+/** An application as the API tells it; `data` overrides its fields. */
+export function applicationRecord(id: string, data: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  return {
+    '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    '@type': 'App',
+    '@id': id,
+    data: { name: 'Weather', description: '', privacyPolicyUrl: '', webPageUrl: '', iconUrl: '', ...data },
+    metadata: {
+      createdAt: '2026-01-01T00:00:00+00:00',
+      createdBy: 'visitor-1',
+      updatedAt: '2026-01-01T00:00:00+00:00',
+      updatedBy: 'visitor-1',
+    },
+    inLinks: [{ '@type': 'DeveloperOf', '@id': 'link-1', from: 'group-1', to: id, data: {}, metadata: {} }],
+    outLinks: [],
+    ...more,
+  }
+}
+
+export function collection(items: unknown[]) {
+  return { '@context': 'https://schema.org/', '@type': 'collection', ItemList: items }
+}
+
+/** Gives tokens, or new ones for old; `more` replaces members of the answer. */
+export function giveTokens(more: Record<string, unknown> = {}): Script {
+  return (request, response) => send(response, { body: tokenAnswer(request, more) })
+}

@@ -1,0 +1,86 @@
+// Starts the client as a process of its own, for what only a process shows: signals, its log, its environment.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { Test } from 'tap'
+import { type Dispatcher, request } from 'undici'
+import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
+import { TestBrowser } from './test-browser.ts'
+
+const main = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
+
+export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
+
+/** Comes back when it listens. It gets the settings given, and nothing of this machine's environment. */
+export async function spawnClient(t: Test, environment: Record<string, string>) {
+  const child = spawn(process.execPath, [main], {
+    env: {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      PUBLIC_URL: publicUrl,
+      LOGIN_URL: 'http://127.0.0.1:1',
+      API_URL: 'http://127.0.0.1:1',
+      CLIENT_ID: clientId,
+      CLIENT_SECRET: clientSecret,
+      COOKIE_KEYS: randomBytes(32).toString('base64url'),
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit') as Promise<[code: number | null, signal: string | null]>
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
+  const listening = () => /"msg":"Server listening at ([^"]*)"/.exec(output)?.[1]
+  while (!listening()) {
+    if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
+    await Promise.race([once(child.stdout, 'data'), exited])
+  }
+  const inject = (options: InjectOptions) => send(listening()!, options)
+  return {
+    child,
+    url: listening()!,
+    /** In place of a client in this process, for a TestBrowser. */
+    client: { inject } as unknown as FastifyInstance,
+    browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
+    exited,
+    output: () => output,
+    /** GET, as curl would: fetch says that it is no navigation. */
+    async get(path: string, headers: Record<string, string> = {}) {
+      const { statusCode, headers: answered, body } = await request(listening()! + path, { headers })
+      return { statusCode, headers: answered, body: await body.text() }
+    },
+    /** Every line of the log, as an object. */
+    log: () =>
+      output
+        .split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line) as Record<string, unknown>),
+    /** Comes back when the output has this. */
+    async says(text: string) {
+      while (!output.includes(text)) await once(child.stdout, 'data')
+    },
+  }
+}
+
+/** What inject does, over a connection of its own. */
+async function send(origin: string, { method = 'GET', url, headers, payload }: InjectOptions) {
+  const answer = await request(origin + url, {
+    method: method as Dispatcher.HttpMethod,
+    headers: headers as Record<string, string>,
+    body: typeof payload === 'string' ? payload : null,
+    reset: true,
+  })
+  const cookies = [answer.headers['set-cookie'] ?? []].flat().map(readSetCookie)
+  return { statusCode: answer.statusCode, headers: answer.headers, cookies, body: await answer.body.text() }
+}
+
+function readSetCookie(line: string) {
+  const [pair = '', ...attributes] = line.split('; ')
+  const given = new Map(attributes.map(one => one.split('=', 2) as [string, string]))
+  const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
+  const [maxAge, sameSite, path] = [Number(given.get('Max-Age')), given.get('SameSite'), given.get('Path')]
+  return { name, value, maxAge, sameSite, path, secure: given.has('Secure') }
+}

@@ -1,0 +1,96 @@
+// One browser's cookie jar, speaking to a client through inject: keeps, sends and drops cookies as browsers do.
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+
+type Kept = { value: string; sameSite: string; expiresAt: number }
+type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
+
+export class TestBrowser {
+  readonly cookies = new Map<string, Kept>()
+  client: FastifyInstance
+  readonly #clock: () => Date
+  readonly #origin: string
+
+  constructor(client: FastifyInstance, origin: string, clock: () => Date) {
+    this.client = client
+    this.#origin = origin
+    this.#clock = clock
+  }
+
+  /** A navigation. From another site the browser keeps Strict cookies back. */
+  get(url: string, { site = 'none', headers = {} }: { site?: Site; headers?: Record<string, string> } = {}) {
+    return this.#send({ method: 'GET', url, headers: this.#metadata(site, headers) }, site)
+  }
+
+  /** A form, sent from a page of `site`. */
+  post(
+    url: string,
+    form: Record<string, string> = {},
+    { site = 'same-origin', headers = {} }: { site?: Site; headers?: Record<string, string> } = {},
+  ) {
+    const origin = site === 'same-origin' ? this.#origin : 'https://elsewhere.test'
+    return this.#send(
+      {
+        method: 'POST',
+        url,
+        payload: new URLSearchParams(form).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded', origin, ...this.#metadata(site, headers) },
+      },
+      site,
+    )
+  }
+
+  /** The value as the browser would send it, or undefined. */
+  cookie(name: string): string | undefined {
+    return this.#live().find(([kept]) => kept === name)?.[1].value
+  }
+
+  names(): string[] {
+    return this.#live().map(([name]) => name)
+  }
+
+  /** What the browser would send; or, with `isSent`, the part of it that passes. */
+  cookieHeader(isSent: (cookie: Kept) => boolean = () => true): string {
+    return this.#live()
+      .filter(([, cookie]) => isSent(cookie))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ')
+  }
+
+  /** Another browser with the same cookies: a thief's, or this one as it was. */
+  copy(): TestBrowser {
+    const copy = new TestBrowser(this.client, this.#origin, this.#clock)
+    for (const [name, cookie] of this.cookies) copy.cookies.set(name, cookie)
+    return copy
+  }
+
+  #metadata(site: Site, headers: Record<string, string>): Record<string, string> {
+    return { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', ...headers }
+  }
+
+  async #send(options: InjectOptions, site: Site): Promise<LightMyRequestResponse> {
+    const { method, headers } = options
+    const cookie = this.cookieHeader(
+      ({ sameSite }) => site !== 'cross-site' || (sameSite === 'Lax' && method === 'GET'),
+    )
+    const response = await this.client.inject({ ...options, headers: { ...(cookie && { cookie }), ...headers } })
+    this.keep(response)
+    return response
+  }
+
+  /** Takes the cookies of a response, as far as browsers do: one of over 4,096 bytes is dropped, and the old one stays. */
+  keep(response: LightMyRequestResponse): void {
+    for (const { name, value, maxAge, sameSite, path, secure, domain } of response.cookies) {
+      if (name.length + value.length > 4096) continue
+      if (name.startsWith('__Host-') && (!secure || path !== '/' || domain !== undefined)) continue
+      this.cookies.set(name, {
+        value,
+        sameSite: sameSite ?? 'Lax',
+        expiresAt: this.#clock().getTime() + (maxAge ?? Number.POSITIVE_INFINITY) * 1000,
+      })
+    }
+  }
+
+  #live(): [string, Kept][] {
+    return [...this.cookies].filter(([, { expiresAt }]) => expiresAt > this.#clock().getTime())
+  }
+}

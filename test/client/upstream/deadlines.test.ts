@@ -1,0 +1,135 @@
+// The other side is slow, or silent, or drips: a page comes in time all the same. These tests wait for real deadlines.
+import { lookup } from 'node:dns'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Agent } from 'undici'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
+import { textOf } from '../support/read-form.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { startUnacceptingPort } from '../support/unaccepting-port.ts'
+
+const drip = (start: string) => (socket: Socket) => {
+  socket.write(start)
+  const timer = setInterval(() => socket.write('x'), 200)
+  socket.on('close', () => clearInterval(timer))
+}
+
+const slow: Record<string, (socket: Socket) => unknown> = {
+  'headers that never come': () => {},
+  'headers that drip': drip('HTTP/1.1 200 OK\r\nx-drip: '),
+  'a body that drips': drip(
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"a":"',
+  ),
+  'a body that stops': socket => socket.write(rawAnswer('{}', { headers: { 'content-length': '10' } })),
+}
+
+async function seconds<T>(work: Promise<T>): Promise<[T, number]> {
+  const startedAt = performance.now()
+  const result = await work
+  return [result, (performance.now() - startedAt) / 1000]
+}
+
+t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the socket is free', async t => {
+  const cases = Object.entries(slow).map(async ([what, script]) => {
+    const portal = await startRawUpstream(t, script)
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+    const [page, took] = await seconds(signIn(browser))
+    t.equal(page.statusCode, 504, what)
+    t.match(textOf(page), 'The login portal took too long to answer', what)
+    t.ok(took > 4.5 && took < 6, `${what}: ${took} s`)
+    t.equal(setCookieLine(page, '__Host-session'), undefined, what)
+    t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0', what)
+    t.equal(portal.requests.length, 1, what)
+    await hangsUp(portal)
+  })
+  await Promise.all(cases)
+})
+
+t.test('UP-03, F-06, F-07: a slow list is a page within eleven seconds, and the socket is free', async t => {
+  const cases = Object.entries(slow).map(async ([what, script]) => {
+    const api = await startRawUpstream(t, script)
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    await signIn(browser)
+    const [page, took] = await seconds(browser.get('/applications'))
+    t.equal(page.statusCode, 504, what)
+    t.match(textOf(page), 'The application API took too long to answer', what)
+    t.ok(took > 9.5 && took < 11, `${what}: ${took} s`)
+    t.equal(api.requests.length, 1, what)
+    t.ok(browser.cookie('__Host-session'), what)
+    await hangsUp(api)
+    api.script = socket => socket.write(rawAnswer('{"ItemList":[]}'))
+    t.equal((await browser.get('/applications')).statusCode, 200, what)
+  })
+  await Promise.all(cases)
+})
+
+/** Comes back when the client has let go of every connection; otherwise the test takes too long. */
+async function hangsUp(upstream: { openConnections: () => number }) {
+  while (upstream.openConnections() > 0) await setImmediate()
+}
+
+for (const scheme of ['http', 'https'] as const) {
+  const what = scheme === 'http' ? 'F-04: a portal that cannot be connected' : 'F-04: a portal silent about TLS'
+  const start = (t: Test) => (scheme === 'http' ? startUnacceptingPort(t) : startSilent(t))
+  t.test(`${what}: a page within four seconds`, async t => {
+    const url = (await start(t)).replace('http:', `${scheme}:`)
+    // Metadata is asked for at start, and waits for the same connection: it must not come into the measure.
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
+    const started = await beginLogin(browser)
+    const [page, took] = await seconds(browser.get(callbackUrl(started), { site: 'cross-site' }))
+    t.equal(page.statusCode, 504)
+    t.ok(took < 4, `${took} s`)
+    t.equal(setCookieLine(page, '__Host-session'), undefined)
+  })
+}
+
+async function startSilent(t: Test): Promise<string> {
+  return (await startRawUpstream(t, () => {})).url
+}
+
+t.test('a portal that is silent about its metadata holds a login up for a second at most', async t => {
+  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
+  const [answer, took] = await seconds(browser.get('/login'))
+  t.equal(answer.statusCode, 302)
+  t.ok(took < 1.5, `${took} s`)
+})
+
+t.test('an API that is silent about groups holds the form up for two seconds at most', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.answer('GET /identities/v1/visitor-1/links', () => {})
+  await signIn(browser)
+  const [page, took] = await seconds(browser.get('/applications/new'))
+  t.equal(page.statusCode, 200)
+  t.ok(took < 3, `${took} s`)
+})
+
+t.test('F-03: a portal whose name cannot be resolved is a page within a second, and works when it can', async t => {
+  let isKnown = false
+  const unknown = Object.assign(new Error('getaddrinfo ENOTFOUND portal.invalid'), { code: 'ENOTFOUND' })
+  const dispatcher = new Agent({
+    connect: {
+      lookup: (hostname, options, callback) =>
+        isKnown || hostname !== 'portal.invalid'
+          ? lookup('localhost', { ...options, family: 4 }, callback)
+          : callback(unknown, ''),
+    },
+  })
+  t.teardown(() => dispatcher.destroy())
+  const portal = await startRawUpstream(t, socket =>
+    socket.write(rawAnswer('{"error":"invalid_grant"}', { status: '401 X' })),
+  )
+  const url = portal.url.replace('127.0.0.1', 'portal.invalid')
+  const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
+  const [page, took] = await seconds(signIn(browser))
+  t.equal(page.statusCode, 502)
+  t.match(textOf(page), 'The login portal could not be reached')
+  t.match(page.body, 'href="/login"')
+  t.notMatch(page.body, /ENOTFOUND|portal\.invalid/)
+  t.ok(took < 1, `${took} s`)
+
+  isKnown = true
+  t.equal((await signIn(browser)).statusCode, 400, 'the portal is asked, and refuses this code')
+  t.equal(portal.requests.length, 1)
+})

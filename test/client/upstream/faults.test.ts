@@ -1,0 +1,181 @@
+// Every way in which an answer can be broken on the wire, at the token exchange and at the application list.
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { deflateSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
+import { textOf } from '../support/read-form.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { applicationRecord, collection, type Received, tokenAnswer } from '../support/scripted-platform.ts'
+
+/** What is sent in place of a good answer, whose body is given. */
+type Fault = (socket: Socket, body: string) => unknown
+
+const cutOff = (bytes: string | Buffer) => (socket: Socket) => socket.write(bytes, () => socket.resetAndDestroy())
+const answer =
+  (make: (body: string) => Buffer): Fault =>
+  (socket, body) =>
+    socket.write(make(body))
+const answerAndClose =
+  (make: (body: string) => Buffer | string): Fault =>
+  (socket, body) =>
+    socket.end(make(body))
+const chunked = { headers: { 'content-length': undefined, 'transfer-encoding': 'chunked' } }
+const encoded = (encoding: string) => ({ headers: { 'content-encoding': encoding } })
+
+const unreachable: Record<string, Fault> = {
+  'F-08: a connection closed before the answer': socket => socket.destroy(),
+  'F-08: a connection reset before the answer': socket => socket.resetAndDestroy(),
+  'F-08: a connection reset in the middle of the headers': cutOff('HTTP/1.1 200 OK\r\ncontent-ty'),
+  'F-09: a connection reset in the middle of the body': cutOff(
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"access_token":"abc","ItemList":[',
+  ),
+  'F-09: a body shorter than its length': answerAndClose(body =>
+    rawAnswer(body, { headers: { 'content-length': String(body.length + 10) } }),
+  ),
+  'F-09: chunks without the last one': answerAndClose(body =>
+    rawAnswer(`${body.length.toString(16)}\r\n${body}\r\n`, chunked),
+  ),
+  'F-13: something that is no HTTP': answerAndClose(() => 'hello\r\n\r\n'),
+  'F-13: an answer of another protocol': answerAndClose(() => Buffer.from([0x15, 3, 1, 0, 2, 2, 0x50])),
+  'F-13: a chunk of no number': answer(body => rawAnswer(`zz\r\n${body}\r\n0\r\n\r\n`, chunked)),
+  'F-13: two lengths': answer(body => rawAnswer(body, { headers: { 'Content-Length': '3' } })),
+  'F-13: a negative length': answer(body => rawAnswer(body, { headers: { 'content-length': '-1' } })),
+  'UP-05, F-13: headers of 20 KB': answer(body => rawAnswer(body, { headers: { 'x-long': 'x'.repeat(20_000) } })),
+}
+
+const senseless: Record<string, Fault> = {
+  'F-10: a body cut off without a length, with status 200': answerAndClose(body =>
+    rawAnswer(body.slice(0, -2), { headers: { 'content-length': undefined, connection: 'close' } }),
+  ),
+  'UP-06, F-11: a page': answer(() =>
+    rawAnswer('<html>Sign in to the Wi-Fi</html>', { headers: { 'content-type': 'text/html' } }),
+  ),
+  'UP-06: a page that says it is JSON': answer(() => rawAnswer('<html></html>')),
+  'UP-06: JSON that says it is text': answer(body => rawAnswer(body, { headers: { 'content-type': 'text/plain' } })),
+  'UP-06: JSON that says nothing': answer(body => rawAnswer(body, { headers: { 'content-type': undefined } })),
+  'UP-06: nothing': answer(() => rawAnswer('')),
+  'UP-06: status 204': answer(() => rawAnswer('', { status: '204 No Content' })),
+  'UP-06: status 202': answer(body => rawAnswer(body, { status: '202 Accepted' })),
+  'UP-06: null': answer(() => rawAnswer('null')),
+  'UP-06: a list': answer(() => rawAnswer('[]')),
+  'UP-06: a text': answer(() => rawAnswer('"text"')),
+  'UP-06: JSON behind a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
+  'UP-06: JSON with something behind it': answer(body => rawAnswer(`${body}x`)),
+  'F-12: a body packed by gzip': answer(body => rawAnswer(gzipSync(body), encoded('gzip'))),
+  'F-12: a body that is no gzip and says it is': answer(body => rawAnswer(body, encoded('gzip'))),
+  'F-12: a body packed by deflate': answer(body => rawAnswer(deflateSync(body), encoded('deflate'))),
+  'UP-04: a body packed a thousand times': answer(body => rawAnswer(body, encoded('gzip,'.repeat(1_000)))),
+  'F-13: status 204 with a body': answer(body => rawAnswer(body, { status: '204 No Content' })),
+}
+
+const harmless: Record<string, Fault> = {
+  'F-13: early hints before the answer': answer(body =>
+    Buffer.concat([Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'), rawAnswer(body)]),
+  ),
+  'F-13: more bytes behind the body': answer(body => Buffer.concat([rawAnswer(body), Buffer.from('HTTP/1.1 200 O')])),
+  'F-13: an answer of HTTP/1.0': answerAndClose(body =>
+    rawAnswer(body, { headers: { 'content-length': undefined } })
+      .toString()
+      .replace('HTTP/1.1', 'HTTP/1.0'),
+  ),
+  'F-13: an answer byte by byte': (socket, body) => {
+    for (const byte of rawAnswer(body)) socket.write(Buffer.of(byte))
+  },
+}
+
+const list = JSON.stringify(collection([applicationRecord('app-1')]))
+const tokens = (request: string) =>
+  JSON.stringify(tokenAnswer({ form: new URLSearchParams(request.split('\r\n\r\n')[1]) } as Received))
+
+for (const [faults, words] of [
+  [unreachable, 'could not be reached'],
+  [senseless, 'gave an answer that makes no sense here'],
+] as const) {
+  for (const [what, fault] of Object.entries(faults)) {
+    t.test(`${what}, at the exchange: no session, one request, and the way to sign in again`, async t => {
+      const portal = await startRawUpstream(t, (socket, request) => fault(socket, tokens(request)))
+      const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+      const page = await signIn(browser)
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), `The login portal ${words}`)
+      t.match(page.body, 'href="/login"')
+      t.match(textOf(page), 'name this request:')
+      t.equal(setCookieLine(page, '__Host-session'), undefined)
+      t.equal(setCookieLine(page, '__Host-refresh'), undefined)
+      t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
+      t.equal(portal.requests.length, 1, 'sent once')
+
+      portal.script = (socket, request) => socket.write(rawAnswer(tokens(request)))
+      t.equal((await signIn(browser)).statusCode, 200, 'and afterwards all is well')
+    })
+
+    t.test(`${what}, at the list: a page that says so, and the visitor stays signed in`, async t => {
+      const api = await startRawUpstream(t, socket => fault(socket, list))
+      const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+      await signIn(browser)
+      const page = await browser.get('/applications')
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), `The application API ${words}`)
+      t.match(textOf(page), 'name this request:')
+      t.match(page.body, 'action="/logout"')
+      t.ok(api.requests.length <= 2, 'asked twice at most')
+      t.ok(browser.cookie('__Host-session'))
+
+      api.script = socket => socket.write(rawAnswer(list))
+      t.equal((await browser.get('/applications')).statusCode, 200, 'and afterwards all is well')
+    })
+  }
+}
+
+for (const [what, fault] of Object.entries(harmless)) {
+  t.test(`${what}: an answer like any other`, async t => {
+    const script: RawScript = (socket, request) =>
+      fault(socket, request.startsWith('GET /apps/v1') ? list : tokens(request))
+    const { url } = await startRawUpstream(t, script)
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url, API_URL: url } })
+    t.equal((await signIn(browser)).statusCode, 200)
+    t.equal((await browser.get('/applications')).statusCode, 200)
+    t.equal((await browser.get('/applications')).statusCode, 200)
+  })
+}
+
+async function closedPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return `http://127.0.0.1:${port}`
+}
+
+t.test(
+  'F-01: a portal that is down at the exchange is a page within a second, and a login to be begun again',
+  async t => {
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await closedPort() } })
+    const startedAt = performance.now()
+    const page = await signIn(browser)
+    t.ok(performance.now() - startedAt < 1_000)
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'The login portal could not be reached')
+    t.match(page.body, 'href="/login"')
+    t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
+    t.equal(setCookieLine(page, '__Host-session'), undefined)
+  },
+)
+
+t.test(
+  'F-19: with the API down signing in works, the list says so, and the other pages and signing out work',
+  async t => {
+    const { browser } = await buildTestClient(t, { environment: { API_URL: await closedPort() } })
+    t.equal((await signIn(browser)).statusCode, 200)
+    const list = await browser.get('/applications')
+    t.equal(list.statusCode, 502)
+    t.match(textOf(list), 'The application API could not be reached')
+    t.match(list.body, 'href="/applications"')
+    t.equal((await browser.get('/')).statusCode, 200)
+    t.equal((await browser.get('/applications/new')).statusCode, 200, 'the group is typed')
+    t.equal((await browser.get('/health/ready')).statusCode, 200)
+    t.equal((await browser.post('/logout')).statusCode, 303)
+  },
+)

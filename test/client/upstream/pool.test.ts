@@ -1,0 +1,154 @@
+// Many calls at once, and connections that the other side closes at the wrong moment.
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
+import { readForm, textOf } from '../support/read-form.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+const list = rawAnswer(JSON.stringify(collection([applicationRecord('app-1')])))
+
+t.test(
+  'UP-08: an API that hangs under 500 pages takes nothing from the other pages, and works again afterwards',
+  async t => {
+    const api = await startRawUpstream(t, () => {})
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+    await signIn(browser)
+    const startedAt = performance.now()
+    const pages = Array.from({ length: 500 }, () => browser.copy().get('/applications'))
+    while (api.requests.length < 64) await setImmediate()
+
+    for (const path of ['/health/live', '/health/ready', '/login', '/']) {
+      const askedAt = performance.now()
+      t.ok([200, 302].includes((await browser.copy().get(path)).statusCode), path)
+      t.ok(performance.now() - askedAt < 200, `${path}: ${performance.now() - askedAt} ms`)
+    }
+    t.equal((await signIn(browser.copy())).statusCode, 200)
+    t.ok(api.openConnections() <= 64, 'connections have a bound')
+
+    const statuses = (await Promise.all(pages)).map(({ statusCode }) => statusCode)
+    const took = (performance.now() - startedAt) / 1000
+    t.same([...new Set(statuses)].sort(), [503, 504])
+    t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the rest is refused at once')
+    t.ok(took < 11, `UP-03: whoever waits for a connection keeps the deadline, too: ${took} s`)
+
+    api.script = socket => socket.write(list)
+    t.equal((await browser.get('/applications')).statusCode, 200)
+  },
+)
+
+t.test('UP-16: an API that closes idle connections just as they are used again troubles no page', async t => {
+  // The moment moves: before the next request, while it is on its way, or after.
+  const api = await startRawUpstream(t, async (socket, _request, count) => {
+    socket.write(list)
+    for (let turns = count % 8; turns > 0; turns--) await setImmediate()
+    socket.end()
+  })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  const statuses = new Set<number>()
+  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
+  t.same([...statuses], [200])
+  t.ok(api.connections > 20, 'many a connection was closed')
+})
+
+t.test('UP-16: an API that resets a connection when it is used again troubles no page', async t => {
+  const used = new WeakSet<object>()
+  const api = await startRawUpstream(t, (socket, _request, count) => {
+    if (used.has(socket) && count % 10 === 0) return socket.resetAndDestroy()
+    used.add(socket)
+    socket.write(list)
+  })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  const statuses = new Set<number>()
+  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
+  t.same([...statuses], [200])
+})
+
+t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
+  const api = await startRawUpstream(t, socket => socket.write(list))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
+  const page = await browser.post('/applications', {
+    ...form,
+    groupId: 'g',
+    name: 'Tides',
+    redirectUris: 'https://a.test/',
+  })
+  t.equal(page.statusCode, 502)
+  t.match(textOf(page, 'problem'), 'could not be reached')
+  t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
+})
+
+t.test('UP-07: a list that is reset is asked for once more, and no more than that', async t => {
+  const api = await startRawUpstream(t, (socket, _request, count) =>
+    count === 1 ? socket.resetAndDestroy() : socket.write(list),
+  )
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.equal((await browser.get('/applications')).statusCode, 200)
+  t.equal(api.requests.length, 2)
+
+  api.script = socket => socket.resetAndDestroy()
+  t.equal((await browser.get('/applications')).statusCode, 502)
+  t.equal(api.requests.length, 4)
+})
+
+t.test('UP-07: an exchange that is reset is not sent again', async t => {
+  const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
+  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+  t.equal((await signIn(browser)).statusCode, 502)
+  t.equal(portal.requests.length, 1)
+})
+
+for (const status of [429, 503]) {
+  t.test(`UP-07: a ${status} with Retry-After is not waited for, and the page says when to come back`, async t => {
+    const { browser, platform } = await buildTestClient(t)
+    await signIn(browser)
+    for (const [header, words, told] of [
+      ['3600', 'in 3600 seconds', '3600'],
+      ['7', 'in 7 seconds', '7'],
+      ['999999999', 'in 3600 seconds', '3600'],
+      ['0', 'try again soon', undefined],
+      ['-5', 'try again soon', undefined],
+      ['Wed, 21 Oct 2037 07:28:00 GMT', 'try again soon', undefined],
+      ['garbage', 'try again soon', undefined],
+    ] as const) {
+      platform.answer('GET /apps/v1', { status, headers: { 'retry-after': header }, body: {} })
+      const startedAt = performance.now()
+      const page = await browser.get('/applications')
+      t.ok(performance.now() - startedAt < 1_000, header)
+      t.equal(page.statusCode, 503, header)
+      t.match(textOf(page), words, header)
+      t.equal(page.headers['retry-after'], told, header)
+    }
+    t.equal(platform.received('GET /apps/v1').length, 7, 'each asked once')
+  })
+}
+
+t.test('DO-14: a page makes one call, and one more where the session is renewed', async t => {
+  const { browser, platform, clock } = await buildTestClient(t)
+  const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
+  const calls = async (work: Promise<unknown>) => {
+    const before = total()
+    await work
+    return total() - before
+  }
+  platform.answer('GET /apps/v1', { body: collection([]) })
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
+
+  t.equal(await calls(browser.get('/login')), 0)
+  t.equal(await calls(signIn(browser)), 1)
+  t.equal(await calls(browser.get('/')), 0)
+  t.equal(await calls(browser.get('/applications')), 1)
+  t.equal(await calls(browser.get('/applications/app-1')), 1)
+  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+  t.equal(await calls(browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://a.test/' })), 1)
+  clock.advance(3_601)
+  t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')
+})

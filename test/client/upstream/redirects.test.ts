@@ -1,0 +1,139 @@
+// Where requests go is a matter of the settings: no redirect is followed, and no address of anybody's is asked.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm, textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+
+/** Counts who connects. */
+async function startListener(t: Test) {
+  const listener = { connections: 0, url: '' }
+  const server = createServer(socket => {
+    listener.connections++
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  listener.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listener
+}
+
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  return { ...test, listener: await startListener(t) }
+}
+
+for (const status of [301, 302, 303, 307, 308, 300, 304]) {
+  t.test(`UP-02, F-14: a ${status} at the exchange is followed nowhere, and starts no session`, async t => {
+    const { browser, platform, listener } = await start(t)
+    platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
+    const page = await signIn(browser)
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'The login portal gave an answer that makes no sense here')
+    t.equal(page.headers.location, undefined)
+    t.equal(browser.cookie('__Host-session'), undefined)
+    t.equal(listener.connections, 0)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  })
+
+  t.test(`UP-02, F-14: a ${status} of the API is followed nowhere`, async t => {
+    const { browser, platform, listener } = await start(t)
+    await signIn(browser)
+    const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
+    const form = readForm(await browser.get('/applications/new'), '/applications')
+    const secret = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+    const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+    for (const call of ['POST /apps/v1', 'POST /apps/v1/app-1/refreshSecret', 'DELETE /apps/v1/app-1'])
+      platform.answer(call, redirect)
+    const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+    t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 502)
+    t.equal((await browser.post('/applications/app-1/secret', secret)).statusCode, 502)
+    t.equal((await browser.post('/applications/app-1/delete', removal)).statusCode, 502)
+    for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1', 'GET /identities/v1/visitor-1/links'])
+      platform.answer(call, redirect)
+    t.equal((await browser.get('/applications')).statusCode, 502)
+    t.equal((await browser.get('/applications/app-1')).statusCode, 502)
+    t.equal((await browser.get('/applications/new')).statusCode, 200, 'groups are only an offer')
+    t.equal(listener.connections, 0)
+  })
+}
+
+t.test('UP-02: a redirect at the renewal, the revocation and the metadata is followed nowhere', async t => {
+  const { browser, platform, listener, clock } = await start(t)
+  const redirect = { status: 307, headers: { location: `${listener.url}/steal` }, body: '' }
+  await signIn(browser)
+  clock.advance(3_590)
+  platform.answer('POST /api/exchangeToken', redirect)
+  t.equal((await browser.get('/applications')).statusCode, 200, 'the old access token still does')
+  clock.advance(60)
+  t.equal((await browser.get('/applications')).statusCode, 502)
+  t.ok(
+    browser.names().some(name => name.startsWith('__Host-refresh')),
+    'and no reason to end the session',
+  )
+
+  platform.answer('GET /.well-known/oauth-authorization-server', redirect)
+  platform.answer('POST /api/revokeToken', redirect)
+  clock.advance(3_600)
+  t.equal((await browser.get('/login')).statusCode, 302)
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  t.equal(listener.connections, 0)
+})
+
+t.test('UP-01: no address in a request, a token, a callback or an answer is asked', async t => {
+  const { browser, platform, listener, clock } = await start(t)
+  const evil = listener.url
+  platform.answer('GET /.well-known/oauth-authorization-server', {
+    body: {
+      issuer: platform.url,
+      authorization_endpoint: `${evil}/authorize`,
+      token_endpoint: `${evil}/token`,
+      revocation_endpoint: `${evil}/revoke`,
+      jwks_uri: `${evil}/jwks`,
+      introspection_endpoint: `${evil}/introspect`,
+      code_challenge_methods_supported: ['S256'],
+    },
+  })
+  platform.answer('POST /api/revokeToken', { body: {} })
+  clock.advance(3_601)
+  const token = accessTokenOf('visitor-1', { iss: evil, aud: evil, jku: `${evil}/jwks`, api_url: evil })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: token, token_endpoint: evil, api_url: evil }))
+  const record = applicationRecord('app-1', { webPageUrl: evil, iconUrl: evil, privacyPolicyUrl: evil })
+  platform.answer('GET /apps/v1/app-1', {
+    headers: { link: `<${evil}>; rel=next` },
+    body: { ...record, '@context': evil },
+  })
+  platform.answer('GET /apps/v1', { body: { '@context': evil, next: evil, ItemList: [record] } })
+
+  const headers = {
+    host: new URL(evil).host,
+    'x-forwarded-host': new URL(evil).host,
+    'x-original-url': evil,
+    forwarded: `host=${evil}`,
+  }
+  const started = await beginLogin(browser, evil)
+  t.equal(started.get('redirect_uri'), 'http://localhost:3000/exchangeToken')
+  await browser.get(callbackUrl(started, { redirect_uri: evil, subject: evil }), { site: 'cross-site', headers })
+  await browser.get(callbackUrl(await beginLogin(browser), { iss: evil }), { site: 'cross-site' })
+  await browser.get(callbackUrl(await beginLogin(browser), { client_id: evil }), { site: 'cross-site' })
+  t.ok(browser.cookie('__Host-session'), 'signed in by the first')
+
+  for (const path of [
+    '/applications',
+    '/applications/app-1',
+    `/applications?q=${evil}&page=${evil}`,
+    `/applications/${encodeURIComponent(evil)}`,
+  ])
+    await browser.get(path, { headers })
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const urls = { webPageUrl: evil, iconUrl: evil, privacyPolicyUrl: evil, redirectUris: evil, defaultRedirectUri: evil }
+  await browser.post('/applications', { ...form, ...urls, name: evil })
+  await browser.post('/logout')
+  t.equal(platform.received('POST /api/revokeToken').length, 1, 'revoked at the portal of the settings')
+  t.equal(listener.connections, 0)
+})

@@ -1,0 +1,141 @@
+// The other side sends more than anybody can want: it is cut off, and this process keeps its memory.
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
+import { textOf } from '../support/read-form.ts'
+import { applicationRecord, collection, giveTokens, tokenAnswer } from '../support/scripted-platform.ts'
+
+const mebibyte = 2 ** 20
+const block = Buffer.alloc(mebibyte / 16, ' ')
+const chunk = Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), block, Buffer.from('\r\n')])
+
+/** Sends `bytes` again and again, as fast as it is taken, until the other side hangs up; `total` says how much that was. */
+function pour(socket: Socket, head: string, bytes: Buffer, total: { bytes: number }) {
+  socket.write(head)
+  const more = () => {
+    while (!socket.destroyed) {
+      total.bytes += bytes.length
+      if (!socket.write(bytes)) return
+    }
+  }
+  socket.on('drain', more)
+  more()
+}
+
+const endless = {
+  'a body without end': ['HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n', block],
+  'chunks without end': [
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n',
+    chunk,
+  ],
+  'a body of 200 MB': [
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${200 * mebibyte}\r\n\r\n`,
+    block,
+  ],
+  'a fault of 200 MB': [
+    `HTTP/1.1 500 No\r\ncontent-type: text/html\r\ncontent-length: ${200 * mebibyte}\r\n\r\n`,
+    block,
+  ],
+  'a packed body without end': [
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n',
+    gzipSync(Buffer.alloc(64 * mebibyte)),
+  ],
+} as const
+
+for (const [what, [head, bytes]] of Object.entries(endless)) {
+  for (const [where, most] of [
+    ['exchange', 64 * 1024],
+    ['list', 16 * mebibyte],
+  ] as const) {
+    t.test(`UP-04, F-12: ${what} at the ${where} is cut off, and costs little memory`, async t => {
+      const total = { bytes: 0 }
+      const upstream = await startRawUpstream(t, socket => pour(socket, head, bytes, total))
+      const setting = where === 'list' ? 'API_URL' : 'LOGIN_URL'
+      const { browser } = await buildTestClient(t, { environment: { [setting]: upstream.url } })
+      if (where === 'list') await signIn(browser)
+      const before = process.memoryUsage.rss()
+      const page = where === 'list' ? await browser.get('/applications') : await signIn(browser)
+      const grown = process.memoryUsage.rss() - before
+      t.equal(page.statusCode, 502)
+      t.match(textOf(page), 'an answer that makes no sense here')
+      t.ok(grown < 50 * mebibyte, `${Math.round(grown / mebibyte)} MB more`)
+      t.ok(total.bytes < most + 8 * mebibyte, `${total.bytes} bytes went into the connection`)
+      t.equal(browser.cookie('__Host-session') === undefined, where === 'exchange')
+      t.equal((await browser.get('/health/live')).statusCode, 200)
+      while (upstream.openConnections() > 0) await setImmediate()
+    })
+  }
+}
+
+t.test('UP-04: a token response of just under 64 KiB is read, and one of just over is not', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  const send = (length: number) =>
+    platform.answer('POST /api/exchangeToken', (request, response) => {
+      const body = JSON.stringify(tokenAnswer(request))
+      response.setHeader('content-type', 'application/json').end(body.padEnd(length))
+    })
+  send(64 * 1024)
+  t.equal((await signIn(browser)).statusCode, 200)
+  send(64 * 1024 + 1)
+  t.equal((await signIn(browser)).statusCode, 502)
+})
+
+t.test('UP-04: a list of two thousand applications is shown, and one of over 16 MiB is not', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  await signIn(browser)
+  const records = Array.from({ length: 2_000 }, (_, index) =>
+    applicationRecord(`app-${index}`, { description: 'd'.repeat(300) }),
+  )
+  const body = JSON.stringify(collection(records))
+  t.ok(body.length > mebibyte)
+  platform.answer('GET /apps/v1', { body })
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Page 1 of 40')
+
+  platform.answer('GET /apps/v1', { body: body.padEnd(16 * mebibyte + 1) })
+  t.equal((await browser.get('/applications')).statusCode, 502)
+})
+
+t.test('UP-04: groups without end do not keep the form from being shown', async t => {
+  const api = await startRawUpstream(t, socket => pour(socket, endless['a body without end'][0], block, { bytes: 0 }))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.equal((await browser.get('/applications/new')).statusCode, 200)
+})
+
+t.test('UP-04: metadata without end does not keep a login from beginning', async t => {
+  const { browser, platform } = await buildTestClient(t, {
+    scripts: {
+      'GET /.well-known/oauth-authorization-server': (_request, response) => {
+        response.setHeader('content-type', 'application/json')
+        const timer = setInterval(() => response.write(block))
+        response.on('close', () => clearInterval(timer))
+      },
+    },
+  })
+  t.equal((await browser.get('/login')).statusCode, 302)
+  platform.answer('POST /api/exchangeToken', giveTokens())
+  t.equal((await signIn(browser)).statusCode, 200)
+})
+
+t.test('UP-04: a whole answer is read, however many bytes come behind it', async t => {
+  const list = rawAnswer(JSON.stringify(collection([])))
+  const api = await startRawUpstream(t, socket => pour(socket, list.toString(), block, { bytes: 0 }))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.ok([200, 502].includes((await browser.get('/applications')).statusCode))
+  t.equal((await browser.get('/health/live')).statusCode, 200)
+})
+
+t.test('UP-04: a redirect with a body without end is not waited for, and its connection is let go', async t => {
+  const head = 'HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-type: text/html\r\n\r\n'
+  const api = await startRawUpstream(t, socket => pour(socket, head, block, { bytes: 0 }))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.equal((await browser.get('/applications')).statusCode, 502)
+  while (api.openConnections() > 0) await setImmediate()
+})

@@ -1,0 +1,227 @@
+// What the statuses of the API mean to a visitor, and what of an answer never reaches a browser or a log.
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { buildTestClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm, textOf } from '../support/read-form.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord, giveTokens, send } from '../support/scripted-platform.ts'
+
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(test.browser)
+  return { ...test, api }
+}
+
+const unauthorized = {
+  status: 401,
+  headers: { 'www-authenticate': 'Bearer' },
+  body: { error: { status: 401, message: 'Unauthorized' } },
+}
+
+t.test('UP-14: a 401 of the API renews the session once, and the page is shown', async t => {
+  const { browser, platform, api } = await start(t)
+  platform.answer('GET /apps/v1', (request, response) => {
+    const isOld = platform.received('GET /apps/v1').length === 1
+    return isOld ? send(response, unauthorized) : (api.scripts['GET /apps/v1'] as CallableFunction)(request, response)
+  })
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Weather')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2)
+  t.equal(platform.received('GET /apps/v1').length, 2)
+  t.ok(setCookieLines(page).some(line => line.startsWith('__Host-session=')))
+})
+
+t.test('UP-14: an API that always answers 401 ends at the login, after one renewal and two calls', async t => {
+  const { browser, platform } = await start(t)
+  platform.answer('GET /apps/v1', unauthorized)
+  await browser.get('/', { site: 'same-origin' })
+  browser.cookies.delete('__Host-arrived')
+  const answer = await browser.get('/applications')
+  t.equal(answer.statusCode, 302)
+  t.equal(answer.headers.location, '/login?returnTo=%2Fapplications')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  t.equal(platform.received('GET /apps/v1').length, 2)
+  t.same(
+    browser.names().filter(name => /session|refresh/.test(name)),
+    [],
+  )
+})
+
+t.test('UP-14: right after signing in, an API that answers 401 ends on a page and not in a loop', async t => {
+  const { browser, platform } = await start(t)
+  platform.answer('GET /apps/v1', unauthorized)
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 401)
+  t.match(textOf(page), 'the application API does not accept the sign-in')
+})
+
+t.test('UP-14: a 401 without anything to renew with ends at the login, after one call', async t => {
+  const { browser, platform } = await start(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
+  await signIn(browser)
+  for (const name of browser.names()) if (/refresh|arrived/.test(name)) browser.cookies.delete(name)
+  platform.answer('GET /apps/v1', unauthorized)
+  t.equal((await browser.get('/applications')).statusCode, 302)
+  t.equal(platform.received('GET /apps/v1').length, 1)
+})
+
+t.test('UP-14: an API that always answers 403 ends no session and renews nothing', async t => {
+  const { browser, platform } = await start(t)
+  const forbidden = { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }
+  for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1']) platform.answer(call, forbidden)
+  for (const path of [
+    '/applications',
+    '/applications/app-1',
+    '/applications/app-1/edit',
+    '/applications/app-1/delete',
+  ]) {
+    const page = await browser.get(path)
+    t.equal(page.statusCode, 403, path)
+    t.match(textOf(page), 'You are not allowed', path)
+  }
+  t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  t.ok(browser.cookie('__Host-session'))
+})
+
+const canary = `canary${randomBytes(12).toString('hex')}`
+const bodies: Record<string, { headers: Record<string, string>; body: unknown }> = {
+  JSON: { headers: {}, body: { error: { message: canary, stack: `at ${canary} (/srv/api.js:1:1)` }, secret: canary } },
+  HTML: { headers: { 'content-type': 'text/html' }, body: `<html><h1>${canary}</h1></html>` },
+  text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
+  'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
+}
+for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
+  t.test(`F-18: nothing of the body of a ${status} is shown or logged`, async t => {
+    const { browser, platform, log } = await start(t)
+    for (const [what, answer] of Object.entries(bodies)) {
+      platform.answer('GET /apps/v1', { status, ...answer })
+      const page = await browser.get('/applications')
+      t.equal(page.statusCode, 502, what)
+      t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary, what)
+      platform.answer('POST /api/exchangeToken', { status: status === 599 ? 500 : status, ...answer })
+      const login = await signIn(browser.copy())
+      t.equal(login.statusCode, 502, what)
+      t.notMatch(`${JSON.stringify(login.headers)}${login.body}`, canary, what)
+      platform.answer('POST /api/exchangeToken', giveTokens())
+    }
+    t.notMatch(log.join(''), canary)
+  })
+}
+
+t.test('PG-20: an error page is fixed words and a request id, and names nothing of the inside', async t => {
+  const { browser, platform, log } = await start(t)
+  platform.answer('GET /apps/v1', (_request, response) => response.destroy())
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 502)
+  t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
+  const id = /name this request: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+  const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
+  t.equal(line?.reqId, id, 'the log has the cause under that id')
+  t.ok(line?.cause?.code)
+})
+
+t.test('UP-12: nothing of the browser’s request is passed on but a sound request id', async t => {
+  const { browser, platform } = await start(t)
+  const headers = {
+    authorization: `Basic ${canary}`,
+    'x-forwarded-for': canary,
+    'x-forwarded-host': canary,
+    forwarded: canary,
+    via: canary,
+    te: 'trailers',
+    'proxy-authorization': canary,
+    'user-agent': canary,
+    referer: `http://localhost:3000/${canary}`,
+    'accept-language': canary,
+    'x-anything': canary,
+    'x-request-id': 'of-the-proxy-1',
+    cookie: `${browser.cookieHeader()}; other=${canary}`,
+  }
+  const before = platform.received().length
+  await browser.get('/applications', { headers })
+  await browser.get('/applications/new', { headers })
+  await signIn(browser)
+  const calls = platform.received().slice(before)
+  t.equal(calls.length, 3)
+  for (const { headers, url } of calls) {
+    t.notMatch(JSON.stringify(headers), canary, url)
+    t.notOk('cookie' in headers, url)
+    t.equal(headers.host, new URL(platform.url).host, url)
+    t.equal(headers['accept-encoding'], 'identity', url)
+    const allowed = /^(host|connection|accept|accept-encoding|authorization|content-type|content-length|x-request-id)$/
+    t.same(
+      Object.keys(headers).filter(name => !allowed.test(name)),
+      [],
+      url,
+    )
+  }
+  t.equal(calls[0]!.headers['x-request-id'], 'of-the-proxy-1')
+})
+
+for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc', 'a;b', 'é', '']) {
+  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by one of our own`, async t => {
+    const { browser, platform, log } = await start(t)
+    const lines = log.length
+    platform.answer('GET /apps/v1', { status: 500, body: '' })
+    const page = await browser.get('/applications', { headers: { 'x-request-id': id } })
+    const sent = platform.received('GET /apps/v1').at(-1)!.headers['x-request-id']
+    t.match(sent, /^[0-9a-f-]{36}$/)
+    t.match(page.body, `<code>${sent}</code>`, 'and shown')
+    for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'and logged')
+  })
+}
+
+t.test('UP-13: no header of an answer reaches the browser', async t => {
+  const { browser, platform } = await start(t)
+  const headers = {
+    'set-cookie': `planted=${canary}`,
+    location: `https://evil.test/${canary}`,
+    'content-security-policy': canary,
+    'access-control-allow-origin': '*',
+    refresh: `0;url=https://evil.test/${canary}`,
+    'clear-site-data': '"*"',
+    server: canary,
+    'x-powered-by': canary,
+    link: canary,
+    'www-authenticate': canary,
+  }
+  for (const status of [200, 401, 403, 404, 422, 500, 503]) {
+    platform.answer('GET /apps/v1', { status, headers, body: { ItemList: [] } })
+    const page = await browser.copy().get('/applications')
+    t.notMatch(JSON.stringify(page.headers), canary, String(status))
+    for (const name of ['refresh', 'clear-site-data', 'server', 'x-powered-by', 'link', 'access-control-allow-origin'])
+      t.equal(page.headers[name], undefined, `${status} ${name}`)
+  }
+})
+
+for (const [what, token] of Object.entries({
+  'a line break': 'abc\r\nx-planted: yes',
+  'a NUL': 'abc\0def',
+  'a blank': 'abc def',
+  'a letter beyond ASCII': 'abcé',
+  'nothing in it': '',
+})) {
+  t.test(`UP-11: an access token with ${what} is refused at the login`, async t => {
+    const { browser, platform } = await start(t)
+    const other = browser.copy()
+    other.cookies.clear()
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: token }))
+    t.equal((await signIn(other)).statusCode, 502)
+    t.equal(other.cookie('__Host-session'), undefined)
+    t.notMatch(JSON.stringify(platform.received()), 'x-planted')
+  })
+}
+
+t.test('UP-15: no call to the API holds the client secret', async t => {
+  const { browser, platform } = await start(t)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  await browser.post('/applications', { ...form, name: 'Tides', redirectUris: 'https://a.test/' })
+  const calls = platform.received().filter(({ url }) => /^\/(apps|identities)\//.test(url))
+  t.equal(calls.length, 3)
+  t.notMatch(JSON.stringify(calls), clientSecret)
+})

@@ -1,0 +1,122 @@
+// Certificates are checked, and a fault of one is a page and a line in the log.
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { makeCertificate } from '../support/make-certificate.ts'
+import { textOf } from '../support/read-form.ts'
+import { spawnClient } from '../support/spawn-client.ts'
+
+/** Answers every request with the metadata of a portal that takes PKCE. */
+async function startTls(t: Test, { cert, key }: { cert: string; key: string }) {
+  const received: string[] = []
+  const server = createServer({ cert, key }, (request, response) => {
+    received.push(`${request.method} ${request.url}`)
+    const metadata = { issuer: url, code_challenge_methods_supported: ['S256'], ItemList: [] }
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(metadata))
+  })
+  server.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url, received }
+}
+
+const here = '127.0.0.1'
+const day = 24 * 60 * 60 * 1000
+const past = { notBefore: new Date(Date.now() - 2 * day), notAfter: new Date(Date.now() - day) }
+const future = { notBefore: new Date(Date.now() + day), notAfter: new Date(Date.now() + 2 * day) }
+const good = makeCertificate(here)
+const unknown = makeCertificate(here)
+/** What is wrong with each, and what OpenSSL calls it. */
+const bad = {
+  'of another host': [makeCertificate('127.0.0.2'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  'that has expired': [makeCertificate(here, past), 'CERT_HAS_EXPIRED'],
+  'that is not good yet': [makeCertificate(here, future), 'CERT_NOT_YET_VALID'],
+  'that nobody vouches for': [unknown, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+} as const
+const trusted = [good, ...Object.values(bad).map(([certificate]) => certificate)].filter(one => one !== unknown)
+setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cert }) => cert)])
+
+for (const [what, [certificate, code]] of Object.entries(bad)) {
+  t.test(`UP-09, F-05: a certificate ${what} ends in a page, and sends the portal nothing`, async t => {
+    const portal = await startTls(t, certificate)
+    const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+    const page = await signIn(browser)
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'The login portal could not be reached')
+    t.notMatch(page.body, /certificate|CERT_|127\.0\.0\.1/i)
+    t.equal(browser.cookie('__Host-session'), undefined)
+    t.same(portal.received, [])
+    const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_unreachable')
+    t.equal(fault?.cause?.code, code, 'LG-04: the log says that it is a matter of certificates')
+  })
+
+  t.test(`UP-09, F-05: a certificate ${what} keeps the access token from the API`, async t => {
+    const api = await startTls(t, certificate)
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    await signIn(browser)
+    t.equal((await browser.get('/applications')).statusCode, 502)
+    t.same(api.received, [])
+    t.ok(browser.cookie('__Host-session'))
+  })
+}
+
+t.test('UP-09: a certificate of an authority that is trusted is accepted', async t => {
+  const api = await startTls(t, good)
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.equal((await browser.get('/applications')).statusCode, 200)
+})
+
+t.test('F-05: a thousand bad certificates cost no memory', async t => {
+  const api = await startTls(t, makeCertificate(here))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+  await signIn(browser)
+  const ask = async (times: number) => {
+    for (let count = 0; count < times; count += 10)
+      await Promise.all(Array.from({ length: 10 }, () => browser.get('/applications')))
+  }
+  await ask(100)
+  const before = liveBytes()
+  await ask(1_000)
+  const grownMb = (liveBytes() - before) / 2 ** 20
+  t.ok(grownMb < 20, `${grownMb} MB`)
+  t.equal((await browser.get('/health/live')).statusCode, 200)
+})
+
+/** What is still held after the garbage has gone. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+t.test('UP-09: an authority of one’s own is trusted where NODE_EXTRA_CA_CERTS names it, and only there', async t => {
+  const portal = await startTls(t, good)
+  const file = join(t.testdir({}), 'ca.pem')
+  writeFileSync(file, good.cert)
+  const environment = { LOGIN_URL: portal.url, COOKIE_KEYS: randomBytes(32).toString('base64url') }
+
+  const without = await spawnClient(t, environment)
+  const plain = await without.get('/login')
+  t.match(plain.headers.location, `${portal.url}/?`)
+  t.notMatch(plain.headers.location, 'code_challenge')
+  t.same(portal.received, [])
+
+  const trusting = await spawnClient(t, { ...environment, NODE_EXTRA_CA_CERTS: file })
+  const known = await trusting.get('/login')
+  t.match(known.headers.location, 'code_challenge=')
+  t.same(portal.received, ['GET /.well-known/oauth-authorization-server'])
+})

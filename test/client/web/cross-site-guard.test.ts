@@ -1,0 +1,188 @@
+// What another site makes a browser send changes nothing here, and what changes something is sent by a form of ours.
+import t, { type Test } from 'tap'
+import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
+import { setCookieLines } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord } from '../support/scripted-platform.ts'
+
+type Headers = Record<string, string>
+
+/** A signed-in visitor, and for each POST of the client a form that would do what it says. */
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const { browser, client, platform } = test
+  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  await signIn(browser)
+  const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+  const read = async (page: string, action: string) => ({ ...readForm(await browser.get(page), action), ...typed })
+  const forms: Record<string, Record<string, string>> = {
+    '/applications': await read('/applications/new', '/applications'),
+    '/applications/app-1/edit': await read('/applications/app-1/edit', '/applications/app-1/edit'),
+    '/applications/app-1/secret': await read('/applications/app-1', '/applications/app-1/secret'),
+    '/applications/app-1/delete': await read('/applications/app-1/delete', '/applications/app-1/delete'),
+    '/logout': {},
+  }
+  /** With the Strict cookies, as a sibling's page or a redirect through another site would have it. */
+  const send = (url: string, headers: Headers) =>
+    client.inject({
+      method: 'POST',
+      url,
+      payload: new URLSearchParams(forms[url]).toString(),
+      headers: {
+        cookie: browser.cookieHeader(),
+        'content-type': 'application/x-www-form-urlencoded',
+        host: 'localhost:3000',
+        ...headers,
+      },
+    })
+  return { ...test, forms, send }
+}
+
+const refused: Record<string, Headers> = {
+  'cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
+  'same-site, as a sibling’s page sends it': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
+  'cross-site with the right Origin': { 'sec-fetch-site': 'cross-site', origin: publicUrl },
+  'an unknown Sec-Fetch-Site': { 'sec-fetch-site': 'same-planet', origin: publicUrl },
+  'Origin null': { origin: 'null' },
+  'another origin': { origin: 'https://evil.test' },
+  'the right host and another port': { origin: 'http://localhost:4000' },
+  'the right host and another scheme': { origin: 'https://localhost:3000' },
+  'the right origin and more': { origin: `${publicUrl}.evil.test` },
+  'an empty Origin': { origin: '' },
+  'neither Sec-Fetch-Site nor Origin': {},
+  'neither, but a Referer of ours': { referer: `${publicUrl}/applications` },
+  'a Host that fits the Origin': { host: 'evil.test', origin: 'http://evil.test' },
+  'a forwarded host that fits the Origin': { 'x-forwarded-host': 'evil.test', origin: 'http://evil.test' },
+}
+
+for (const [what, headers] of Object.entries(refused)) {
+  const id = 'host' in headers || 'x-forwarded-host' in headers ? 'PG-02' : 'PG-01'
+  t.test(`${id}: a POST with ${what} is refused, and nothing is called`, async t => {
+    const { forms, send, platform } = await start(t)
+    const calls = platform.received().length
+    for (const url of Object.keys(forms)) {
+      const page = await send(url, headers)
+      t.equal(page.statusCode, 403, url)
+      t.match(page.body, 'This form was not sent from a page of this site', url)
+      t.same(setCookieLines(page), [], url)
+    }
+    t.equal(platform.received().length, calls)
+  })
+}
+
+for (const [what, headers] of Object.entries({
+  'same-origin': { 'sec-fetch-site': 'same-origin', origin: publicUrl },
+  'same-origin and Origin null, as under no-referrer': { 'sec-fetch-site': 'same-origin', origin: 'null' },
+  'Sec-Fetch-Site none': { 'sec-fetch-site': 'none' },
+  'no Sec-Fetch-Site and the right Origin': { origin: publicUrl },
+})) {
+  t.test(`PG-01: a POST with ${what} is done`, async t => {
+    const { forms, send } = await start(t)
+    for (const url of Object.keys(forms)) t.equal((await send(url, headers as Headers)).statusCode, 303, url)
+  })
+}
+
+t.test('PG-02: no header of the request has a say in the addresses that the client makes', async t => {
+  const { browser, platform } = await start(t)
+  const headers = {
+    host: 'evil.test',
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'gopher',
+    'x-forwarded-for': '6.6.6.6',
+    'x-forwarded-uri': '//evil.test/',
+    'x-original-url': '//evil.test/',
+    'x-rewrite-url': '//evil.test/',
+    forwarded: 'host=evil.test;proto=gopher',
+    referer: 'http://evil.test/',
+  }
+  for (const path of [
+    '/',
+    '/login',
+    '/applications',
+    '/applications/new',
+    '/applications/app-1',
+    '/cancelled',
+    '/nowhere',
+  ]) {
+    const page = await browser.get(path, { headers })
+    t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, /evil\.test|gopher|6\.6\.6\.6/, path)
+  }
+  const login = await browser.get('/login', { headers })
+  t.equal(new URL(String(login.headers.location)).searchParams.get('redirect_uri'), `${publicUrl}/exchangeToken`)
+  t.notMatch(JSON.stringify(platform.received()), /evil\.test|6\.6\.6\.6/)
+})
+
+t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookies come along', async t => {
+  const { browser, client, platform, forms } = await start(t)
+  const before = platform.received().length
+  for (const url of Object.keys(forms)) {
+    for (const method of ['GET', 'HEAD'] as const) {
+      const answer = await client.inject({
+        method,
+        url: `${url}?${new URLSearchParams(forms[url])}`,
+        headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+      })
+      t.ok([200, 404, 405].includes(answer.statusCode), `${method} ${url}: ${answer.statusCode}`)
+      t.same(setCookieLines(answer), [], `${method} ${url}`)
+    }
+  }
+  await browser.get('/applications/new?name=planted&redirectUris=https://evil.test/')
+  t.same(
+    platform
+      .received()
+      .slice(before)
+      .filter(({ method }) => method !== 'GET'),
+    [],
+  )
+  const logout = await browser.get('/logout')
+  t.equal(logout.statusCode, 405)
+  t.equal(logout.headers.allow, 'POST')
+  t.equal((await browser.get('/applications')).statusCode, 200, 'still signed in')
+})
+
+t.test('PG-04: a link can put nothing into a form', async t => {
+  const { browser } = await start(t)
+  for (const path of ['/applications/new', '/applications/app-1/edit'])
+    t.notMatch(
+      (await browser.get(`${path}?name=planted&redirectUris=https://evil.test/`)).body,
+      /planted|evil\.test/,
+      path,
+    )
+})
+
+t.test('PG-19: no answer allows another origin to read it, and no preflight is answered', async t => {
+  const { browser, client } = await start(t)
+  for (const url of ['/', '/login', '/exchangeToken', '/applications', '/logout', '/health/ready', '/nowhere']) {
+    for (const method of ['OPTIONS', 'GET', 'POST'] as const) {
+      const { headers, statusCode } = await client.inject({
+        method,
+        url,
+        headers: {
+          cookie: browser.cookieHeader(),
+          origin: 'https://evil.test',
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type',
+        },
+      })
+      t.same(
+        Object.keys(headers).filter(name => name.startsWith('access-control-')),
+        [],
+        `${method} ${url}`,
+      )
+      if (method === 'OPTIONS') t.ok(statusCode >= 400, `${method} ${url}`)
+    }
+  }
+})
+
+t.test('CT-07: a forwarded address is not believed: it stands in no log and on no page', async t => {
+  const { browser, log } = await start(t)
+  const headers = { 'x-forwarded-for': '203.0.113.77', 'x-real-ip': '203.0.113.77', 'x-forwarded-proto': 'https' }
+  const page = await browser.get('/applications', { headers })
+  t.notMatch(page.body, '203.0.113.77')
+  t.notMatch(log.join(''), '203.0.113.77')
+  t.equal(page.headers['strict-transport-security'], undefined, 'https is what PUBLIC_URL says, not a header')
+})

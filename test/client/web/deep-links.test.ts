@@ -1,0 +1,95 @@
+// A link in a mail or on another site into a signed-in page: the Strict cookies come with the second request, not the first.
+import t from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { leaving, leavingLater } from '../support/redirect-vectors.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+const scripts = {
+  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
+  'GET /identities/v1/visitor-1/links': { body: collection([]) },
+}
+const pages = ['/applications', '/applications?q=wea&page=1', '/applications/new', '/applications/app-1/edit']
+
+t.test('PG-12: a link from another site ends on its page, signed in, after two requests', async t => {
+  const { browser } = await buildTestClient(t, { scripts })
+  await signIn(browser)
+  for (const path of pages) {
+    const first = await browser.get(path, { site: 'cross-site' })
+    t.equal(first.statusCode, 200, path)
+    t.equal(first.headers.location, undefined, path)
+    t.equal(goesOnTo(first), path)
+    t.same(setCookieLines(first), [], path)
+    const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
+    t.equal(second.statusCode, 200, path)
+    t.match(second.body, 'Signed in as', path)
+  }
+})
+
+t.test('PG-12: without a session a link from another site ends at the login, after three requests', async t => {
+  const { browser } = await buildTestClient(t, { scripts })
+  for (const path of pages) {
+    const first = await browser.get(path, { site: 'cross-site' })
+    const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
+    t.equal(second.statusCode, 302, path)
+    t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
+    const third = await browser.get(String(second.headers.location), { site: 'same-origin' })
+    t.equal(third.statusCode, 302, path)
+    t.match(third.headers.location, /^http:\/\/127\.0\.0\.1:\d+\/\?/, path)
+  }
+})
+
+t.test('PG-12: a form from another site is refused, and leads nowhere by itself', async t => {
+  const { browser, platform } = await buildTestClient(t, { scripts })
+  await signIn(browser)
+  const calls = platform.received().length
+  for (const path of ['/applications', '/applications/app-1/delete', '/logout']) {
+    const page = await browser.post(path, {}, { site: 'cross-site' })
+    t.equal(page.statusCode, 403, path)
+    t.equal(goesOnTo(page), undefined, path)
+  }
+  t.equal(platform.received().length, calls)
+})
+
+t.test('PG-12: no link leads off this site, however it is written', async t => {
+  const { client } = await buildTestClient(t, { scripts })
+  for (const path of [...leaving, ...leavingLater, '//evil.test/applications', '/applications//evil.test/']) {
+    const target = `/${encodeURI(path).replace(/^\//, '')}`
+    const answer = await exchangeRaw(client, rawGet(target, { 'sec-fetch-site': 'cross-site' }))
+    t.notMatch(answer, /location:|http-equiv/i, target)
+    t.notMatch(answer, 'evil.test', target)
+  }
+})
+
+t.test('PG-13: where the Strict cookies do come along from another site, nothing goes round about', async t => {
+  const { browser, client } = await buildTestClient(t, { scripts })
+  await signIn(browser)
+  for (const path of pages) {
+    const page = await client.inject({
+      url: path,
+      headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+    })
+    t.equal(page.statusCode, 200, path)
+    t.equal(goesOnTo(page), undefined, path)
+    t.match(page.body, 'Signed in as', path)
+  }
+})
+
+t.test('PG-13: a session cookie that opens nothing ends at the login and not in a loop', async t => {
+  const { client } = await buildTestClient(t, { scripts })
+  const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
+  const answer = await client.inject({ url: '/applications', headers })
+  t.equal(answer.statusCode, 302)
+  t.match(answer.headers.location, /^\/login\?/)
+  t.ok(setCookieLines(answer).some(line => line.startsWith('__Host-session=; Max-Age=0')))
+})
+
+t.test('PG-12: the start page, reached from another site, knows who is signed in', async t => {
+  const { browser } = await buildTestClient(t, { scripts })
+  await signIn(browser)
+  const first = await browser.get('/', { site: 'cross-site' })
+  t.equal(goesOnTo(first), '/')
+  t.match((await browser.get('/', { site: 'same-origin' })).body, 'Signed in as')
+})

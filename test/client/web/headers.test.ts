@@ -1,0 +1,181 @@
+// The headers of every answer, whatever it is an answer to.
+import { randomBytes } from 'node:crypto'
+import type { LightMyRequestResponse } from 'fastify'
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, TestClock } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { readForm } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord } from '../support/scripted-platform.ts'
+
+/** One answer of every kind, by what it is. */
+async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildTestClient(t, { clock, scripts: api.scripts, environment })
+  const { browser, client, platform } = test
+  platform.answer('GET /apps/v1/app-2', { status: 404, body: {} })
+  platform.answer('GET /apps/v1/app-3', { status: 500, body: '' })
+  const answers: Record<string, LightMyRequestResponse> = {}
+  const post = (url: string, payload: string, type = 'application/x-www-form-urlencoded') =>
+    client.inject({ method: 'POST', url, payload, headers: { origin: test.config.publicUrl, 'content-type': type } })
+
+  answers['the start page'] = await browser.get('/')
+  answers['a signed-in page without a session'] = await browser.get('/applications')
+  answers['the page for a link from another site'] = await browser.get('/applications', { site: 'cross-site' })
+  const started = await beginLogin(browser)
+  answers['a refused callback'] = await browser.get('/exchangeToken?state=x')
+  answers['a callback'] = await browser.get(callbackUrl(started), { site: 'cross-site' })
+  answers['a declined login'] = await browser.get('/cancelled')
+  answers['the list'] = await browser.get('/applications')
+  answers['the form'] = await browser.get('/applications/new')
+  answers['an application'] = await browser.get('/applications/app-1')
+  answers['an application that is not there'] = await browser.get('/applications/app-2')
+  answers['an application of a broken API'] = await browser.get('/applications/app-3')
+  answers['a page that is not there'] = await browser.get('/nowhere')
+  answers['a method that is not there'] = await browser.post('/login')
+  answers['a form from another site'] = await browser.post('/applications', {}, { site: 'cross-site' })
+  answers['a form of another type'] = await post('/applications', '{}', 'application/json')
+  answers['a form that is too large'] = await post('/applications', 'a='.padEnd(100_000, 'x'))
+  answers['an address that cannot be decoded'] = await client.inject('/applications/%E0%A4%A')
+  answers['an address that is too long'] = await client.inject(`/applications/${'x'.repeat(300)}`)
+  answers['a refused form'] = await browser.post('/applications', readForm(answers['the form'], '/applications'))
+  answers['a form without a session'] = await post('/applications', 'name=x')
+  answers['the health'] = await client.inject('/health/live')
+  answers['the readiness'] = await client.inject('/health/ready')
+  answers['signing out'] = await browser.post('/logout')
+  const style = /href="(\/assets\/style[^"]*)"/.exec(answers['the start page'].body)![1]!
+  answers['the stylesheet'] = await client.inject(style)
+  return { ...test, answers }
+}
+
+const isHtml = ({ headers }: LightMyRequestResponse) => String(headers['content-type']).startsWith('text/html')
+
+t.test('PG-09: every answer has the headers that keep it to itself, and says what it is', async t => {
+  const { answers } = await everyAnswer(t)
+  for (const [what, { headers, body }] of Object.entries(answers)) {
+    t.hasStrict(
+      headers,
+      {
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+      },
+      what,
+    )
+    t.match(headers['permissions-policy'], /^camera=\(\), geolocation=\(\)/, what)
+    if (body) t.match(headers['content-type'], /; charset=utf-8$/, what)
+  }
+})
+
+t.test('PG-08: every page has a policy that runs no script but ours, and lets forms end at the portal', async t => {
+  const { answers, platform } = await everyAnswer(t)
+  for (const [what, answer] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
+    const policy = String(answer.headers['content-security-policy'])
+    const directives = Object.fromEntries(policy.split('; ').map(one => [one.split(' ')[0], one.split(' ').slice(1)]))
+    t.same(directives['default-src'], ["'none'"], what)
+    t.same(directives['frame-ancestors'], ["'none'"], what)
+    t.same(directives['base-uri'], ["'none'"], what)
+    t.notMatch(policy, /unsafe|data:|blob:|\*/, what)
+    const goesOn = what === 'a callback' || what === 'the page for a link from another site'
+    t.same(directives['form-action'], goesOn ? ["'none'"] : ["'self'", platform.url], what)
+    if (goesOn) continue
+    for (const kind of ['script-src', 'style-src', 'img-src']) t.same(directives[kind], ["'self'"], `${what}: ${kind}`)
+    t.same(directives['object-src'], ["'none'"], what)
+  }
+})
+
+t.test('PG-08: no page needs what its policy forbids: no inline script, no style attribute, no handler', async t => {
+  const { answers } = await everyAnswer(t)
+  for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
+    t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, what)
+  }
+})
+
+t.test('PG-03: pages with forms let the browser name their origin; only pages that go on send no Referer', async t => {
+  const { answers } = await everyAnswer(t)
+  for (const [what, { headers, body }] of Object.entries(answers)) {
+    const goesOn = /http-equiv="refresh"/.test(body)
+    t.equal(headers['referrer-policy'], goesOn ? 'no-referrer' : 'same-origin', what)
+    if (goesOn) t.notMatch(body, '<form', what)
+  }
+})
+
+t.test('PG-11: no answer but the assets may be kept', async t => {
+  const { answers } = await everyAnswer(t)
+  const { 'the stylesheet': style, ...others } = answers
+  for (const [what, { headers }] of Object.entries(others)) t.equal(headers['cache-control'], 'no-store', what)
+  t.match(style!.headers['cache-control'], 'immutable')
+})
+
+t.test('PG-10: https is required for a year where the public address is https, for this host alone', async t => {
+  const { answers } = await everyAnswer(t, { PUBLIC_URL: 'https://client.test' })
+  for (const [what, { headers }] of Object.entries(answers))
+    t.equal(headers['strict-transport-security'], 'max-age=31536000', what)
+})
+
+t.test('PG-10: nothing of the kind is sent over plain http', async t => {
+  const { answers } = await everyAnswer(t)
+  for (const [what, { headers }] of Object.entries(answers))
+    t.equal(headers['strict-transport-security'], undefined, what)
+})
+
+t.test('CT-06: no answer names the software behind it', async t => {
+  const { answers } = await everyAnswer(t)
+  for (const [what, { headers, body }] of Object.entries(answers)) {
+    t.equal(headers['x-powered-by'], undefined, what)
+    t.equal(headers.server, undefined, what)
+    t.notMatch(body, /fastify|undici|node\.js/i, what)
+  }
+})
+
+t.test('CT-09: no source map is served, and no page shows where the code stands', async t => {
+  const { answers, client } = await everyAnswer(t)
+  const assets = answers['the start page']!.body.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)
+  for (const [, path] of assets) t.equal((await client.inject(`${path}.map`)).statusCode, 404, `${path}.map`)
+  for (const path of [
+    '/app.js.map',
+    '/src/client/app.ts',
+    '/package.json',
+    '/.env',
+    '/.git/config',
+    '/views/client/home.eta',
+  ])
+    t.equal((await client.inject(path)).statusCode, 404, path)
+  for (const [what, { body }] of Object.entries(answers))
+    t.notMatch(body, /sourceMappingURL|node_modules|\.ts:\d/, what)
+})
+
+const canary = randomBytes(8).toString('hex')
+for (const [what, status, request] of [
+  ['that is no HTTP', 400, `${canary}\r\n\r\n`],
+  ['with a header that is no header', 400, `GET / HTTP/1.1\r\nhost : ${canary}\r\n\r\n`],
+  ['with an address of 17 KB', 431, rawGet(`/?${canary}${'x'.repeat(17_000)}`)],
+  ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
+] as const) {
+  t.test(`PG-09: a request ${what} gets ${status}, and nothing of it comes back`, async t => {
+    const { client } = await buildTestClient(t)
+    const answer = await exchangeRaw(client, request)
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
+    t.match(answer, /\r\ncontent-type: text\/plain; charset=utf-8\r\n/i)
+    t.notMatch(answer, canary)
+    t.notMatch(answer, /fastify|node/i)
+  })
+}
+
+t.test('PG-22: pages load nothing but our own assets, under names that hold a hash of what is in them', async t => {
+  const { answers, client } = await everyAnswer(t)
+  const pages = Object.values(answers).filter(isHtml)
+  const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
+  const loaded = new Set(pages.flatMap(({ body }) => [...body.matchAll(loads)].map(([, address]) => address!)))
+  t.equal(loaded.size, 3)
+  for (const address of loaded) {
+    t.match(address, /^\/assets\/\w+\.[0-9a-f]{12}\.(css|js|svg)$/)
+    const asset = await client.inject(address)
+    t.equal(asset.statusCode, 200, address)
+    t.notMatch(asset.body, /@import|url\(["']?(?:https?:)?\/\/|import\(/, address)
+  }
+})

@@ -1,0 +1,162 @@
+// What is too large, too odd or not understood is refused early, with a page.
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+
+const form = 'application/x-www-form-urlencoded'
+
+async function start(t: Parameters<typeof buildTestClient>[0]) {
+  const clock = new TestClock()
+  const test = await buildTestClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  await signIn(test.browser)
+  const cookie = test.browser.cookieHeader()
+  const post = (payload: string | Buffer, type: string | undefined, more: Record<string, string> = {}) =>
+    test.client.inject({
+      method: 'POST',
+      url: '/applications',
+      payload,
+      headers: { cookie, origin: publicUrl, ...(type && { 'content-type': type }), ...more },
+    })
+  return { ...test, cookie, post }
+}
+
+t.test('DO-01: a form of more than 32 KiB is refused', async t => {
+  const { post, platform } = await start(t)
+  const calls = platform.received().length
+  const page = await post('name='.padEnd(100 * 1024, 'x'), form)
+  t.equal(page.statusCode, 413)
+  t.match(textOf(page), 'more than can be sent at once')
+  t.equal((await post('name='.padEnd(32 * 1024 + 1, 'x'), form)).statusCode, 413)
+  t.equal(platform.received().length, calls)
+  t.not((await post('name='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
+})
+
+t.test('DO-01: a form that does not say how long it is is cut at the limit', async t => {
+  const { client, cookie } = await start(t)
+  const chunk = `1000\r\n${'x'.repeat(0x1000)}\r\n`
+  const head =
+    `POST /applications HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncookie: ${cookie}\r\n` +
+    `content-type: ${form}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`
+  // The last chunk never comes: the answer is there before the end of the form.
+  t.match(await exchangeRaw(client, head + chunk.repeat(20)), /^HTTP\/1\.1 413 /)
+})
+
+for (const type of [
+  'application/json',
+  'text/plain',
+  'multipart/form-data; boundary=x',
+  'multipart/form-data; boundary=',
+  'application/json\ta',
+  ' application/json',
+  'application/json garbage',
+  'APPLICATION/JSON;charset=utf-8',
+  'application/xml',
+  'application/octet-stream',
+  '*/*',
+  'nonsense',
+]) {
+  const id = type.startsWith('multipart') ? 'DO-08' : 'PG-18'
+  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and nothing is called`, async t => {
+    const { post, platform } = await start(t)
+    const calls = platform.received().length
+    for (const payload of [
+      '{"name":"x"}',
+      'name=x',
+      '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\nx\r\n--x--\r\n',
+    ])
+      t.equal((await post(payload, type)).statusCode, 415)
+    t.equal(platform.received().length, calls)
+  })
+}
+
+t.test('PG-18: a form in capitals and with a charset is a form', async t => {
+  const { post } = await start(t)
+  t.equal((await post('name=x', 'Application/X-WWW-Form-URLEncoded; charset=UTF-8')).statusCode, 409)
+})
+
+t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from the API makes no sense', async t => {
+  const { post, browser, platform } = await start(t)
+  t.equal((await post('['.repeat(30_000), 'application/json')).statusCode, 415)
+
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+  platform.answer('GET /apps/v1', { body: `{"ItemList":${deep}}` })
+  const startedAt = performance.now()
+  t.ok([200, 502].includes((await browser.get('/applications')).statusCode))
+  t.ok(performance.now() - startedAt < 1_000)
+  platform.answer('GET /apps/v1', { body: '['.repeat(250_000) })
+  t.equal((await browser.get('/applications')).statusCode, 502)
+})
+
+t.test('a compressed form is not unpacked', async t => {
+  const { post, platform } = await start(t)
+  const page = await post(gzipSync('name=x'.padEnd(1_000_000, 'x')), form, { 'content-encoding': 'gzip' })
+  t.ok(page.statusCode >= 400 && page.statusCode < 500)
+  t.equal(platform.received('POST /apps/v1').length, 0)
+})
+
+for (const [what, path, status] of [
+  ['bad percent-encoding', '/applications/%E0%A4%A', 400],
+  ['half an escape', '/applications/%', 400],
+  ['an id of 101 characters', `/applications/${'x'.repeat(101)}`, 404],
+  ['an id of 300 characters', `/applications/${'x'.repeat(300)}`, 414],
+  ['bad percent-encoding in a query', '/applications?q=%E0%A4%A&page=%', 200],
+] as const) {
+  t.test(`DO-12: an address with ${what} gets ${status}, and the client goes on`, { timeout: 10_000 }, async t => {
+    const { client, cookie } = await start(t)
+    const answer = await exchangeRaw(client, rawGet(path, { cookie }))
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+    t.match(answer, /\r\ncontent-type: text\/(html|plain); charset=utf-8\r\n/i)
+    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
+    t.match(await exchangeRaw(client, rawGet('/health/live')), /^HTTP\/1\.1 200 /)
+  })
+}
+
+for (const [what, request] of [
+  ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\na=b&c'],
+  ['chunks that are not the last coding', 'transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
+  ['an unknown coding', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
+  ['a length that is no number', 'content-length: 5x\r\n\r\na=b&c'],
+  ['a negative length', 'content-length: -1\r\n\r\n'],
+  ['a folded header', 'x-a: b\r\n c\r\n\r\n'],
+  ['a space before the colon', 'content-length : 5\r\n\r\na=b&c'],
+  ['a NUL in a header', 'x-a: b\0c\r\n\r\n'],
+  ['bare line feeds', 'x-a: b\nx-c: d\r\n\r\n'],
+] as const) {
+  t.test(`DO-11: a request with ${what} is refused`, async t => {
+    const { client } = await buildTestClient(t)
+    const head = `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncontent-type: ${form}\r\n`
+    const answer = await exchangeRaw(client, `${head}connection: close\r\n${request}`)
+    t.match(answer, /^HTTP\/1\.1 400 /)
+    t.equal(answer.match(/HTTP\/1\.1/g)!.length, 1, 'one answer')
+  })
+}
+
+t.test('DO-11: a request with two hosts, with none, or for another host is no way around anything', async t => {
+  const { client } = await buildTestClient(t)
+  t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
+  const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
+  const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
+  for (const answer of [two, absolute]) t.notMatch(answer, 'evil.test')
+})
+
+t.test('DO-03: headers of more than 16 KiB, or two thousand of them, get 431', async t => {
+  const { client } = await buildTestClient(t)
+  t.match(await exchangeRaw(client, rawGet(`/?${'x'.repeat(17 * 1024)}`)), /^HTTP\/1\.1 431 /)
+  t.match(await exchangeRaw(client, rawGet('/', { 'x-a': 'x'.repeat(17 * 1024) })), /^HTTP\/1\.1 431 /)
+  const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`x-${index}`, 'y']))
+  t.match(await exchangeRaw(client, rawGet('/', many)), /^HTTP\/1\.1 (431|400) /)
+})
+
+t.test('DO-13: too many cookies of this host get a 431 that says what to do', async t => {
+  const { client, cookie } = await start(t)
+  const planted = Array.from({ length: 5 }, (_, index) => `planted-${index}=${'x'.repeat(4_000)}`).join('; ')
+  const answer = await exchangeRaw(client, rawGet('/applications', { cookie: `${cookie}; ${planted}` }))
+  t.match(answer, /^HTTP\/1\.1 431 /)
+  t.match(answer, 'Your browser sends too many cookies to this site. Delete the cookies of this site')
+  const less = `${cookie}; planted=${'x'.repeat(4_000)}`
+  t.match(await exchangeRaw(client, rawGet('/applications', { cookie: less })), /^HTTP\/1\.1 200 /)
+})

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { localPath } from '../../../src/client/web/local-path.ts'
+import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
+
+const here = 'http://localhost:3000'
+
+for (const path of [
+  '/',
+  '/applications',
+  '/applications/new',
+  '/applications?q=a%20b&page=2',
+  '/a-b_c.d~e/!$&()*+,;=:@',
+  '/search?next=//evil.test/',
+]) {
+  t.test(`a path of this site is kept as it is: ${path}`, async t => {
+    t.equal(localPath(path), path)
+  })
+}
+
+for (const value of [...leaving, ...leavingLater]) {
+  t.test(`CL-25: ${JSON.stringify(value)} is no path of this site`, async t => {
+    t.equal(localPath(value), undefined)
+  })
+}
+
+for (const value of staying) {
+  t.test(`CL-25: ${JSON.stringify(value)} stays on this site, if it is taken at all`, async t => {
+    const path = localPath(value)
+    if (path === undefined) return t.pass('not taken')
+    t.equal(new URL(path, here).origin, here)
+    t.match(path, /^\/(?!\/)/)
+  })
+}
+
+t.test('CL-25: what is left of a path is good as a path again, unchanged', async t => {
+  for (const value of ['/a/../b', '/./a', '/a/%2e%2e//b', '/"', "/'<>", '/a?b#c', ...staying]) {
+    const path = localPath(value)
+    if (path !== undefined) t.equal(localPath(path), path, value)
+  }
+})
+
+t.test('a fragment is left out: it never reaches a server', async t => {
+  t.equal(localPath('/applications#end'), '/applications')
+})
+
+t.test('what is no text is no path', async t => {
+  for (const value of [undefined, null, '', 7, ['/applications'], { path: '/' }]) t.equal(localPath(value), undefined)
+})
+
+t.test('a path of 200 characters is kept, and one of 201 is not', async t => {
+  t.equal(localPath('/'.padEnd(200, 'a'))?.length, 200)
+  t.equal(localPath('/'.padEnd(201, 'a')), undefined)
+})
+
+t.test('no character outside printable ASCII is taken', async t => {
+  for (let code = 0; code <= 0x100; code++) {
+    if (code > 0x20 && code < 0x7f && code !== 0x5c) continue
+    t.equal(localPath(`/a${String.fromCharCode(code)}b`), undefined, `character ${code}`)
+  }
+})

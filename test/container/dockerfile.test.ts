@@ -1,0 +1,113 @@
+// What can be said of the images from the Dockerfile alone. What is in them, image.test.ts looks at.
+import { globSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { keepPackages } from '../../docker/keep-packages.ts'
+import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
+
+const { beforeStages, stages } = readDockerfile('Dockerfile')
+const targets = ['client', 'sandbox'].filter(name => stages.some(stage => stage.name === name))
+const everything = stages.flatMap(({ instructions }) => instructions)
+const texts = (target: string, name: string) =>
+  instructionsOf(stages, target)
+    .filter(instruction => instruction.name === name)
+    .map(({ text }) => text)
+
+t.test('SC-07: every stage is built from one base, which a build argument pins by digest', async t => {
+  t.same(beforeStages, [{ name: 'ARG', text: 'NODE_IMAGE=docker.io/library/node:24-slim' }])
+  const outside = stages.filter(({ base }) => !stages.some(({ name }) => name === base))
+  t.ok(outside.length > 0)
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the Dockerfile's own syntax
+  for (const { name, base } of outside) t.equal(base, '${NODE_IMAGE}', name)
+})
+
+t.test('SC-01, SC-05: packages come from the lock file, run no scripts, and nothing else is downloaded', async t => {
+  const commands = everything.filter(({ name }) => name === 'RUN').flatMap(({ text }) => text.split(/\s+&&\s+/))
+  for (const command of commands) t.match(command, /^(npm|node|find|rm|install) /)
+  const [install, ...prunes] = commands.filter(command => command.startsWith('npm '))
+  t.match(install, /^npm ci --omit=dev --ignore-scripts /)
+  for (const prune of prunes) t.match(prune, /^npm prune --omit=dev --ignore-scripts --offline /)
+  for (const { name, text } of everything) {
+    t.not(name, 'ADD')
+    t.notMatch(text, /https?:\/\/(?!127\.0\.0\.1)/)
+  }
+})
+
+t.test('CT-03: what is sent to the builder is a list of what the images are made of', async t => {
+  const [first, ...rest] = readFileSync('.dockerignore', 'utf8')
+    .split('\n')
+    .filter(line => line && !line.startsWith('#'))
+  t.equal(first, '*', 'everything is left out')
+  for (const line of rest)
+    t.match(line, /^!(package\.json|package-lock\.json|LICENSE|docker\/\*\.ts|(src|views)\/(client|sandbox))$/)
+  for (const { name, text } of everything) if (name === 'COPY') t.notMatch(text, /^(--\S+ )*\.\/? /, text)
+})
+
+for (const target of targets) {
+  const other = target === 'client' ? 'sandbox' : 'client'
+
+  t.test(`CT-01: the ${target} runs as a number that is not root`, async t => {
+    t.match(texts(target, 'USER').at(-1), /^[1-9]\d*:[1-9]\d*$/)
+  })
+
+  t.test(`CT-02: process 1 of the ${target} is node itself, without a shell or npm around it`, async t => {
+    t.same(JSON.parse(texts(target, 'ENTRYPOINT').at(-1) ?? ''), ['node'])
+    t.same(JSON.parse(texts(target, 'CMD').at(-1) ?? ''), [`src/${target}/main.ts`])
+  })
+
+  t.test(`CT-05: the ${target} is asked whether it lives, with what is in the image`, async t => {
+    const [healthCheck = ''] = texts(target, 'HEALTHCHECK')
+    const [program, flag, script] = JSON.parse(healthCheck.slice(healthCheck.indexOf('['))) as string[]
+    t.same([program, flag], ['node', '-e'])
+    t.match(script, '/health/live')
+  })
+
+  t.test(`the ${target} is labelled for those who find it in a registry`, async t => {
+    const labels = texts(target, 'LABEL').join(' ')
+    for (const label of ['title', 'description', 'licenses', 'version', 'revision'])
+      t.match(labels, `org.opencontainers.image.${label}=`)
+  })
+
+  t.test(`the stages of the ${target} take nothing of the ${other}`, async t => {
+    const files = texts(`${target}-files`, 'COPY').join('\n')
+    t.match(files, `src/${target}`)
+    t.notMatch(files, new RegExp(`(src|views)/${other}`))
+  })
+
+  t.test(`the image of the ${target} gets the packages that it imports, and no others`, async t => {
+    const whole = JSON.parse(readFileSync('package.json', 'utf8'))
+    const sources = globSync(`src/${target}/**/*.ts`).map(path => readFileSync(path, 'utf8'))
+    const { dependencies, devDependencies, scripts, version } = keepPackages(whole, sources)
+    const foreign = { client: /^(kysely|pg|jose|@fastify\/swagger)/, sandbox: /^(undici|prom-client)$/ }[target]!
+    t.ok(dependencies.fastify)
+    for (const [name, range] of Object.entries(dependencies)) {
+      t.equal(range, whole.dependencies[name])
+      t.notMatch(name, foreign)
+    }
+    t.same([devDependencies, scripts, version], [undefined, undefined, whole.version])
+  })
+}
+
+t.test('every dependency is imported by a part, so that none reaches neither image', async t => {
+  const whole = JSON.parse(readFileSync('package.json', 'utf8'))
+  const sources = globSync('src/**/*.ts').map(path => readFileSync(path, 'utf8'))
+  t.same(Object.keys(keepPackages(whole, sources).dependencies), Object.keys(whole.dependencies).sort())
+})
+
+t.test('imports are found in each of their forms, and types need no package', async t => {
+  const dependencies = { a: '1', '@b/c': '1', d: '1', e: '1', f: '1' }
+  const source = `
+    import a from 'a'
+import { type X, y } from '@b/c/deep.js'
+import 'd'
+import type { Z } from 'not-needed'
+export type { Q } from 'not-needed'
+import {
+  more,
+} from 'e'
+import { join } from 'node:path'
+import local from './local.ts'
+const f = await import('f')
+`.replace('    import', 'import')
+  t.same(Object.keys(keepPackages({ dependencies }, [source]).dependencies), ['@b/c', 'a', 'd', 'e', 'f'])
+  t.throws(() => keepPackages({ dependencies }, [`import x from 'phantom'`]), /phantom is imported/)
+})

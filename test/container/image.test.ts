@@ -1,0 +1,185 @@
+// Both images, built and run. Left out, with the reason, where no image can be built; what needs none is in dockerfile.test.ts.
+import { execFile, execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { skip as browserSkip, launchChromium, openPage } from '../browser/support/launch-chromium.ts'
+import { allow, enterPassword } from '../browser/support/sign-in.ts'
+import { buildImage, type Image, runImage, whyNoImage } from './support/build-image.ts'
+import { takePorts } from './support/take-ports.ts'
+
+const skip = whyNoImage() ?? false
+// Installing from the lock file takes longer than other tests may.
+t.setTimeout(600_000)
+if (skip) t.comment(`no image is built: ${skip}`)
+
+const images: Partial<Record<string, Image>> = {}
+/** Each is built once, for all tests of this file. */
+function imageOf(target: string): Image {
+  images[target] ??= buildImage(t, target)
+  return images[target]
+}
+
+function filesOf(root: string): string[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+}
+
+type Component = { name: string; version: string }
+
+const hashOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+
+/** Asks with the image's own health check, as its `Healthcheck.Test` has it. */
+async function isHealthy([, , ...args]: string[], environment: Record<string, string>): Promise<boolean> {
+  return promisify(execFile)(process.execPath, args, { env: environment }).then(
+    () => true,
+    () => false,
+  )
+}
+
+for (const target of ['client', 'sandbox'] as const) {
+  const other = target === 'client' ? 'sandbox' : 'client'
+
+  t.test(
+    `CT-03, SC-02: the image of the ${target} holds its files, its packages, and nothing else`,
+    { skip },
+    async t => {
+      const { root } = imageOf(target)
+      const files = filesOf(join(root, 'app'))
+      const own = files.filter(path => !path.startsWith('node_modules/'))
+      const expected = [
+        'package.json',
+        ...globSync(['LICENSE', `src/${target}/**/*`, `views/${target}/**/*`]).filter(path => statSync(path).isFile()),
+        ...(target === 'sandbox' ? ['docker/make-secrets.ts'] : []),
+      ]
+      t.same(own, expected.sort())
+      for (const file of own.filter(file => file !== 'package.json'))
+        t.equal(hashOf(join(root, 'app', file)), hashOf(file), file)
+      t.notMatch(readFileSync(join(root, 'app/package.json'), 'utf8'), `"${other}`)
+
+      const installed = files
+        .filter(path => /^node_modules\/(.+\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path))
+        .map(path => dirname(path))
+      // Both end with an error, and so fail this test, where a package is missing or nothing needs it.
+      const npm = (...args: string[]) => execFileSync('npm', args, { cwd: join(root, 'app'), encoding: 'utf8' })
+      const listed = npm('ls', '--all', '--parseable').trim().split('\n').slice(1)
+      t.same(new Set(installed), new Set(listed.map(path => relative(join(root, 'app'), path))))
+      const { components } = JSON.parse(npm('sbom', '--sbom-format=cyclonedx')) as { components: Component[] }
+      // A package that stands in two places is one component.
+      const named = (all: Component[]) => [...new Set(all.map(({ name, version }) => `${name}@${version}`))].sort()
+      t.same(named(components), named(installed.map(path => readJson(join(root, 'app', path, 'package.json')))))
+      const locked = readJson('package-lock.json').packages
+      for (const path of installed) {
+        t.equal(readJson(join(root, 'app', path, 'package.json')).version, locked[path]?.version, path)
+        t.notOk(locked[path]?.dev, path)
+      }
+
+      for (const path of filesOf(join(root, 'app/node_modules')))
+        t.notMatch(path, /(^|\/)(test|tests|__tests__|docs|\.git)\/|\.(test\.[cm]?js|ts|map|env)$/, path)
+      for (const path of [
+        'usr/local/bin/npm',
+        'usr/local/bin/npx',
+        'usr/local/bin/corepack',
+        'usr/local/lib/node_modules',
+        'root/.npm',
+        'root/.npmrc',
+        'build',
+      ])
+        t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
+      const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
+      t.ok(bytes < 12_000_000, `all of it is ${bytes} bytes`)
+    },
+  )
+}
+
+t.test('SC-08: built twice from the lock file, the client is the same, file by file', { skip }, async t => {
+  const [first, second] = [imageOf('client'), buildImage(t, 'client', { isFresh: true })].map(({ root }) => {
+    const folder = join(root, 'app')
+    return filesOf(folder).map(path => `${path} ${hashOf(join(folder, path))}`)
+  })
+  t.ok(first!.length > 100)
+  t.same(second, first)
+})
+
+/** Both containers, on this machine's loopback. */
+async function runBoth(t: Test) {
+  const [port, portalPort, apiPort] = await takePorts(3)
+  const registration = { id: 'image-test', secret: 'a-client-credential-only-for-tests-0003' }
+  const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
+  const [publicUrl, portalUrl, apiUrl] = [
+    `http://localhost:${port}`,
+    `http://127.0.0.1:${portalPort}`,
+    `http://127.0.0.1:${apiPort}`,
+  ]
+  const environments = {
+    sandbox: {
+      PORTAL_PORT: `${portalPort}`,
+      API_PORT: `${apiPort}`,
+      PORTAL_URL: portalUrl,
+      API_URL: apiUrl,
+      SEED_CLIENT_ID: registration.id,
+      SEED_CLIENT_SECRET: registration.secret,
+      SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
+      SEED_USER_EMAIL: person.email,
+      SEED_USER_PASSWORD: person.password,
+    },
+    client: {
+      PORT: `${port}`,
+      PUBLIC_URL: publicUrl,
+      LOGIN_URL: portalUrl,
+      API_URL: apiUrl,
+      CLIENT_ID: registration.id,
+      CLIENT_SECRET: registration.secret,
+      COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
+    },
+  }
+  const sandbox = await runImage(t, imageOf('sandbox'), environments.sandbox, { writable: '/app/data' })
+  const client = await runImage(t, imageOf('client'), environments.client)
+  return { containers: { sandbox, client }, environments, publicUrl, person }
+}
+
+t.test(
+  'CT-01, CT-02: without rights, on a read-only disk, both are healthy, and end with 0 when told to',
+  { skip },
+  async t => {
+    const { containers, environments } = await runBoth(t)
+    for (const name of ['client', 'sandbox'] as const) {
+      const { status, stop } = containers[name]
+      const { Healthcheck } = imageOf(name).config
+      t.match(status(), /^Uid:\t65532\t65532\t65532\t65532$/m, name)
+      t.match(status(), /^NSpid:\t\d+\t1$/m, `${name} is process 1`)
+      t.match(status(), /^CapEff:\t0+$/m)
+      t.match(status(), /^CapBnd:\t0+$/m)
+      t.match(status(), /^NoNewPrivs:\t1$/m)
+      t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} is healthy`)
+      t.equal(await stop(), 0, name)
+      t.notOk(await isHealthy(Healthcheck.Test, environments[name]), `${name} is gone, and not called healthy`)
+    }
+  },
+)
+
+t.test(
+  'CT-01: a person signs in through both containers, and creates an application',
+  { skip: skip || browserSkip },
+  async t => {
+    const { publicUrl, person, containers } = await runBoth(t)
+    const { page, troubles } = await openPage(await launchChromium(t))
+    await page.goto(publicUrl)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await enterPassword(page, person)
+    await allow(page)
+    await page.waitForURL(`${publicUrl}/applications`)
+    await page.getByRole('link', { name: 'New application' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Weather station')
+    await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+    await page.getByRole('button', { name: 'Create application' }).click()
+    await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+    t.same(troubles, [])
+    for (const { output } of Object.values(containers)) t.notMatch(output(), /"level":[56]0|correct horse/)
+  },
+)

@@ -1,0 +1,225 @@
+// Both programs as a container runs them: without a way out, within its memory, with wrong settings, and told to stop.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline, Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { request } from 'undici'
+import { giveTokens, startScriptedPlatform } from '../client/support/scripted-platform.ts'
+import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
+import { takePorts } from './support/take-ports.ts'
+
+// Hashing passwords takes its time on a machine that does other things, too.
+t.setTimeout(120_000)
+
+const watch = fileURLToPath(new URL('support/watch-process.ts', import.meta.url))
+const limitKiB = 256 * 1024
+const registration = { id: 'process-test', secret: 'a-client-credential-only-for-tests-0004' }
+const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
+
+/** What the image sets for the program. */
+function imageEnvironment(part: string): Record<string, string> {
+  const { stages } = readDockerfile('Dockerfile')
+  const lines = instructionsOf(stages, part).filter(({ name }) => name === 'ENV')
+  return Object.fromEntries(lines.map(({ text }) => text.split('=', 2)))
+}
+
+/** Runs a part's own main with these settings and none of the machine's. */
+function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, string>) {
+  const child = spawn(process.execPath, ['--import', watch, `src/${part}/main.ts`], {
+    env: { ...imageEnvironment(part), HOST: 'localhost', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
+  const ended = once(child, 'close') as Promise<[number | null]>
+  return {
+    ended,
+    output: () => output,
+    async untilItSays(words: string) {
+      while (!output.includes(words)) {
+        await Promise.race([once(child.stdout, 'data'), ended])
+        if (child.exitCode !== null) throw new Error(`It ended early: ${output}`)
+      }
+    },
+    /** Resolves with the exit code, and with the most memory it ever held. */
+    async stop() {
+      child.kill('SIGTERM')
+      const [code] = await ended
+      return { code, peakKiB: Number(/peak of (\d+) KiB/.exec(output)?.[1]) }
+    },
+  }
+}
+
+async function startClient(t: Test, settings: Record<string, string>, port?: number) {
+  port ??= (await takePorts(1))[0]
+  const publicUrl = `http://localhost:${port}`
+  const client = start(t, 'client', {
+    PORT: `${port}`,
+    LOGIN_URL: 'http://127.0.0.1:1',
+    API_URL: 'http://127.0.0.1:1',
+    CLIENT_ID: registration.id,
+    CLIENT_SECRET: registration.secret,
+    COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
+    ...settings,
+  })
+  await client.untilItSays('listening')
+  return { ...client, publicUrl }
+}
+
+async function startSandbox(t: Test, clientUrl = 'http://localhost:3000') {
+  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const [portalPort, apiPort] = await takePorts(2)
+  const [portalUrl, apiUrl] = [`http://127.0.0.1:${portalPort}`, `http://127.0.0.1:${apiPort}`]
+  const sandbox = start(t, 'sandbox', {
+    PORTAL_PORT: `${portalPort}`,
+    API_PORT: `${apiPort}`,
+    PORTAL_URL: portalUrl,
+    API_URL: apiUrl,
+    DATABASE_URL: `sqlite:${folder}/sandbox.db`,
+    SEED_CLIENT_ID: registration.id,
+    SEED_CLIENT_SECRET: registration.secret,
+    SEED_REDIRECT_URIS: `${clientUrl}/exchangeToken`,
+    SEED_USER_EMAIL: person.email,
+    SEED_USER_PASSWORD: person.password,
+  })
+  await sandbox.untilItSays('ready')
+  return { ...sandbox, portalUrl, apiUrl }
+}
+
+/** Told to stop as a container is, it ends with 0, and never held more memory than compose.yaml allows. */
+async function endsWithinLimit(t: Test, { stop }: { stop: () => Promise<{ code: number | null; peakKiB: number }> }) {
+  const { code, peakKiB } = await stop()
+  t.equal(code, 0)
+  t.ok(peakKiB < limitKiB, `${Math.round(peakKiB / 1024)} MiB at most`)
+}
+
+/** Goes to a page as a browser does; fetch would not let its Sec-Fetch headers be set. */
+async function visit(url: string, cookie = '') {
+  const headers = {
+    'sec-fetch-site': 'same-origin',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+    cookie,
+  }
+  const { statusCode, headers: answered, body } = await request(url, { headers })
+  const cookies = [answered['set-cookie'] ?? []].flat().map(line => line.split(';', 1)[0])
+  return {
+    status: statusCode,
+    location: String(answered.location),
+    cookie: cookies.join('; '),
+    text: await body.text(),
+  }
+}
+
+/** A login up to the callback, as the portal would send the browser there. */
+async function comeBack(publicUrl: string) {
+  const start = await visit(`${publicUrl}/login`)
+  const state = new URL(start.location).searchParams.get('state') ?? ''
+  const query = new URLSearchParams({ code: 'c'.repeat(30), subject: 'visitor-1', client_id: registration.id, state })
+  return visit(`${publicUrl}/exchangeToken?${query}`, start.cookie)
+}
+
+/** Sends spaces until the other side has had enough. */
+function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
+  const megabyte = Buffer.alloc(1024 * 1024, ' ')
+  response.writeHead(200, { 'content-type': 'application/json' })
+  const forever = new Readable({
+    read() {
+      this.push(megabyte)
+    },
+  })
+  pipeline(forever, response, () => {})
+}
+
+t.test(
+  'SC-05: both start and show their pages with no way out of this machine, and load nothing from elsewhere',
+  async t => {
+    const [port] = await takePorts(1)
+    const sandbox = await startSandbox(t, `http://localhost:${port}`)
+    const client = await startClient(t, { LOGIN_URL: sandbox.portalUrl, API_URL: sandbox.apiUrl }, port)
+    const { location: signIn } = await visit(`${client.publicUrl}/login`)
+    for (const url of [client.publicUrl, signIn, sandbox.apiUrl]) {
+      const { status, text: html } = await visit(url)
+      t.equal(status, 200, url)
+      for (const [, address] of html.matchAll(/<(?:link|script|img|iframe)\b[^>]*?\b(?:href|src)="([^"]+)"/g)) {
+        const asset = new URL(address!, url)
+        t.equal(asset.origin, new URL(url).origin, `${url} loads ${address}`)
+        t.equal((await visit(asset.href)).status, 200, `${address} is there`)
+      }
+    }
+    for (const { output } of [client, sandbox]) t.notMatch(output(), 'refused to connect')
+  },
+)
+
+t.test('SC-05: what the test above looks for would be seen', async t => {
+  const client = await startClient(t, { LOGIN_URL: 'https://portal.example' })
+  await visit(`${client.publicUrl}/login`)
+  t.match(client.output(), 'refused to connect to portal.example')
+})
+
+t.test('CT-02, CT-04: tokens without end, for 64 logins at once, keep the client within 256 MiB', async t => {
+  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': sendWithoutEnd })
+  const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  const pages = await Promise.all(Array.from({ length: 64 }, () => comeBack(client.publicUrl)))
+  t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
+  await endsWithinLimit(t, client)
+})
+
+t.test('CT-02, CT-04: lists without end, for 4 visitors at once, keep the client within 256 MiB', async t => {
+  const platform = await startScriptedPlatform(t, {
+    'POST /api/exchangeToken': giveTokens(),
+    'GET /apps/v1': sendWithoutEnd,
+  })
+  const client = await startClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  const { cookie } = await comeBack(client.publicUrl)
+  const list = () => visit(`${client.publicUrl}/applications`, cookie)
+  const pages = await Promise.all(Array.from({ length: 4 }, list))
+  t.same(new Set(pages.map(({ status }) => status)), new Set([502]))
+  await endsWithinLimit(t, client)
+})
+
+t.test('CT-02, CT-04: 200 sign-ins at once keep the sandbox within 256 MiB', async t => {
+  const sandbox = await startSandbox(t)
+  const body = new URLSearchParams({
+    ...person,
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: registration.id,
+    redirect_uri: 'http://localhost:3000/exchangeToken',
+    cancel_url: 'http://localhost:3000/cancelled',
+  })
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, () => fetch(`${sandbox.portalUrl}/api/authorize`, { method: 'POST', body })),
+  )
+  const statuses = answers.map(({ status }) => status)
+  // 403: the password was right, and consent was never given.
+  t.same(new Set(statuses), new Set([403, 503]))
+  await endsWithinLimit(t, sandbox)
+})
+
+t.test('CT-08: wrong settings end the sandbox at once, each named, none of their values shown', async t => {
+  const wrong = {
+    PORTAL_PORT: 'hunter2',
+    API_PORT: '65536',
+    PORTAL_URL: 'http://hunter2.example',
+    API_URL: 'hunter2',
+    DATABASE_URL: 'mysql://hunter2',
+    SEED_CLIENT_ID: 'hunter 2',
+    SEED_CLIENT_SECRET: 'hunter2',
+    SEED_REDIRECT_URIS: 'http://hunter2.example/exchangeToken',
+    SEED_USER_EMAIL: 'hunter2',
+    SEED_USER_PASSWORD: 'hunter2',
+    LOG_LEVEL: 'hunter2',
+  }
+  const { ended, output } = start(t, 'sandbox', wrong)
+  t.same(await ended, [1, null])
+  for (const name of Object.keys(wrong)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
+  t.notMatch(output(), /hunter|^ +at /m)
+})

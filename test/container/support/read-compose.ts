@@ -1,0 +1,44 @@
+// Reads the compose files as Compose does: anchors, the second file laid over the first, variables at their defaults.
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+
+export type Service = {
+  user: string
+  image?: string
+  build?: { target: string }
+  environment?: Record<string, string>
+  volumes?: string[]
+  ports?: string[]
+  networks?: string[]
+  depends_on?: Record<string, { condition: string }>
+  [setting: string]: unknown
+}
+
+export type Compose = { services: Record<string, Service>; volumes: Record<string, unknown>; [part: string]: unknown }
+
+/** Stands where a file says !reset: what an earlier file had there is gone. */
+const reset = Symbol('reset')
+const resetTag = { tag: '!reset', collection: 'seq', identify: () => false, resolve: () => reset } as const
+
+export function readCompose(...paths: string[]): Compose {
+  const files = paths.map(path => {
+    const text = readFileSync(path, 'utf8').replaceAll(/\$\{\w+:-(.*?)\}/g, '$1')
+    return parse(text, { merge: true, customTags: [resetTag] }) as unknown
+  })
+  return files.reduce(lay) as Compose
+}
+
+function lay(below: unknown, above: unknown): unknown {
+  if (Array.isArray(below) && Array.isArray(above)) return [...below, ...above]
+  if (!isMapping(below) || !isMapping(above)) return above
+  const merged = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    if (value === reset) delete merged[key]
+    else merged[key] = key in below ? lay(below[key], value) : value
+  }
+  return merged
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,17 @@
+// Loaded into a process under test: no connection leaves this machine, and at its end it says what memory it took.
+import { Socket } from 'node:net'
+
+const connect = Socket.prototype.connect as (...parameters: unknown[]) => Socket
+
+Socket.prototype.connect = function (this: Socket, ...parameters: unknown[]) {
+  // Node's own callers hand over an array of what they were given.
+  const [first] = parameters.flat() as { host?: string; path?: string }[]
+  const host = first?.host ?? 'localhost'
+  if (!first?.path && !/^(localhost|127\.[\d.]+|::1)$/.test(host)) {
+    process.stderr.write(`refused to connect to ${host}\n`)
+    throw new Error('This process may talk to its own machine only.')
+  }
+  return connect.apply(this, parameters)
+} as Socket['connect']
+
+process.on('exit', () => process.stderr.write(`peak of ${process.resourceUsage().maxRSS} KiB\n`))

@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+
+t.setTimeout(1_500_000)
+
+t.test('npm run eject leaves a starter of its own, whose tests pass', { timeout: 1_500_000 }, async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'starter-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  // Of tap and npm, the copy must not hear anything: it is a project like any other.
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
+  )
+  const run = (command: string, ...parameters: string[]) =>
+    execFileSync(command, parameters, {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE: '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      maxBuffer: 256 * 1024 * 1024,
+    })
+  const read = (path: string) => readFileSync(join(folder, path), 'utf8')
+
+  // What is in the work tree, committed or not, as a clean repository.
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    encoding: 'utf8',
+  })
+  for (const path of files.split('\0').filter(path => path && existsSync(path))) {
+    execFileSync('install', ['-D', path, join(folder, path)])
+  }
+  run('git', 'init', '--quiet')
+  run('git', 'add', '--all')
+  run(
+    'git',
+    '-c',
+    'user.name=test',
+    '-c',
+    'user.email=test@example.test',
+    'commit',
+    '--quiet',
+    '--message',
+    'as it was',
+  )
+
+  t.match(run(process.execPath, 'scripts/eject.ts', '--name', 'my-client'), 'my-client is ready')
+  const { name, dependencies, scripts } = JSON.parse(read('package.json'))
+  t.equal(name, 'my-client')
+  t.notMatch(Object.keys(dependencies).join(), /kysely|pg|swagger|jose/, 'nothing of the sandbox is installed')
+  for (const script of ['demo', 'sandbox', 'eject']) t.notOk(script in scripts, `npm run ${script} is gone`)
+  for (const path of ['src/sandbox', 'views/sandbox', 'test/journey', 'src/demo.ts'])
+    t.notOk(existsSync(join(folder, path)), `${path} is gone`)
+  t.match(read('README.md'), '# my-client')
+
+  run('npm', 'ci')
+  t.doesNotThrow(() => run('npm', 'run', 'validate'), 'npm run validate finds nothing')
+  const counts = run('npm', 'test', '--', '--disable-coverage', '--jobs=1').match(/# \{ total: (\d+), pass: (\d+) \}/)
+  t.ok(Number(counts?.[1]) > 100, `${counts?.[1]} tests`)
+  t.equal(counts?.[1], counts?.[2], 'all of them pass')
+})
+
+t.test('npm run eject asks for a name before it touches anything', async t => {
+  t.throws(
+    () => execFileSync(process.execPath, ['scripts/eject.ts', '--name', 'Not A Name'], { stdio: 'pipe' }),
+    /Give it a name/,
+  )
+})

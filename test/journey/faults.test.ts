@@ -1,0 +1,75 @@
+// One side of the platform is gone for a while, or for good.
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
+import { logIn, reachCallback } from './support/log-in.ts'
+import { startBoth } from './support/start-both.ts'
+
+/** Nothing listens at its address any more, until the function that comes back is called. */
+async function takeDown({ server }: FastifyInstance): Promise<() => Promise<void>> {
+  const { port, address } = server.address() as AddressInfo
+  server.close()
+  server.closeAllConnections()
+  await once(server, 'close')
+  return async () => {
+    server.listen(port, address)
+    await once(server, 'listening')
+  }
+}
+
+const loginCookies = (browser: HttpBrowser) =>
+  browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
+
+t.test('F-01: a portal that is gone at the exchange gives a page at once, and a way to start again', async t => {
+  const both = await startBoth(t)
+  const browser = new HttpBrowser()
+  const callback = await reachCallback(browser, both)
+  t.equal(loginCookies(browser).length, 1)
+  const comeBack = await takeDown(both.sandbox.portal)
+  const begun = Date.now()
+  const page = await browser.follow(callback)
+  t.ok(Date.now() - begun < 1000)
+  t.match(page, { status: 502, text: 'The login portal could not be reached' })
+  t.match(page.text, 'href="/login"')
+  t.same(loginCookies(browser), [])
+  t.notOk(browser.cookies('localhost').includes('__Host-session'))
+
+  await comeBack()
+  t.match(await browser.follow(await browser.get(`${both.publicUrl}/login`)), { status: 200, text: 'Reference client' })
+})
+
+t.test('F-19: while the API is gone, signing in and out work, and so does everything when it is back', async t => {
+  const both = await startBoth(t)
+  const { publicUrl, sandbox } = both
+  const comeBack = await takeDown(sandbox.api)
+  const browser = new HttpBrowser()
+  const list = await logIn(browser, both)
+  t.match(list, { status: 502, url: `${publicUrl}/applications`, text: 'The application API could not be reached' })
+  t.match(list.text, 'Try again')
+  t.match(await browser.get(publicUrl), { status: 200, text: 'Go to your applications' })
+  t.match(await browser.get(`${publicUrl}/applications/new`), { status: 200, text: 'New application' })
+
+  await comeBack()
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
+  await takeDown(sandbox.api)
+  const out = await browser.follow(await browser.post(`${publicUrl}/logout`, {}))
+  t.match(out, { status: 200, text: 'You are signed out.' })
+})
+
+t.test('AP-18: whoever removes the very application that this client is gets a page, and no loop', async t => {
+  const both = await startBoth(t)
+  const { publicUrl, clientId, front } = both
+  const browser = new HttpBrowser()
+  await logIn(browser, both)
+  const path = `/applications/${clientId}/delete`
+  const form = hiddenFields(await browser.get(publicUrl + path), path)
+  front.takeSeen()
+  const after = await browser.follow(await browser.post(publicUrl + path, form))
+  t.match(after, { status: 502, text: 'The login portal refused this client' })
+  t.ok(front.takeSeen().length <= 2)
+  t.match(await browser.follow(await browser.post(`${publicUrl}/logout`, {})), { text: 'You are signed out.' })
+  const refused = await browser.follow(await browser.get(`${publicUrl}/login`))
+  t.match(refused, { status: 400 }, 'the portal does not know it any more')
+})

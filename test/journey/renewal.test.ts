@@ -1,0 +1,77 @@
+// Sessions that outlive their access token, and their end, with the portal's own refresh tokens.
+import t from 'tap'
+import { HttpBrowser } from './support/http-browser.ts'
+import { logIn } from './support/log-in.ts'
+import { type Both, startBoth } from './support/start-both.ts'
+
+/** A clock that a test moves. */
+function movableClock() {
+  let ahead = 0
+  return {
+    clock: () => new Date(Date.now() + ahead),
+    pass: (seconds: number) => {
+      ahead += seconds * 1000
+    },
+  }
+}
+
+const day = 24 * 60 * 60
+const countEvents = ({ log }: Both, event: string) => log.filter(line => line.includes(`"event":"${event}"`)).length
+
+t.test('CK-09: the first page after the access token has run out renews it once, and shows itself', async t => {
+  const { clock, pass } = movableClock()
+  const both = await startBoth(t, { clock })
+  const { publicUrl } = both
+  const browser = new HttpBrowser(clock)
+  await logIn(browser, both)
+  pass(day + 1)
+  t.notOk(browser.cookies('localhost').includes('__Host-session'), 'the browser has dropped the session')
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
+  t.equal(countEvents(both, 'session_renewed'), 1)
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 })
+  t.equal(countEvents(both, 'session_renewed'), 1)
+})
+
+t.test('RF-02: twenty pages at once over two replicas, just after the end of the token, are all shown', async t => {
+  const { clock, pass } = movableClock()
+  const both = await startBoth(t, { clock, replicas: 2 })
+  const { front, publicUrl } = both
+  const browser = new HttpBrowser(clock)
+  await logIn(browser, both)
+  for (const round of ['once', 'and once more']) {
+    pass(day + 1)
+    const pages = await Promise.all(Array.from({ length: 20 }, () => browser.get(`${publicUrl}/applications`)))
+    t.same(
+      pages.map(({ status }) => status),
+      Array(20).fill(200),
+      round,
+    )
+    const names = browser.cookies('localhost').filter(name => name.startsWith('__Host-refresh-'))
+    t.equal(names.length, 1, 'the jar holds one grant')
+  }
+  t.same(new Set(front.seen.map(({ replica }) => replica)), new Set([0, 1]))
+  t.ok(countEvents(both, 'session_renewed') >= 4, 'both replicas renewed, in both rounds')
+
+  pass(60)
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'the jar works')
+  pass(day)
+  t.match(await browser.get(`${publicUrl}/applications`), { status: 200 }, 'and the portal has not ended the family')
+})
+
+t.test('CK-15: after signing out, copies of the cookies open nothing, now and later', async t => {
+  const { clock, pass } = movableClock()
+  const both = await startBoth(t, { clock })
+  const { publicUrl } = both
+  const browser = new HttpBrowser(clock)
+  await logIn(browser, both)
+  const thief = browser.copy()
+  t.match(await thief.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' }, 'until then it does')
+  const copy = thief.copy()
+  await browser.post(`${publicUrl}/logout`, {})
+
+  t.match(await thief.get(`${publicUrl}/applications`), { status: 401 })
+  pass(day + 1)
+  const later = await copy.get(`${publicUrl}/applications`)
+  t.match(later.location, /^\/login/)
+  t.equal(countEvents(both, 'session_renewed'), 0)
+})

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { startPostgres } from '../sandbox/support/start-postgres.ts'
+import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
+import { logIn } from './support/log-in.ts'
+import { freePorts, person, registration } from './support/start-both.ts'
+import { startSwitch } from './support/switch.ts'
+
+type Replica = { child: ChildProcess; exited: Promise<unknown[]> }
+
+/** Comes back when the process answers that it is ready. */
+async function startReplica(
+  t: Test,
+  main: string,
+  environment: Record<string, string>,
+  origin: string,
+): Promise<Replica> {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...environment },
+    stdio: 'inherit',
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  for (;;) {
+    const isReady = await fetch(`${origin}/health/ready`).then(
+      response => response.ok,
+      () => false,
+    )
+    if (isReady) return { child, exited }
+    if (child.exitCode !== null) throw new Error(`${main} has not started`)
+    await wait(50)
+  }
+}
+
+t.test(
+  'F-29, CK-12: two clients and two sandboxes on one PostgreSQL, restarted one after another under load, fail no request',
+  async t => {
+    const postgres = await startPostgres(t)
+    const databaseUrl = await postgres.makeDatabase()
+    const ports = await freePorts(9)
+    const [clientPort, portalPort, apiPort, ...own] = ports
+    const publicUrl = `http://localhost:${clientPort}`
+    const portalUrl = `http://127.0.0.1:${portalPort}`
+    const apiUrl = `http://127.0.0.1:${apiPort}`
+
+    const sandboxes = [own.slice(0, 2), own.slice(2, 4)].map(([portal, api]) => ({
+      main: 'src/sandbox/main.ts',
+      origin: `http://localhost:${portal}`,
+      apiOrigin: `http://localhost:${api}`,
+      environment: {
+        PORTAL_PORT: String(portal),
+        API_PORT: String(api),
+        PORTAL_URL: portalUrl,
+        API_URL: apiUrl,
+        DATABASE_URL: databaseUrl,
+        SEED_CLIENT_ID: registration.clientId,
+        SEED_CLIENT_SECRET: registration.clientSecret,
+        SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
+        SEED_USER_EMAIL: person.email,
+        SEED_USER_PASSWORD: person.password,
+      },
+    }))
+    const clients = own
+      .slice(4, 6)
+      .map(port => ({
+        main: 'src/client/main.ts',
+        origin: `http://localhost:${port}`,
+        environment: {
+          PORT: String(port),
+          PUBLIC_URL: publicUrl,
+          LOGIN_URL: portalUrl,
+          API_URL: apiUrl,
+          CLIENT_ID: registration.clientId,
+          CLIENT_SECRET: registration.clientSecret,
+          COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
+        },
+      }))
+    const all = [...sandboxes, ...clients]
+    const replicas: Replica[] = []
+    for (const { main, environment, origin } of all) replicas.push(await startReplica(t, main, environment, origin))
+    const clientSwitch = await startSwitch(
+      t,
+      clientPort!,
+      clients.map(({ origin }) => origin),
+    )
+    await startSwitch(
+      t,
+      portalPort!,
+      sandboxes.map(({ origin }) => origin),
+    )
+    await startSwitch(
+      t,
+      apiPort!,
+      sandboxes.map(({ apiOrigin }) => apiOrigin),
+    )
+
+    const failures: string[] = []
+    let done = 0
+    let isOver = false
+    /** One visitor: signs in, creates once, reads again and again, signs out; every request meets another replica. */
+    async function visit(name: string): Promise<void> {
+      const browser = new HttpBrowser()
+      const note = (what: string, page: { status: number; url: string; text: string }, isGood: boolean) => {
+        done++
+        if (!isGood)
+          failures.push(`${name}: ${what}: ${page.status} ${page.url} ${/<h1>([^<]*)/.exec(page.text)?.[1] ?? ''}`)
+      }
+      await browser.get(publicUrl)
+      const page = await logIn(browser, { publicUrl, portalUrl, person })
+      note('signing in', page, page.status === 200 && page.url === `${publicUrl}/applications`)
+      const form = await browser.get(`${publicUrl}/applications/new`)
+      note('the form', form, form.status === 200)
+      const groupId = /<option[^>]*>([^<]+)<\/option>/.exec(form.text)?.[1] ?? ''
+      const fields = { ...hiddenFields(form, '/applications'), groupId, name, redirectUris: 'http://localhost:1/x' }
+      const created = await browser.follow(await browser.post(`${publicUrl}/applications`, fields))
+      note('creating', created, created.status === 200 && created.text.includes('is registered'))
+      do {
+        const list = await browser.get(`${publicUrl}/applications?q=${name}`)
+        note('the list', list, list.status === 200 && list.text.includes(name))
+      } while (!isOver)
+      const out = await browser.follow(await browser.post(`${publicUrl}/logout`, {}))
+      note('signing out', out, out.status === 200 && out.text.includes('You are signed out'))
+    }
+
+    const visits = ['first', 'second', 'third'].map(visit)
+    for (const [index, { main, environment, origin }] of all.entries()) {
+      await wait(300)
+      replicas[index]!.child.kill('SIGTERM')
+      t.same(await replicas[index]!.exited, [0, null], `${main} stops with 0`)
+      await startReplica(t, main, environment, origin)
+    }
+    isOver = true
+    await Promise.all(visits)
+    await visit('after-all-restarts')
+    t.same(failures, [])
+    t.ok(done > 20, `${done} pages`)
+    for (const [origin, count] of clientSwitch.served) t.ok(count > 5, `${origin} served ${count} requests`)
+  },
+)

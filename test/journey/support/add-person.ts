@@ -1,0 +1,59 @@
+// Puts further people, their groups and their applications into the sandbox, where how they come there is not the matter.
+import { randomUUID } from 'node:crypto'
+import { createPasswords } from '../../../src/sandbox/portal/passwords.ts'
+import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
+import { createGroup, listMemberships } from '../../../src/sandbox/store/groups.ts'
+import { createUser, findCredentials } from '../../../src/sandbox/store/users.ts'
+import type { Both, Person } from './start-both.ts'
+
+/** A person with an account at the portal and as many groups. */
+export async function addPerson({ sandbox, clock }: Both, email: string, { groups = 1 } = {}): Promise<Person> {
+  const password = 'another correct horse'
+  const passwordHash = await createPasswords().hash(password)
+  await sandbox.store.transaction(async db => {
+    const userId = await createUser(db, { email, passwordHash, firstName: 'Another', lastName: 'Person' }, clock())
+    if (!userId) throw new Error(`${email} is taken.`)
+    for (let index = 1; index <= groups; index++) await createGroup(db, `Group ${index}`, userId, clock())
+  })
+  return { email, password }
+}
+
+/** One more group of this person. */
+export async function addGroup({ sandbox, clock, person }: Both): Promise<void> {
+  await sandbox.store.transaction(async db => {
+    const { userId = '' } = (await findCredentials(db, person.email)) ?? {}
+    await createGroup(db, 'One more group', userId, clock())
+  })
+}
+
+/** An application of the first group of this person; answers its id. */
+export async function addApplication(
+  { sandbox, clock, person }: Both,
+  fields: Partial<ApplicationFields> & { name: string },
+): Promise<string> {
+  const id = randomUUID()
+  await sandbox.store.transaction(async db => {
+    const { userId = '' } = (await findCredentials(db, person.email)) ?? {}
+    const [membership] = await listMemberships(db, userId)
+    if (!membership) throw new Error(`${person.email} is in no group.`)
+    await insertApplication(db, {
+      id,
+      groupId: membership.groupId,
+      linkId: randomUUID(),
+      description: '',
+      webPageUrl: '',
+      iconUrl: '',
+      privacyPolicyUrl: '',
+      redirectUris: ['http://localhost:5000/exchangeToken'],
+      defaultRedirectUri: 'http://localhost:5000/exchangeToken',
+      scopes: '',
+      defaultScopes: '',
+      createdAt: clock(),
+      createdBy: userId,
+      updatedAt: clock(),
+      updatedBy: userId,
+      ...fields,
+    })
+  })
+  return id
+}

@@ -1,0 +1,20 @@
+// The whole login over HTTP: client, portal, client.
+import { type HttpBrowser, hiddenFields, type Page } from './http-browser.ts'
+import type { Both } from './start-both.ts'
+
+type Addresses = Pick<Both, 'publicUrl' | 'portalUrl' | 'person'>
+
+/** As far as the portal's answer to the consent, which redirects to the callback: the caller goes there. */
+export async function reachCallback(browser: HttpBrowser, { publicUrl, portalUrl, person }: Addresses): Promise<Page> {
+  const page = await browser.follow(await browser.get(`${publicUrl}/login`))
+  const signedIn = { ...hiddenFields(page, '/sign-in'), email: person.email, password: person.password }
+  const answer = await browser.post(`${portalUrl}/sign-in`, signedIn)
+  const consent = await browser.get(answer.location ?? '')
+  if (consent.location) return consent
+  return browser.post(`${portalUrl}/consent`, { ...hiddenFields(consent, '/consent'), decision: 'allow' })
+}
+
+/** Ends on the list of applications. */
+export async function logIn(browser: HttpBrowser, at: Addresses): Promise<Page> {
+  return browser.follow(await reachCallback(browser, at))
+}

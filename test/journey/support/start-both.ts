@@ -1,0 +1,120 @@
+// Starts the client and the sandbox on free ports, on two sites, as browsers meet them.
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { buildClient } from '../../../src/client/app.ts'
+import { readConfig as readClientConfig } from '../../../src/client/config.ts'
+import { buildSandbox } from '../../../src/sandbox/app.ts'
+import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
+import { listen } from '../../../src/sandbox/listen.ts'
+import { startFront } from './start-front.ts'
+
+export type Person = { email: string; password: string }
+
+export const person: Person = { email: 'developer@example.test', password: 'correct horse battery staple' }
+export const registration = {
+  clientId: '3f1b0a52-8d1e-4a44-9d0a-5c1f0a3f7c21',
+  clientSecret: 'a-client-credential-only-for-tests-0002',
+}
+
+/** The part of a test that is needed to stop what was started; a script may bring its own. */
+export type Teardown = { teardown(stop: () => Promise<void>): void }
+
+type Settings = {
+  /** The time of both applications; tests move it. */
+  clock?: () => Date
+  /** How many clients serve the one public address by turns; they share the keys and nothing else. */
+  replicas?: number
+  /** The host that browsers reach the portal at; `localhost` is also the client's. */
+  portalHost?: '127.0.0.1' | 'localhost'
+}
+
+export type Both = Awaited<ReturnType<typeof startBoth>>
+
+/** The clients stand behind a front, at the one address that a browser knows. */
+export async function startBoth(t: Teardown, settings: Settings = {}) {
+  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1' } = settings
+  const log: string[] = []
+  const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
+  const [publicPort, portalPort, apiPort, ...clientPorts] = await freePorts(3 + replicas)
+  const publicUrl = `http://localhost:${publicPort}`
+  const portalUrl = `http://${portalHost}:${portalPort}`
+  const apiUrl = `http://127.0.0.1:${apiPort}`
+  const folder = await mkdtemp(join(tmpdir(), 'journey-'))
+
+  const sandboxConfig = readSandboxConfig({
+    PORTAL_PORT: String(portalPort),
+    API_PORT: String(apiPort),
+    PORTAL_URL: portalUrl,
+    API_URL: apiUrl,
+    DATABASE_URL: `sqlite:${folder}/sandbox.db`,
+    SEED_CLIENT_ID: registration.clientId,
+    SEED_CLIENT_SECRET: registration.clientSecret,
+    SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
+    SEED_USER_EMAIL: person.email,
+    SEED_USER_PASSWORD: person.password,
+  })
+  const sandbox = await buildSandbox(sandboxConfig, { clock, logger })
+  await listen(sandbox, sandboxConfig, clock)
+
+  /** A client with nothing in its memory; several of them know one another no better than processes do. */
+  const startClient = async (port: number): Promise<FastifyInstance> => {
+    const config = readClientConfig({
+      PORT: String(port),
+      PUBLIC_URL: publicUrl,
+      LOGIN_URL: portalUrl,
+      API_URL: apiUrl,
+      CLIENT_ID: registration.clientId,
+      CLIENT_SECRET: registration.clientSecret,
+      COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
+    })
+    const client = await buildClient(config, { clock, logger })
+    await client.listen({ host: config.host, port: config.port })
+    return client
+  }
+  const clients = await Promise.all(clientPorts.map(startClient))
+  const front = await startFront(t, publicPort, clientPorts)
+
+  const stop = async (client: FastifyInstance) => {
+    client.server.closeAllConnections()
+    await client.close()
+  }
+
+  t.teardown(async () => {
+    sandbox.portal.server.closeAllConnections()
+    sandbox.api.server.closeAllConnections()
+    await Promise.all([...clients.map(stop), sandbox.close()])
+    await rm(folder, { recursive: true, force: true })
+  })
+  return {
+    clients,
+    front,
+    sandbox,
+    publicUrl,
+    portalUrl,
+    apiUrl,
+    log,
+    person,
+    clock,
+    clientId: registration.clientId,
+    /** Every client stops, and another one takes its place. */
+    async restartClients() {
+      await Promise.all(clients.map(stop))
+      clients.splice(0, clients.length, ...(await Promise.all(clientPorts.map(startClient))))
+    },
+  }
+}
+
+/** Addresses are part of the settings on both sides, so the ports must be known before anything listens on them. */
+export async function freePorts(count: number): Promise<[number, number, number, ...number[]]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, 'localhost'))
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  const ports = servers.map(server => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  return ports as [number, number, number, ...number[]]
+}

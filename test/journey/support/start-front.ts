@@ -1,0 +1,110 @@
+// Stands before the clients as a load balancer does: notes what passes, sends each request to the next client, and breaks
+// connections where a test says so.
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+  request,
+  type ServerResponse,
+} from 'node:http'
+import type { Teardown } from './start-both.ts'
+
+export type Seen = {
+  method: string
+  /** The path with its query. */
+  url: string
+  headers: IncomingHttpHeaders
+  /** Of the answer, whether or not it went back to the browser. */
+  status?: number
+  answered?: IncomingHttpHeaders
+  /** Which of the clients answered. */
+  replica?: number
+}
+
+type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
+
+export type Exchange = {
+  seen: Seen
+  /**
+   * Sends the request on, without the headers named here, and resolves when the client has answered in full. Nothing has
+   * gone back to the browser yet.
+   */
+  forward(without?: RegExp): Promise<Answer>
+  /** Sends the answer back. */
+  pass(answer: Answer): void
+  /** Breaks the browser's connection; it learns nothing else. */
+  cut(): void
+}
+
+export type Front = Awaited<ReturnType<typeof startFront>>
+
+const passOn = async ({ forward, pass }: Exchange) => pass(await forward())
+
+/** Listens on `port` of localhost. `targets` are the ports of the clients, which are served by turns. */
+export async function startFront(t: Teardown, port: number, targets: number[]) {
+  const front = {
+    /** Every request, in the order of arrival. */
+    seen: [] as Seen[],
+    /** What is done with a request; tests put their own here. */
+    handle: passOn as (exchange: Exchange) => Promise<void>,
+    /** The methods and addresses of what has come since the last call. */
+    takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
+    /** Afterwards every request passes again. */
+    passAll: () => {
+      front.handle = passOn
+    },
+  }
+  let turn = 0
+
+  const server = createServer(async (incoming, outgoing) => {
+    const { method = '', url = '', headers } = incoming
+    const seen: Seen = { method, url, headers }
+    front.seen.push(seen)
+    const cut = () => void incoming.socket.destroy()
+    try {
+      const body = await readAll(incoming)
+      const forward = async (without?: RegExp) => {
+        seen.replica = turn++ % targets.length
+        const sent = Object.fromEntries(Object.entries(headers).filter(([name]) => !without?.test(name)))
+        const answer = await send(targets[seen.replica]!, { method, path: url, headers: sent }, body)
+        seen.status = answer.status
+        seen.answered = answer.headers
+        return answer
+      }
+      await front.handle({ seen, forward, pass: answer => pass(outgoing, answer), cut })
+    } catch {
+      // A client that is not there, or a browser that has gone: the connection is broken on both sides.
+      cut()
+    }
+  })
+  // As long as the client's own, since the browser sends a request again by itself when an idle connection is closed.
+  server.keepAliveTimeout = 72_000
+  server.listen(port, 'localhost')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return front
+}
+
+async function send(port: number, options: RequestOptions, body: Buffer): Promise<Answer> {
+  const outgoing = request({ host: 'localhost', port, agent: false, ...options })
+  outgoing.end(body)
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+  // Said of the connection behind, which is another one than the browser's.
+  const { connection: _, 'keep-alive': __, ...headers } = answer.headers
+  return { status: answer.statusCode ?? 0, headers, body: await readAll(answer) }
+}
+
+function pass(outgoing: ServerResponse, { status, headers, body }: Answer): void {
+  outgoing.writeHead(status, headers).end(body)
+}
+
+async function readAll(stream: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}

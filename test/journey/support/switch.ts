@@ -1,0 +1,43 @@
+// A switch in front of several replicas: every request goes to the next one that is ready.
+import { once } from 'node:events'
+import { createServer, request as forward } from 'node:http'
+import type { Test } from 'tap'
+
+/** Replicas by their origins; a replica that refuses the connection has done nothing, so the next one is asked. */
+export async function startSwitch(t: Test, port: number, origins: string[]) {
+  const served = new Map(origins.map(origin => [origin, 0]))
+  let turn = 0
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks)
+    for (let tries = 0; tries < origins.length * 2; tries++) {
+      const origin = origins[turn++ % origins.length]!
+      try {
+        await new Promise<void>((resolve, reject) => {
+          const { method = 'GET', headers } = request
+          const onward = forward(origin + request.url, { method, headers, agent: false }, answer => {
+            response.writeHead(answer.statusCode ?? 502, answer.headers)
+            answer.pipe(response)
+            answer.once('end', resolve).once('error', reject)
+          })
+          onward.once('error', reject)
+          onward.end(body)
+        })
+        served.set(origin, (served.get(origin) ?? 0) + 1)
+        return
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') break
+      }
+    }
+    if (!response.headersSent) response.writeHead(502)
+    response.end()
+  })
+  server.listen(port, 'localhost')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { served }
+}

@@ -1,0 +1,130 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+import { settings } from '../src/client/config.ts'
+
+const read = (path: string) => readFileSync(path, 'utf8')
+
+/** What a source file imports, as paths from the project's root or as names of packages. */
+function importsOf(path: string, text = read(path)): string[] {
+  const names = [
+    ...text.matchAll(
+      /(?:^|\n)(?:import|export)\s[^'"]*?from\s+['"]([^'"]+)['"]|(?:^|\n)import\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g,
+    ),
+  ]
+  return names
+    .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '')
+    .map(name => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name))
+}
+
+const clientFiles = globSync('src/client/**/*.ts')
+const sandboxFiles = globSync('src/sandbox/**/*.ts')
+
+t.test('the client and the sandbox never import each other', async t => {
+  t.ok(clientFiles.length > 20, 'the client is there; the sandbox may have been left behind')
+  for (const path of [...clientFiles, ...globSync('test/client/**/*.ts')])
+    t.notOk(
+      importsOf(path).some(name => name.includes('sandbox/')),
+      `${path} knows no sandbox`,
+    )
+  for (const path of [...sandboxFiles, ...globSync('test/sandbox/**/*.ts')])
+    t.notOk(
+      importsOf(path).some(name => name.includes('client/')),
+      `${path} knows no client`,
+    )
+})
+
+t.test('the steps of OAuth know nothing of Fastify, and reach out only through upstream', async t => {
+  for (const path of globSync('src/client/oauth/*.ts'))
+    t.same(
+      importsOf(path).filter(name => !/^node:|^src\/client\/(oauth\/|upstream|errors|secret)/.test(name)),
+      [],
+      path,
+    )
+})
+
+t.test('the arrows of the client point from routes to web to session to oauth, and never back', async t => {
+  const above: Record<string, RegExp> = {
+    'src/client/web/': /client\/(routes\/|app\.ts|main)/,
+    'src/client/session/': /client\/(routes\/|web\/|app\.ts|main)|^fastify/,
+    'src/client/upstream.ts': /client\/(routes\/|web\/|session\/|oauth\/|app\.ts|main)|^fastify/,
+    'src/client/errors.ts': /./,
+  }
+  for (const path of clientFiles)
+    for (const [begin, forbidden] of Object.entries(above))
+      if (path.startsWith(begin))
+        t.same(
+          importsOf(path).filter(name => forbidden.test(name)),
+          [],
+          path,
+        )
+})
+
+t.test('only main.ts reads the environment, and only demo.ts knows both applications', async t => {
+  for (const path of globSync('src/**/*.ts')) {
+    const isEntry = /(^|\/)(main|demo|doctor)\.ts$/.test(path) || path.includes('commands/')
+    if (!isEntry) t.notMatch(read(path), /process\.env\b/, path)
+    t.notMatch(read(path), "declare module 'fastify'", path)
+  }
+})
+
+t.test('.env.example holds the settings of the client, with their defaults and what they are for', async t => {
+  const expected = settings.flatMap(setting => [
+    `# ${setting.about}`,
+    'default' in setting
+      ? `#${setting.name}=${setting.default}`
+      : `${setting.name}=${'example' in setting ? setting.example : ''}`,
+  ])
+  const found = read('.env.example').split('\n').slice(1).filter(Boolean)
+  t.same(found, expected)
+})
+
+t.test('the README lists the settings of the client, with their defaults', async t => {
+  const rows = settings.map(setting => {
+    const value = 'default' in setting ? (setting.default ? `\`${setting.default}\`` : 'not set') : 'needed'
+    return `| \`${setting.name}\` | ${value} | ${setting.about} |`
+  })
+  const found = read('README.md')
+    .split('\n')
+    .filter(line => /^\| `[A-Z_]+` \|/.test(line))
+  t.same(found, rows)
+})
+
+t.test('every script that a document names is there, and so is every local file that it links to', async t => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  for (const path of globSync(['*.md', 'docs/**/*.md'])) {
+    const text = read(path)
+    for (const [, name] of text.matchAll(/npm run ([\w:-]+)/g)) t.ok(scripts[name!], `${path}: npm run ${name}`)
+    for (const [, link] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g))
+      t.ok(globSync(normalize(join(dirname(path), link!))).length > 0, `${path} links to ${link}`)
+    for (const [, name] of text.matchAll(/`((?:src|test|views|docs|scripts)\/[\w./-]+)`/g))
+      t.ok(globSync(name!.replace(/\/$/, '')).length > 0, `${path} names ${name}`)
+  }
+})
+
+t.test('a decision record has at most 40 lines, with context, decision and consequences', async t => {
+  const records = globSync('docs/decisions/*.md')
+  t.ok(records.length > 0)
+  for (const path of records) {
+    t.match(path, /\/\d{3}-[\w-]+\.md$/)
+    t.ok(read(path).split('\n').length <= 41, `${path} is short`)
+    for (const heading of ['Context', 'Decision', 'Consequences']) t.match(read(path), `## ${heading}`, path)
+  }
+})
+
+t.test('the client can be read in an afternoon', async t => {
+  /** Lines of code: neither empty nor a comment. */
+  const count = (paths: Iterable<string>) =>
+    [...paths].flatMap(path => read(path).split('\n')).filter(line => !/^\s*($|\/\/|\/\*|\*)/.test(line)).length
+  const onPath = new Set<string>()
+  const follow = (path: string) => {
+    if (!path.startsWith('src/client/') || path.includes('/operations/') || onPath.has(path)) return
+    onPath.add(path)
+    // What is imported as a type alone is not run.
+    for (const name of importsOf(path, read(path).replace(/(^|\n)import type /g, '$1// '))) follow(name)
+  }
+  follow('src/client/app.ts')
+  t.ok(onPath.size > 25, `${onPath.size} files on the path from app.ts`)
+  t.ok(count(onPath) <= 2000, `the path from app.ts: ${count(onPath)} lines of code`)
+  t.ok(count(clientFiles) <= 2800, `all of it: ${count(clientFiles)} lines of code`)
+})

@@ -1,0 +1,86 @@
+import type { LightMyRequestResponse } from 'fastify'
+import type { KyselyPlugin, Transaction } from 'kysely'
+import t, { type Test } from 'tap'
+import type { Db, Schema } from '../../../src/sandbox/store/schema.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+
+const tables = ['applications', 'client_secrets', 'app_access_tokens', 'groups', 'memberships'] as const
+
+async function readRows({ store }: TestSandbox): Promise<unknown[]> {
+  return Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
+}
+
+/** From now on the given statement of every transaction fails, and with it what the transaction was for. */
+function failAt({ store }: TestSandbox, failing: number): void {
+  const { transaction } = store
+  store.transaction = work =>
+    transaction(db => {
+      let statements = 0
+      const fault: KyselyPlugin = {
+        transformQuery({ node }) {
+          statements += 1
+          if (statements === failing) throw new Error('a fault of the test, with a secret')
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      return work((db as Transaction<Schema>).withPlugin(fault) as Db)
+    })
+}
+
+/** Sends the call again and again, each time with a later statement failing, until there is none left to fail. */
+async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise<LightMyRequestResponse>) {
+  const { transaction } = sandbox.store
+  const before = await readRows(sandbox)
+  for (let failing = 1; failing <= 20; failing += 1) {
+    failAt(sandbox, failing)
+    const answer = await send()
+    sandbox.store.transaction = transaction
+    if (answer.statusCode < 300) return failing - 1
+    t.strictSame(answer.json(), { error: { status: 500, message: 'Internal Server Error' } }, `statement ${failing}`)
+    t.strictSame(await readRows(sandbox), before, 'nothing is half made')
+  }
+  return Number.NaN
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`AP-14: a create that fails at any statement leaves nothing behind (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const failures = await failEverywhere(t, sandbox, () => call('POST', '/apps/v1', makeCreateBody(groupId)))
+    // Group, application, secret (find the latest, insert, drop the oldest), tokens.
+    t.equal(failures, 6)
+    t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 2, 'the seeded one, and then the new one')
+  })
+
+  t.test(`AP-14: so do update, new secret and new group (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const id = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+    sandbox.passTime(1000)
+    const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+    const changes = { name: 'Changed', redirectUris: 'https://a.example.test/cb' }
+    const group = { context, type: 'Group', data: { name: 'Half' } }
+    // A query within a statement counts as one more.
+    t.ok((await failEverywhere(t, sandbox, () => call('PUT', `/apps/v1/${id}`, changes))) >= 2)
+    t.ok((await failEverywhere(t, sandbox, () => call('POST', `/apps/v1/${id}/refreshSecret`))) >= 4)
+    t.ok((await failEverywhere(t, sandbox, () => call('POST', '/identities/v1', group))) >= 2)
+  })
+
+  t.test(`AP-05: membership counts at the moment of writing (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId, userId } = await callAsDeveloper(sandbox)
+    const { transaction } = sandbox.store
+    // Just before the transaction begins: the token was checked and the fields were read.
+    sandbox.store.transaction = async work => {
+      sandbox.store.transaction = transaction
+      await sandbox.store.write(db => db.deleteFrom('memberships').where('user_id', '=', userId).execute())
+      return transaction(work)
+    }
+    const answer = await call('POST', '/apps/v1', makeCreateBody(groupId))
+    t.equal(answer.statusCode, 403)
+    t.equal((await sandbox.store.read.selectFrom('applications').selectAll().execute()).length, 1, 'the seeded one')
+  })
+}

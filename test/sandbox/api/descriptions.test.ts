@@ -1,0 +1,199 @@
+import swaggerParser from '@apidevtools/swagger-parser'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import amf from 'amf-client-js'
+import t, { type Test } from 'tap'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+
+type Schema = Record<string, unknown>
+
+interface Operation {
+  operationId: string
+  parameters?: { name: string; in: string; required: boolean; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, Answer>
+}
+
+interface Answer {
+  description: string
+  headers?: Record<string, { schema: Schema }>
+  content?: Record<string, { schema: Schema }>
+}
+
+interface Document {
+  openapi: string
+  servers: { url: string }[]
+  components: { schemas: Record<string, Schema> }
+  paths: Record<string, Record<string, Operation>>
+}
+
+const apiUrl = 'https://api.example.test'
+
+async function readBoth(t: Test) {
+  const { api } = await buildTestSandbox(t, { apiUrl })
+  const openapi = await api.inject('/apps/v1/openapi.json')
+  const raml = await api.inject('/apps/v1/api.raml')
+  return { openapi, raml }
+}
+
+/** What AMF makes of RAML: whether it conforms, when parsed and when validated, and the same as OpenAPI. */
+async function readRaml(text: string) {
+  const raml = amf.RAMLConfiguration.RAML10().baseUnitClient()
+  const parsed = await raml.parseContent(text)
+  const report = await raml.validate(parsed.baseUnit)
+  const problems = [...parsed.results, ...report.results].map(({ message }) => message)
+  const conforms = parsed.conforms && report.conforms
+  if (!conforms) return { conforms, problems, document: undefined }
+  const oas = amf.OASConfiguration.OAS30().baseUnitClient()
+  const { baseUnit } = oas.transform(parsed.baseUnit, amf.PipelineId.Compatibility)
+  return { conforms, problems, document: JSON.parse(oas.render(baseUnit, 'application/json')) as Document }
+}
+
+/** Every operation with its parameters, fields and answers, without what the two languages say differently. */
+async function outline(document: Document): Promise<Record<string, unknown>> {
+  const { paths } = (await swaggerParser.dereference(structuredClone(document) as never)) as unknown as Document
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => ['get', 'post', 'put', 'delete'].includes(method))
+      .map(([method, operation]) => [`${method} ${path}`, outlineOperation(operation)]),
+  )
+  return Object.fromEntries(operations.sort())
+}
+
+function outlineOperation({ operationId, parameters = [], requestBody, responses }: Operation) {
+  return {
+    operationId,
+    parameters: Object.fromEntries(
+      parameters.map(({ name, in: place, required, schema }) => [
+        `${place} ${name}`,
+        { required, ...outlineSchema(schema) },
+      ]),
+    ),
+    body: outlineContent(requestBody?.content),
+    answers: Object.fromEntries(
+      Object.entries(responses).map(([status, { description, headers = {}, content }]) => {
+        const outlined = Object.entries(headers).map(([name, { schema }]) => [name, outlineSchema(schema)])
+        return [status, { description, headers: Object.fromEntries(outlined), body: outlineContent(content) }]
+      }),
+    ),
+  }
+}
+
+function outlineContent(content: Record<string, { schema: Schema }> = {}) {
+  return Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, outlineSchema(schema)]))
+}
+
+const limits = ['type', 'enum', 'minLength', 'maxLength', 'minItems', 'maxItems']
+
+function outlineSchema(schema: Schema): Schema {
+  const { anyOf, properties, required, items, additionalProperties, patternProperties } = schema
+  const anyField = additionalProperties ?? (patternProperties && Object.values(patternProperties)[0])
+  return {
+    ...Object.fromEntries(limits.filter(name => name in schema).map(name => [name, schema[name]])),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map(outlineSchema) }),
+    ...(Array.isArray(required) && { required: [...required].sort() }),
+    ...(isSchema(properties) && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, field]) => [name, outlineSchema(field as Schema)]),
+      ),
+    }),
+    ...(isSchema(items) && { items: outlineSchema(items) }),
+    ...(isSchema(anyField) && { anyField: outlineSchema(anyField) }),
+  }
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}
+
+t.test('the OpenAPI 3.1 document is valid, and read without a token', async t => {
+  const { openapi } = await readBoth(t)
+  t.equal(openapi.statusCode, 200)
+  t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
+  const document = openapi.json<Document>()
+  t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
+  await t.resolves(swaggerParser.validate(structuredClone(document) as never))
+  const ajv = new Ajv2020({ strict: true })
+  addFormats.default(ajv)
+  ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'components', 'security', 'paths'])
+  ajv.addSchema(document, 'api')
+  for (const name of Object.keys(document.components.schemas))
+    t.ok(ajv.compile({ $ref: `api#/components/schemas/${name}` }), `${name} is JSON schema 2020-12`)
+})
+
+t.test('the RAML 1.0 document is valid, and read without a token', async t => {
+  const { raml } = await readBoth(t)
+  t.equal(raml.statusCode, 200)
+  t.equal(raml.headers['content-type'], 'application/raml+yaml; charset=utf-8')
+  const { conforms, problems } = await readRaml(raml.body)
+  t.strictSame([conforms, problems], [true, []])
+  t.match(raml.body, `\nbaseUri: ${apiUrl}\n`)
+  const broken = await readRaml(raml.body.replace('body: AppCollection', 'body: Nothing'))
+  t.equal(broken.conforms, false, 'this test would notice')
+})
+
+t.test('both descriptions have the same operations, fields and statuses', async t => {
+  const { openapi, raml } = await readBoth(t)
+  const { document } = await readRaml(raml.body)
+  if (!document) throw new Error('the RAML document does not conform')
+  const fromRaml = await outline(document)
+  const fromOpenapi = await outline(openapi.json())
+  t.strictSame(Object.keys(fromRaml), Object.keys(fromOpenapi))
+  for (const [name, operation] of Object.entries(fromOpenapi)) t.strictSame(fromRaml[name], operation, name)
+})
+
+t.test('the descriptions hold every operation of the contract, with its statuses', async t => {
+  const { openapi } = await readBoth(t)
+  const { paths } = openapi.json<Document>()
+  const statuses = (method: string, path: string) =>
+    Object.keys(paths[path]?.[method]?.responses ?? {})
+      .map(Number)
+      .filter(status => ![400, 413, 415, 500, 503].includes(status))
+  const contract: [string, string, number[]][] = [
+    ['get', '/apps/v1', [200, 401]],
+    ['post', '/apps/v1', [201, 401, 403, 404, 422]],
+    ['get', '/apps/v1/{app_id}', [200, 401, 404]],
+    ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 422]],
+    ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404]],
+    ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
+    ['post', '/identities/v1', [201, 401, 422]],
+    ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],
+    ['get', '/identities/v1/{user_id}/links', [200, 401, 404, 422]],
+  ]
+  for (const [method, path, expected] of contract) t.strictSame(statuses(method, path), expected, `${method} ${path}`)
+  t.equal(Object.values(paths).flatMap(methods => Object.keys(methods)).length, contract.length, 'and no other')
+})
+
+t.test('the page to read and try the API is public, and lets in nothing from elsewhere', async t => {
+  const { api } = await buildTestSandbox(t, { apiUrl })
+  const page = await api.inject('/apps/v1/docs')
+  t.equal(page.statusCode, 200)
+  t.match(page.headers['content-type'], /^text\/html/)
+  t.equal(
+    page.headers['content-security-policy'],
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  )
+  const resources = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? '')
+  t.ok(resources.length >= 5)
+  for (const address of resources) {
+    t.match(address, /^\/apps\/v1\/docs\//)
+    t.equal((await api.inject(address)).statusCode, 200, address)
+  }
+  t.notMatch(page.body, /<script>|<style|style="|onload="/)
+  t.strictSame((await api.inject('/apps/v1/docs/json')).json().servers, [{ url: '/' }], 'it calls where it came from')
+})
+
+t.test('the page at the API’s own address says what it is and leads to the descriptions', async t => {
+  const { api } = await buildTestSandbox(t, { apiUrl })
+  const page = await api.inject('/')
+  t.equal(page.statusCode, 200)
+  t.match(page.headers, {
+    'content-type': /^text\/html/,
+    'content-security-policy': /^default-src 'none'; style-src 'self'/,
+  })
+  t.match(page.body, '<h1>Application API</h1>')
+  const links = [...page.body.matchAll(/href="(\/[^"]+)"/g)].map(([, address]) => address ?? '')
+  for (const address of ['/apps/v1/docs', '/apps/v1/openapi.json', '/apps/v1/api.raml']) t.ok(links.includes(address))
+  for (const address of links) t.equal((await api.inject(address)).statusCode, 200, address)
+})

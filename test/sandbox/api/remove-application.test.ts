@@ -1,0 +1,81 @@
+import t from 'tap'
+import { exchange, openBrowser, signIn } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { getCode, getTokens, isAccepted, refresh } from '../support/tokens.ts'
+
+for (const database of await openDatabases(t)) {
+  t.test(`AP-18: removing an application ends its client at once, and no other (${database.name})`, async t => {
+    const url = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    const instances = [sandbox, await buildTestSandbox(t, { databaseUrl: url })]
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const other = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const otherToken = other.tokens[0].token
+    const tokens = await getTokens(sandbox)
+    const code = await getCode(sandbox)
+
+    const answer = await call('DELETE', `/apps/v1/${seeded.clientId}`)
+    t.equal(answer.statusCode, 204)
+    t.equal(answer.body, '')
+
+    for (const instance of instances) {
+      t.match(await exchange(instance, { code }), { statusCode: 401 })
+      t.match((await exchange(instance, { code })).json(), { error: 'invalid_client' }, 'its secret and its code')
+      t.match((await refresh(instance, tokens.refresh_token)).json(), { error: 'invalid_client' })
+      t.notOk(await isAccepted(instance, tokens.access_token), 'a token issued to it')
+      t.ok(await isAccepted(instance, otherToken), 'a token issued to another client')
+      const start = new URLSearchParams({ client_id: seeded.clientId, redirect_uri: seeded.redirectUri })
+      t.equal((await instance.portal.inject(`/?${start}`)).statusCode, 400, 'no login begins')
+    }
+    t.equal((await call('GET', '/apps/v1')).statusCode, 401, 'not even the call that would ask what is left')
+
+    const list = await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${otherToken}` } })
+    t.strictSame(
+      list.json().ItemList.map((app: { '@id': string }) => app['@id']),
+      [other['@id']],
+    )
+    for (const table of ['grants', 'consents', 'spent_refresh_tokens'] as const)
+      t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
+  })
+
+  t.test(`AP-18: an application’s own tokens end with it, and it can be removed once (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const path = `/apps/v1/${created['@id']}`
+    const ownTokens: string[] = created.tokens.map(({ token }: { token: string }) => token)
+    for (const token of ownTokens) t.ok(await isAccepted(sandbox, token))
+    const answers = await Promise.all([call('DELETE', path), call('DELETE', path), call('DELETE', path)])
+    t.strictSame(answers.map(answer => answer.statusCode).sort(), [204, 404, 404])
+    for (const token of ownTokens) t.notOk(await isAccepted(sandbox, token))
+    const notFound = { error: { status: 404, message: 'App not found.' } }
+    t.strictSame((await call('GET', path)).json(), notFound)
+    t.strictSame((await call('PUT', path, {})).json(), notFound)
+    t.strictSame((await call('POST', `${path}/refreshSecret`)).json(), notFound)
+    t.strictSame((await call('DELETE', path)).json(), notFound)
+  })
+}
+
+t.test('AP-18: a consent page that was open when the application went leads nowhere', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { call, groupId } = await callAsDeveloper(sandbox)
+  const id = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser, { client_id: id })
+  t.match(consent.body, 'Weather')
+  await call('DELETE', `/apps/v1/${id}`)
+  const answer = await browser.submit(consent, { decision: 'allow' })
+  t.equal(answer.statusCode, 400)
+  t.equal(answer.headers.location, undefined)
+})
+
+t.test('AP-18: tokens that other users gave the application end, too', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { call } = await callAsDeveloper(sandbox)
+  const { accessToken } = await callAsStranger(sandbox)
+  t.ok(await isAccepted(sandbox, accessToken))
+  await call('DELETE', `/apps/v1/${seeded.clientId}`)
+  t.notOk(await isAccepted(sandbox, accessToken))
+})

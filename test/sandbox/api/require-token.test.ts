@@ -1,0 +1,106 @@
+import t from 'tap'
+import { addSigningKey } from '../../../src/sandbox/store/keys.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper } from '../support/call-api.ts'
+
+function list({ api }: TestSandbox, authorization?: string, url = '/apps/v1') {
+  return api.inject({ url, headers: authorization === undefined ? {} : { authorization } })
+}
+
+t.test('AP-01, AP-02: the token is taken from the Authorization header only, in any case of Bearer', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { accessToken } = await callAsDeveloper(sandbox)
+  for (const scheme of ['Bearer', 'bearer', 'BEARER'])
+    t.equal((await list(sandbox, `${scheme} ${accessToken}`)).statusCode, 200, scheme)
+  const none = await list(sandbox)
+  t.equal(none.statusCode, 401)
+  t.strictSame(none.json(), { error: { status: 401, message: 'Unauthorized' } })
+  t.equal(none.headers['www-authenticate'], 'Bearer realm="application API"')
+  const refused = [
+    `Bearer  ${accessToken}`,
+    'Bearer',
+    'Bearer ',
+    '',
+    `Basic ${accessToken}`,
+    `Bearer ${accessToken}, Bearer ${accessToken}`,
+    `Bearer ${'x'.repeat(10_000)}`,
+    'Bearer %E0%A4%A',
+    'Bearer \u00e9',
+  ]
+  for (const authorization of refused) {
+    const answer = await list(sandbox, authorization)
+    t.equal(answer.statusCode, 401, authorization.slice(0, 20))
+    t.match(answer.headers['www-authenticate'], /^Bearer /)
+  }
+  t.equal((await list(sandbox, undefined, `/apps/v1?access_token=${accessToken}`)).statusCode, 401)
+  t.equal((await list(sandbox, `Bearer ${accessToken}`, `/apps/v1?access_token=${accessToken}`)).statusCode, 400)
+})
+
+t.test('AP-01: every operation answers 401 without a good token, before it looks at anything else', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const id = seeded.clientId
+  const operations = [
+    ['GET', '/apps/v1'],
+    ['POST', '/apps/v1'],
+    ['GET', `/apps/v1/${id}`],
+    ['PUT', `/apps/v1/${id}`],
+    ['DELETE', `/apps/v1/${id}`],
+    ['POST', `/apps/v1/${id}/refreshSecret`],
+    ['GET', '/apps/v1/unknown'],
+    ['POST', '/identities/v1'],
+    ['POST', `/identities/v1/${id}/link/${id}`],
+    ['GET', `/identities/v1/${id}/links`],
+  ] as const
+  for (const [method, url] of operations) {
+    const send = (headers: Record<string, string>) =>
+      method === 'GET'
+        ? sandbox.api.inject({ method, url, headers })
+        : sandbox.api.inject({ method, url, headers: { 'content-type': 'text/plain', ...headers }, payload: 'no JSON' })
+    const none = await send({})
+    const bad = await send({ authorization: 'Bearer x' })
+    for (const [answer, challenge] of [
+      [none, 'Bearer realm="application API"'],
+      [bad, 'Bearer realm="application API", error="invalid_token"'],
+    ] as const) {
+      t.strictSame(answer.json(), { error: { status: 401, message: 'Unauthorized' } }, `${method} ${url}`)
+      t.equal(answer.headers['www-authenticate'], challenge)
+      t.equal(answer.headers['cache-control'], 'no-store')
+    }
+  }
+  t.equal((await sandbox.store.read.selectFrom('applications').selectAll().execute()).length, 1)
+})
+
+t.test('AP-02: a token in a form body is not taken', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { accessToken } = await callAsDeveloper(sandbox)
+  const send = (headers: Record<string, string>) =>
+    sandbox.api.inject({
+      method: 'POST',
+      url: '/apps/v1',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      payload: `access_token=${accessToken}`,
+    })
+  t.equal((await send({})).statusCode, 401)
+  t.equal((await send({ authorization: `Bearer ${accessToken}` })).statusCode, 415)
+})
+
+t.test('AP-03: a token ends after 24 hours, with a minute for clocks that differ', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { accessToken } = await callAsDeveloper(sandbox)
+  sandbox.passTime(86_400_000 + 59_000)
+  t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
+  sandbox.passTime(2000)
+  t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
+})
+
+t.test('SE-06: tokens of an older key still verify, and a key made by another process is found', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { accessToken } = await callAsDeveloper(sandbox)
+  sandbox.passTime(1000)
+  await sandbox.store.transaction(db => addSigningKey(db, sandbox.now()))
+  const other = await buildTestSandbox(t, { databaseUrl: sandbox.config.databaseUrl.reveal(), at: sandbox.now() })
+  const { accessToken: newer } = await callAsDeveloper(other)
+  t.not(accessToken.split('.')[0], newer.split('.')[0], 'signed with another key')
+  t.equal((await list(other, `Bearer ${accessToken}`)).statusCode, 200)
+  t.equal((await list(sandbox, `Bearer ${newer}`)).statusCode, 200)
+})

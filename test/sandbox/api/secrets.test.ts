@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import { exchange } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { getTokens, isAccepted } from '../support/tokens.ts'
+
+const tables = [
+  'users',
+  'portal_sessions',
+  'groups',
+  'memberships',
+  'applications',
+  'client_secrets',
+  'app_access_tokens',
+  'consents',
+  'finished_authorizations',
+  'grants',
+  'spent_refresh_tokens',
+  'failures',
+] as const
+
+/** All rows of all tables but the keys, as text. */
+async function dump({ store }: TestSandbox): Promise<string> {
+  const rows = await Promise.all(tables.map(table => store.read.selectFrom(table).selectAll().execute()))
+  return JSON.stringify(rows)
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`SE-01, SE-05: secrets and tokens are told once, and kept nowhere (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const login = await getTokens(sandbox)
+    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const path = `/apps/v1/${created['@id']}`
+    const renewed = (await call('POST', `${path}/refreshSecret`)).json()
+    const [secret] = created.client.clientSecrets
+    t.equal(Buffer.from(secret, 'base64url').length, 32, '256 bits')
+    t.not(secret, renewed.clientSecret)
+    const told = {
+      'the first secret': secret,
+      'the renewed secret': renewed.clientSecret,
+      'an access token of the application': created.tokens[0].token,
+      'its other access token': created.tokens[1].token,
+      'the seeded secret': seeded.clientSecret,
+      'the user’s password': seeded.password,
+      'the user’s access token': login.access_token,
+      'the user’s refresh token': login.refresh_token,
+    }
+    const update = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
+    const answers = {
+      list: await call('GET', '/apps/v1'),
+      get: await call('GET', path),
+      update: await call('PUT', path, update),
+      'bad fields': await call('PUT', path, { ...update, redirectUris: 'x' }),
+    }
+    const places = {
+      ...Object.fromEntries(Object.entries(answers).map(([name, { body }]) => [name, body])),
+      'the database': await dump(sandbox),
+      'the log': sandbox.logLines.join(''),
+    }
+    for (const [place, text] of Object.entries(places)) {
+      t.ok(text.length > 50, `${place} was read`)
+      for (const [name, value] of Object.entries(told)) t.notOk(text.includes(value), `${place} does not hold ${name}`)
+      t.notMatch(text, /"(clientSecrets?|tokens?|access_token)":/, place)
+    }
+    for (const token of [told['an access token of the application'], told['its other access token']])
+      t.ok(await isAccepted(sandbox, token), 'they work all the same')
+    for (const client_secret of [secret, renewed.clientSecret]) {
+      const tried = await exchange(sandbox, { client_id: created['@id'], client_secret, code: 'x'.repeat(30) })
+      t.match(tried.json(), { error: 'invalid_grant' }, 'the secret is right, the code is not')
+    }
+  })
+
+  t.test(`AP-13: 10 000 applications of others stay out of the list (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const stranger = await callAsStranger(sandbox)
+    const context = 'https://standards.oftrust.net/v2/Context/Identity/Group/'
+    const group = { context, type: 'Group', data: { name: 'Others' } }
+    const { '@id': others } = (await stranger.call('POST', '/identities/v1', group)).json()
+    const { '@id': own } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const row = await sandbox.store.read
+      .selectFrom('applications')
+      .selectAll()
+      .where('id', '=', own)
+      .executeTakeFirstOrThrow()
+    for (let from = 0; from < 10_000; from += 1000) {
+      const batch = Array.from({ length: 1000 }, (_, index) => ({
+        ...row,
+        id: `other-${from + index}`,
+        link_id: randomUUID(),
+        group_id: others,
+      }))
+      await sandbox.store.write(db => db.insertInto('applications').values(batch).execute())
+    }
+    const list = await call('GET', '/apps/v1')
+    t.strictSame(
+      list
+        .json()
+        .ItemList.map((app: { '@id': string }) => app['@id'])
+        .sort(),
+      [own, seeded.clientId].sort(),
+    )
+    t.ok(list.body.length < 4096, 'nor are they counted')
+    t.equal((await call('GET', '/apps/v1/other-5000')).statusCode, 404)
+    t.equal((await stranger.call('GET', '/apps/v1/other-5000')).statusCode, 200, 'they are there')
+  })
+}

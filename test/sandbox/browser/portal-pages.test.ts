@@ -1,0 +1,197 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { seeded } from '../support/build-test-sandbox.ts'
+import { launchChromium, openPage, skip } from '../support/launch-chromium.ts'
+import { type OpenPortal, openPortal } from '../support/open-portal.ts'
+import { fillSignUp } from '../support/walk-portal.ts'
+
+async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
+  await page.goto(startUrl)
+  await page.getByLabel('E-mail').first().fill(seeded.email)
+  await page.getByLabel('Password').first().fill(seeded.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'wants to sign you in' }).waitFor()
+}
+
+t.test(
+  'without JavaScript: sign up, make a group, get a token, allow an application and withdraw that',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(await launchChromium(t), { javaScriptEnabled: false })
+    await page.goto(portal.portalUrl)
+    await fillSignUp(page, 'nojs@example.test')
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    t.equal(await page.getByRole('button', { name: /^Copy/ }).count(), 0, 'no button that would do nothing')
+    await page.getByRole('link', { name: 'Groups' }).click()
+    await page.getByLabel('Name').fill('Weather')
+    await page.getByRole('button', { name: 'Make group' }).click()
+    await page.getByRole('heading', { name: 'Weather' }).waitFor()
+    t.equal(await page.evaluate('getComputedStyle(document.querySelector("code.id")).userSelect'), 'all')
+    await page.getByRole('link', { name: 'Access token' }).click()
+    await page.getByRole('button', { name: 'Make an access token' }).click()
+    await page.getByRole('heading', { name: 'Create one in Weather' }).waitFor()
+    await page.goto(portal.startUrl)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+    await page.goto(`${portal.portalUrl}/account/applications`)
+    await page.getByRole('button', { name: 'Withdraw' }).click()
+    await page.getByText('has to ask you before it signs you in').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+  },
+)
+
+t.test('with the keyboard alone: sign in, see where the focus is, and allow', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(await launchChromium(t))
+  await page.goto(portal.startUrl)
+  await page.keyboard.type(seeded.email)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(seeded.password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'wants to sign you in' }).waitFor()
+  const stops: string[] = []
+  for (let index = 0; index < 4; index += 1) {
+    await page.keyboard.press('Tab')
+    stops.push((await page.evaluate('document.activeElement.textContent')) as string)
+    if (index > 0)
+      t.equal(
+        await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'),
+        'solid',
+        String(stops.at(-1)),
+      )
+  }
+  t.strictSame(stops, ['Skip to the content', 'Allow', 'Decline', 'Use another account'])
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+})
+
+t.test('a refused sign-up leads to the first bad field and says beside it what is wrong', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(await launchChromium(t))
+  await page.goto(portal.startUrl)
+  await fillSignUp(page, 'someone@example.test')
+  const form = page.locator('[action="/sign-up"]')
+  await form.getByLabel('E-mail').fill(seeded.email)
+  await form.getByRole('button').click()
+  await page.getByRole('alert').waitFor()
+  t.equal(await page.evaluate('document.activeElement.id'), 'new-email')
+  const described = 'document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent'
+  t.match(await page.evaluate(described), 'cannot be used')
+  t.equal(await form.getByLabel('E-mail').inputValue(), seeded.email)
+  t.equal(await form.getByLabel('First name').inputValue(), 'Maximiliane')
+  t.equal(await form.getByLabel('I accept').isChecked(), true)
+  t.equal(await form.getByLabel('Password').inputValue(), '')
+})
+
+t.test('a button copies a group’s id', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(await launchChromium(t), { permissions: ['clipboard-read', 'clipboard-write'] })
+  await signIn(portal, page)
+  await page.goto(`${portal.portalUrl}/account/groups`)
+  await page.getByRole('button', { name: 'Copy id of Sandbox developers' }).click()
+  await page.getByText('Copied: id of Sandbox developers').waitFor({ state: 'attached' })
+  t.equal(await page.evaluate('navigator.clipboard.readText()'), await page.locator('code.id').innerText())
+})
+
+t.test('PS-08: a page of another site that frames the portal shows nothing of it', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(await launchChromium(t))
+  await signIn(portal, page)
+  for (const address of [portal.startUrl, `${portal.portalUrl}/account`, `${portal.portalUrl}/nowhere`]) {
+    await page.goto(portal.clientUrl)
+    const refused = page.waitForEvent('console', message => message.text().includes('frame-ancestors'))
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('iframe'), { src: ${JSON.stringify(address)} }))`,
+    )
+    await refused
+    for (const frame of page.frames().slice(1)) t.notMatch(await frame.content(), 'Login portal')
+  }
+})
+
+t.test(
+  'PS-09, PS-10: allowing leads to the client by GET, and nothing of the forms arrives there',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page, troubles } = await openPage(await launchChromium(t))
+    await signIn(portal, page)
+    const consent = await page.reload()
+    t.match(consent?.headers()['content-security-policy'], `form-action 'self' ${portal.clientUrl};`)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByRole('heading', { name: 'Client' }).waitFor()
+    const [arrival] = portal.arrivals
+    t.match(arrival, { method: 'GET', url: /^\/exchangeToken\?code=/, body: '' })
+    t.notMatch(JSON.stringify(portal.arrivals), /correct horse|correct\+horse|correct%20horse/)
+    t.strictSame(troubles, [], 'Chromium stopped nothing')
+    const error = await page.goto(`${portal.portalUrl}/?client_id=nobody`)
+    t.match(error?.headers()['content-security-policy'], "form-action 'self';", 'error pages name no client')
+  },
+)
+
+t.test('PS-10: signing in and signing up lead straight to the client, once consent was given', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page, troubles } = await openPage(await launchChromium(t))
+  await signIn(portal, page)
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+  await page.context().clearCookies()
+  await page.goto(portal.startUrl)
+  await page.getByLabel('E-mail').first().fill(seeded.email)
+  await page.getByLabel('Password').first().fill(seeded.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+  t.strictSame(troubles, [])
+})
+
+t.test('PS-11: a link on the consent page tells its target nothing of the login', { skip }, async t => {
+  const portal = await openPortal(t)
+  const referers: (string | undefined)[] = []
+  const target = createServer((request, response) => {
+    if (request.url === '/') referers.push(request.headers.referer)
+    response.setHeader('content-type', 'text/html').end('<title>Target</title><h1>Target</h1>')
+  }).listen(0, 'localhost')
+  t.teardown(async () => {
+    target.closeAllConnections()
+    target.close()
+  })
+  await new Promise(resolve => target.once('listening', resolve))
+  const address = `http://localhost:${(target.address() as AddressInfo).port}/`
+  await portal.sandbox.store.write(db =>
+    db.updateTable('applications').set({ web_page_url: address, privacy_policy_url: address }).execute(),
+  )
+  const { page } = await openPage(await launchChromium(t))
+  await signIn(portal, page)
+  for (const name of ['Its web page', 'Its privacy policy']) {
+    await page.goto(portal.startUrl)
+    await page.getByRole('link', { name }).click()
+    await page.getByRole('heading', { name: 'Target' }).waitFor()
+  }
+  // The links say so themselves; the page says it for whatever else leads away.
+  await page.goto(portal.startUrl)
+  await page.evaluate(`location.href = ${JSON.stringify(address)}`)
+  await page.getByRole('heading', { name: 'Target' }).waitFor()
+  t.strictSame(referers, [undefined, undefined, undefined])
+})
+
+t.test('AZ-16: Back to the answered page, and sending it again, shows a way on', { skip }, async t => {
+  const portal = await openPortal(t)
+  const { page } = await openPage(await launchChromium(t))
+  await signIn(portal, page)
+  const form = { formToken: await page.locator('input[name="formToken"]').inputValue(), decision: 'allow' }
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+  const headers = { 'sec-fetch-site': 'same-origin' }
+  const again = await page.request.post(`${portal.portalUrl}/consent`, { form, headers, maxRedirects: 0 })
+  t.equal(again.status(), 409)
+  t.match(await again.text(), 'Start again')
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Client' }).waitFor()
+  t.equal(portal.arrivals.at(-1)?.method, 'GET', 'Back asks the portal again, which has been answered')
+})

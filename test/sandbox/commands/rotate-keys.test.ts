@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import t from 'tap'
+import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
+
+const command = fileURLToPath(new URL('../../../src/sandbox/commands/rotate-keys.ts', import.meta.url))
+
+/** Runs the command as an operator would, in a process of its own with the sandbox's settings. */
+async function rotateKeys(databaseUrl: string, ...options: string[]) {
+  const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl }
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [command, ...options], { env })
+    return { exitCode: 0, stdout, stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { exitCode: code, stdout, stderr }
+  }
+}
+
+async function getKeys({ portal }: TestSandbox) {
+  return (await portal.inject({ url: '/.well-known/jwks.json' })).json()
+}
+
+const keyIdOf = (token: string) => decodeProtectedHeader(token).kid
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `oidcc-server-rotate-keys, SE-06, F-35: running instances sign with the new key, old tokens verify (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const one = await buildTestSandbox(t, { databaseUrl })
+      const other = await buildTestSandbox(t, { databaseUrl })
+      const old = await getTokens(one)
+      t.match(await rotateKeys(databaseUrl), { exitCode: 0, stdout: /signed with the key [0-9a-f-]{36}/, stderr: '' })
+
+      one.passTime(5000)
+      const fresh = (await refresh(one, old.refresh_token)).json()
+      t.not(keyIdOf(fresh.access_token), keyIdOf(old.access_token))
+      other.passTime(1000)
+      t.equal(await isAccepted(other, fresh.access_token), true, 'an instance that has not looked yet looks now')
+      for (const sandbox of [one, other]) {
+        t.equal(await isAccepted(sandbox, old.access_token), true, 'the old token is as good as before')
+        const keys = await getKeys(sandbox)
+        t.strictSame(
+          keys.keys.map(({ kid }: { kid: string }) => kid),
+          [keyIdOf(fresh.access_token), keyIdOf(old.access_token)],
+          'both keys are published, the newest first',
+        )
+        for (const { access_token } of [old, fresh])
+          t.ok(await jwtVerify(access_token, createLocalJWKSet(keys), { currentDate: sandbox.now() }))
+      }
+    },
+  )
+
+  t.test(`SE-06: with --remove-old the tokens of the older keys are refused (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const old = await getTokens(sandbox)
+    await rotateKeys(databaseUrl)
+    t.match(await rotateKeys(databaseUrl, '--remove-old'), { exitCode: 0, stdout: /Older keys removed: 2/ })
+    sandbox.passTime(5000)
+    const fresh = (await refresh(sandbox, old.refresh_token)).json()
+    t.equal(await isAccepted(sandbox, old.access_token), false)
+    t.equal(await isAccepted(sandbox, fresh.access_token), true, 'the login goes on with a new token')
+    t.equal((await getKeys(sandbox)).keys.length, 1)
+  })
+}
+
+t.test('F-35: a key made by a machine whose clock is behind is still the newest', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const ahead = await buildTestSandbox(t, { databaseUrl, at: new Date('2090-01-01T00:00:00Z') })
+  const old = await getTokens(ahead)
+  await rotateKeys(databaseUrl)
+  ahead.passTime(5000)
+  t.not(keyIdOf((await refresh(ahead, old.refresh_token)).json().access_token), keyIdOf(old.access_token))
+})
+
+t.test('CT-08: the command says what is wrong, and neither makes a database nor prints a secret', async t => {
+  const missing = await makeSqliteUrl(t)
+  for (let attempt = 0; attempt < 2; attempt += 1)
+    t.match(await rotateKeys(missing), { exitCode: 1, stdout: '', stderr: /no database yet/ })
+  const unreachable = await rotateKeys('postgres://postgres:canary-password@127.0.0.1:1/none')
+  t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
+  t.notMatch(unreachable.stderr, 'canary-password')
+  t.match(await rotateKeys('canary-setting'), { exitCode: 1, stderr: /DATABASE_URL/ })
+  t.notMatch((await rotateKeys('canary-setting')).stderr, 'canary-setting')
+  t.match(await rotateKeys(missing, '--other'), { exitCode: 1, stderr: /--other/ })
+})

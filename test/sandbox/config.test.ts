@@ -1,0 +1,81 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import t from 'tap'
+import { ConfigError, readConfig } from '../../src/sandbox/config.ts'
+
+const seed = {
+  SEED_CLIENT_ID: '5a0e3f4c-52f5-4d2e-9a49-0a4f7d8f7c11',
+  SEED_CLIENT_SECRET: 'canary-client-secret-0123456789',
+  SEED_REDIRECT_URIS: 'http://localhost:3000/exchangeToken, https://app.example.test/exchangeToken',
+  SEED_USER_EMAIL: 'developer@example.test',
+  SEED_USER_PASSWORD: 'canary-password',
+}
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+t.test('without any settings the sandbox has its ports, an SQLite file and no seeded accounts', async t => {
+  const config = readConfig({})
+  t.match(config, {
+    host: 'localhost',
+    portalPort: 4000,
+    apiPort: 4001,
+    portalUrl: 'http://127.0.0.1:4000',
+    apiUrl: 'http://127.0.0.1:4001',
+    seed: undefined,
+  })
+  t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
+})
+
+t.test('every problem is named at once, and no value of a secret with it', async t => {
+  const problems = problemsOf({
+    PORTAL_PORT: 'abc',
+    API_PORT: '70000',
+    PORTAL_URL: 'http://portal.example.test',
+    API_URL: 'http://127.0.0.1:4001/',
+    DATABASE_URL: 'mysql://root:canary@localhost/x',
+    LOG_LEVEL: 'loud',
+    SEED_CLIENT_SECRET: 'canary',
+  })
+  const named = ['PORTAL_PORT', 'API_PORT', 'PORTAL_URL', 'API_URL', 'DATABASE_URL', 'LOG_LEVEL', 'SEED_CLIENT_ID']
+  for (const name of named)
+    t.ok(
+      problems.some(problem => problem.startsWith(name)),
+      name,
+    )
+  t.notMatch(problems.join(), /canary/)
+})
+
+t.test('SE-03: a seeded secret that is too short to be random stops the start', async t => {
+  t.strictSame(problemsOf(seed), [])
+  t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: 'changeme' }), [/^SEED_CLIENT_SECRET/])
+  t.match(problemsOf({ ...seed, SEED_USER_PASSWORD: '1234567' }), [/^SEED_USER_PASSWORD/])
+  t.match(problemsOf({ ...seed, SEED_REDIRECT_URIS: 'http://app.example.test/x' }), [/^SEED_REDIRECT_URIS/])
+})
+
+t.test('secrets and the database address may stand in files', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'config-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'secret')
+  await writeFile(path, 'a-secret-from-a-file-0123456789\n')
+  const config = readConfig({ ...seed, SEED_CLIENT_SECRET: '', SEED_CLIENT_SECRET_FILE: path })
+  t.equal(config.seed?.clientSecret.reveal(), 'a-secret-from-a-file-0123456789')
+  t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET_FILE: path }), [/both set/])
+  t.match(problemsOf({ DATABASE_URL_FILE: join(folder, 'nothing') }), [/^DATABASE_URL_FILE/])
+})
+
+t.test('SE-04: however the settings are printed, secrets read [redacted]', async t => {
+  const config = readConfig({ ...seed, DATABASE_URL: 'postgres://user:canary-db@localhost/x' })
+  const printed = [inspect(config, { depth: 9 }), JSON.stringify(config), `${config.databaseUrl}`].join()
+  t.notMatch(printed, /canary/)
+  t.match(printed, /\[redacted\]/)
+})

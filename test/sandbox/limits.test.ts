@@ -1,0 +1,58 @@
+// What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { buildTestSandbox } from './support/build-test-sandbox.ts'
+import { exchangeRaw, openSocket } from './support/raw-socket.ts'
+
+/** Sends `start` at once, then an `x` every 200 ms; gives the answer, and the seconds until the connection was closed. */
+async function drip(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
+  const socket = await openSocket(listener)
+  const startedAt = performance.now()
+  let answer = ''
+  socket.on('data', piece => {
+    answer += piece
+  })
+  socket.write(start)
+  const timer = setInterval(() => socket.write('x'), 200)
+  await new Promise(resolve => socket.once('close', resolve))
+  clearInterval(timer)
+  return [answer, (performance.now() - startedAt) / 1000]
+}
+
+t.test('DO-02: headers or bodies that drip are cut off on both listeners, and nobody else waits', async t => {
+  const { api, portal } = await buildTestSandbox(t)
+  const host = 'Host: 127.0.0.1'
+  const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20000'
+  const cases: [string, FastifyInstance, string, number][] = [
+    ['headers to the API', api, `GET /apps/v1 HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
+    ['headers to the portal', portal, `GET /account HTTP/1.1\r\n${host}\r\nX-Slow: `, 5],
+    ['a body to the portal', portal, `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\n${form}\r\n\r\na=`, 10],
+  ]
+  const drips = cases.map(async ([what, listener, start, most]) => {
+    const [answer, seconds] = await drip(listener, start)
+    t.match(answer, /^(HTTP\/1\.1 408 |$)/, what)
+    t.ok(seconds > most - 1 && seconds < most + 4, `${what}: ${seconds} s`)
+  })
+  for (const listener of [api, portal])
+    t.match(await exchangeRaw(listener, ['GET /health/live HTTP/1.1', host, 'Connection: close']), /^HTTP\/1\.1 200 /)
+  await Promise.all(drips)
+})
+
+t.test('DO-11: requests that two readers could read in two ways are refused', async t => {
+  const { api, portal } = await buildTestSandbox(t)
+  const begin = ['POST /api/exchangeToken HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
+  const shapes: Record<string, string[]> = {
+    'length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
+    'two lengths': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
+    'a length that is none': [...begin, 'Content-Length: +4'],
+    'an unknown coding': [...begin, 'Transfer-Encoding: chunked, x'],
+    'a folded line': [...begin, 'X: a', ' b'],
+    'a space before the colon': [...begin, 'Content-Length : 4'],
+    'no host': ['GET /health/live HTTP/1.1', 'Connection: close'],
+    'a bare line feed': [...begin, 'X: a\nY: b'],
+    'NUL in a header': [...begin, 'X: a\0b'],
+  }
+  for (const listener of [api, portal])
+    for (const [name, lines] of Object.entries(shapes))
+      t.match(await exchangeRaw(listener, lines, '0\r\n\r\n'), /^HTTP\/1\.1 (400|501) /, name)
+})

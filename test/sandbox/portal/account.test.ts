@@ -1,0 +1,354 @@
+import { execFileSync } from 'node:child_process'
+import { decodeJwt } from 'jose'
+import t from 'tap'
+import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
+import { holdLock } from '../support/hold-lock.ts'
+
+const paths = ['/account', '/account/groups', '/account/token', '/account/applications']
+const actions = ['/account/groups', '/account/token', '/account/token/end', '/account/applications']
+
+/** The text of each copyable thing on a page, as a browser would have it. */
+function readCopyable(body: string): string[] {
+  const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
+  return texts.map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
+}
+
+/** The parameters that a shell gives to curl. */
+function readCurl(line: string): string[] {
+  const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${line}`
+  return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+}
+
+async function listApplications({ api }: TestSandbox, accessToken: string) {
+  return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+}
+
+t.test(
+  'GET / without parameters leads to the account, which asks strangers to sign in and then comes back',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    for (const path of paths) {
+      const browser = openBrowser(sandbox)
+      const page = await browser.get(path)
+      t.equal(page.statusCode, 200)
+      t.match(page.body, /<h1>Sign in<\/h1>/)
+      const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
+      t.equal(answer.statusCode, 303)
+      t.equal(locationOf(answer), path)
+      t.match((await browser.get(path)).body, `aria-current="page"`)
+    }
+    const start = await openBrowser(sandbox).get('/?utm_source=mail')
+    t.equal(start.statusCode, 303)
+    t.equal(start.headers.location, '/account')
+  },
+)
+
+t.test('PS-01: every form of the account is refused from another site, and without its own token', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = await openAsDeveloper(sandbox)
+  const { formToken = '' } = readHiddenFields(await browser.get('/account/groups'), '/account/groups')
+  for (const action of [...actions, '/sign-out']) {
+    const foreign = await browser.post(action, { formToken, name: 'x' }, { 'sec-fetch-site': 'cross-site' })
+    t.equal(foreign.statusCode, 403, action)
+  }
+  for (const action of actions) {
+    t.equal((await browser.post(action, { name: 'x' })).statusCode, 400, action)
+    if (action !== '/account/groups')
+      t.equal(
+        (await browser.post(action, { formToken, name: 'x' })).statusCode,
+        400,
+        `${action}: a token of another form`,
+      )
+  }
+  const newcomers = await openAsNewcomer(sandbox)
+  const stolen = await newcomers.post('/account/groups', { formToken, name: 'x' })
+  t.equal(stolen.statusCode, 400, 'a token of another user')
+  t.equal((await browser.get('/account')).statusCode, 200, 'nobody was signed out')
+})
+
+t.test(
+  'PS-08, PS-10, PS-11: account pages are not framed, not kept, run our script only and tell no one the address',
+  async t => {
+    const browser = await openAsDeveloper(await buildTestSandbox(t))
+    for (const path of paths) {
+      const { headers } = await browser.get(path)
+      t.match(headers, {
+        'cache-control': 'no-store',
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'same-origin',
+        'content-security-policy':
+          "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      })
+      t.equal(headers['set-cookie'], undefined)
+    }
+    t.notMatch((await openBrowser(await buildTestSandbox(t)).get(startUrl())).headers, {
+      'content-security-policy': 'script-src',
+    })
+  },
+)
+
+t.test(
+  'a form that is sent after the session ended changes nothing, and signing in leads back to its page',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    for (const action of actions) {
+      const browser = await openAsDeveloper(sandbox)
+      const fields = readHiddenFields(await browser.get('/account/groups'), '/account/groups')
+      browser.cookies.clear()
+      const page = await browser.post(action, { ...fields, name: 'Too late' })
+      t.equal(page.statusCode, 403)
+      t.match(page.body, 'nothing was changed')
+      const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
+      t.equal(locationOf(answer), action)
+      const back = await browser.get(action)
+      t.equal((back.statusCode === 303 ? await browser.get(locationOf(back)) : back).statusCode, 200)
+    }
+    const groups = await (await openAsDeveloper(sandbox)).get('/account/groups')
+    t.notMatch(groups.body, 'Too late')
+  },
+)
+
+t.test('PS-14: signing out ends the session itself, not the cookie alone', async t => {
+  const browser = await openAsDeveloper(await buildTestSandbox(t))
+  const [[name = '', value = ''] = []] = [...browser.cookies]
+  const answer = await submitForm(browser, await browser.get('/account'), '/sign-out')
+  t.equal(answer.statusCode, 303)
+  t.equal(locationOf(answer), '/signed-out')
+  t.match((await browser.get('/signed-out')).body, 'You are signed out')
+  t.equal(browser.cookies.size, 0)
+  browser.cookies.set(name, value)
+  t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
+})
+
+t.test('PS-14: a session ends an hour after its last use', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = await openAsDeveloper(sandbox)
+  sandbox.passTime(59 * 60_000)
+  t.match((await browser.get('/account')).body, /<h1>Your account<\/h1>/)
+  sandbox.passTime(59 * 60_000)
+  t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'a login is a use as well')
+  sandbox.passTime(60 * 60_000)
+  t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
+})
+
+t.test('PS-14: a session ends after eight hours, however much it is used', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = await openAsDeveloper(sandbox)
+  for (let minutes = 0; minutes < 7 * 60 + 30; minutes += 30) {
+    t.match((await browser.get('/account')).body, /<h1>Your account<\/h1>/, `after ${minutes} minutes`)
+    sandbox.passTime(30 * 60_000)
+  }
+  t.match((await browser.get('/account')).body, /<h1>Your account<\/h1>/)
+  sandbox.passTime(30 * 60_000)
+  t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
+})
+
+t.test('a group needs a name of at most 200 characters, and what was typed stays', async t => {
+  const browser = await openAsDeveloper(await buildTestSandbox(t))
+  for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
+    const page = await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name })
+    t.equal(page.statusCode, 422, JSON.stringify(name))
+    t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
+    t.notMatch(page.body, '<b>')
+  }
+  const name = '🐎'.repeat(200)
+  const answer = await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name })
+  t.equal(answer.statusCode, 303)
+})
+
+t.test('without a group the token page says how to get one, and there is no line that creates', async t => {
+  const browser = await openAsNewcomer(await buildTestSandbox(t))
+  const page = await browser.get('/account/token')
+  t.match(page.body, '<a href="/account/groups">make a group</a>')
+  const shown = await submitForm(browser, page, '/account/token')
+  t.equal(shown.statusCode, 200)
+  t.equal(readCopyable(shown.body).length, 2, 'the line that lists, and the token')
+})
+
+t.test('a page of groups stays a page: 20 members of each are named, and the others counted', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = await openAsDeveloper(sandbox)
+  await sandbox.store.transaction(async db => {
+    const { id: groupId } = await db.selectFrom('groups').select('id').executeTakeFirstOrThrow()
+    for (let index = 0; index < 30; index += 1) {
+      const userId = `user-${index}`
+      const names = { email: `${userId}@example.test`, first_name: 'First', last_name: `Last ${index}` }
+      await db
+        .insertInto('users')
+        .values({ id: userId, ...names, password_hash: '', created_at: 0 })
+        .execute()
+      const dates = { created_at: sandbox.now().getTime() + index + 1, created_by: userId }
+      await db
+        .insertInto('memberships')
+        .values({ id: userId, user_id: userId, group_id: groupId, ...dates })
+        .execute()
+    }
+  })
+  const { body } = await browser.get('/account/groups')
+  t.match(body, '31 members')
+  t.match(body, 'Last 18')
+  t.notMatch(body, 'Last 19')
+  t.match(body, 'and 11 more')
+})
+
+for (const database of await openDatabases(t)) {
+  t.test(`a new group has its creator as member, and sending its form twice makes one (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsNewcomer(sandbox)
+    const page = await browser.get('/account/groups')
+    t.match(page.body, 'You are in no group yet')
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => submitForm(browser, page, '/account/groups', { name: 'Weather <b>' })),
+    )
+    for (const answer of answers) t.equal(answer.statusCode, 303)
+    t.equal(new Set(answers.map(locationOf)).size, 1)
+    const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
+    t.match(shown.body, /role="status">The group <strong><bdi>Weather &lt;b&gt;/)
+    t.equal(shown.body.match(/<h2><bdi>/g)?.length, 1)
+    t.match(shown.body, /<dt>1 member<\/dt>/)
+    t.match(shown.body, `${newcomer.email}, you`)
+    t.match(readCopyable(shown.body)[0], /^[0-9a-f-]{36}$/)
+    const other = await (await openAsDeveloper(sandbox)).get('/account/groups')
+    t.notMatch(other.body, 'Weather', 'groups of others are not shown')
+  })
+
+  t.test(
+    `specification 5.2: the portal’s page gives a token of 24 hours, once, as a line that creates an application (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = await openAsNewcomer(sandbox)
+      await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name: 'Weather' })
+      const page = await browser.get('/account/token')
+      t.strictSame(readCopyable(page.body), [], 'nothing is given before the button is pressed')
+      const shown = await submitForm(browser, page, '/account/token')
+      t.equal(shown.statusCode, 200)
+      t.equal(shown.headers['cache-control'], 'no-store')
+      const [list = '', create = '', accessToken = ''] = readCopyable(shown.body)
+      const { type, aud, iat = 0, exp = 0 } = decodeJwt(accessToken)
+      t.match({ type, aud, lifetime: exp - iat }, { type: 'User', aud: portalUrl, lifetime: 86_400 })
+
+      t.strictSame(readCurl(list), [
+        '-sS',
+        `${sandbox.config.apiUrl}/apps/v1`,
+        '-H',
+        `Authorization: Bearer ${accessToken}`,
+      ])
+      const [, url, , authorization = '', , contentType = '', , payload] = readCurl(create)
+      t.equal(url, `${sandbox.config.apiUrl}/apps/v1`)
+      const headers = Object.fromEntries([authorization, contentType].map(header => header.split(': ')))
+      const created = await sandbox.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: payload ?? '' })
+      t.equal(created.statusCode, 201)
+      t.match((await listApplications(sandbox, accessToken)).json(), {
+        ItemList: [{ data: { name: 'My first application' } }],
+      })
+
+      const again = await submitForm(browser, page, '/account/token')
+      t.equal(again.statusCode, 409)
+      t.strictSame(readCopyable(again.body), [])
+      t.match(again.body, 'Make another one')
+      t.notMatch(sandbox.logLines.join(''), accessToken.split('.')[2] ?? accessToken)
+      sandbox.passTime(86_400_000 + 61_000)
+      t.equal((await listApplications(sandbox, accessToken)).statusCode, 401)
+    },
+  )
+
+  t.test(
+    `F-30: while nothing can be written the account can still be read, and forms answer 503 (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const browser = await openAsDeveloper(sandbox)
+      const page = await browser.get('/account/groups')
+      const unlock = await holdLock(t, databaseUrl)
+      sandbox.passTime(5 * 60_000)
+      t.equal((await browser.get('/account')).statusCode, 200)
+      const refused = await submitForm(browser, page, '/account/groups', { name: 'Weather' })
+      t.equal(refused.statusCode, 503)
+      t.match(refused.headers['retry-after'], /^\d+$/)
+      await unlock()
+      t.equal((await submitForm(browser, page, '/account/groups', { name: 'Weather' })).statusCode, 303)
+    },
+  )
+
+  t.test(`tokens that a user made for themself end when they say so (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const tokens = []
+    for (const browser of [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]) {
+      const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
+      tokens.push({ browser, accessToken: readCopyable(shown.body).at(-1) ?? '' })
+    }
+    const [own, others] = tokens as [(typeof tokens)[0], (typeof tokens)[0]]
+    const page = await own.browser.get('/account/token')
+    t.match(page.body, 'One token that you made here is still good.')
+    t.equal((await listApplications(sandbox, own.accessToken)).statusCode, 200)
+    t.equal((await submitForm(own.browser, page, '/account/token/end')).statusCode, 303)
+    t.equal((await listApplications(sandbox, own.accessToken)).statusCode, 401)
+    t.equal((await listApplications(sandbox, others.accessToken)).statusCode, 200)
+    t.notMatch((await own.browser.get('/account/token')).body, 'still good')
+  })
+
+  t.test(
+    `withdrawing ends what the application has of this user, at once, and it must ask again (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [browser, others] = [openBrowser(sandbox), openBrowser(sandbox)]
+      const codes: string[] = []
+      for (const [who, fields] of [
+        [browser, seeded],
+        [others, newcomer],
+      ] as const) {
+        if (who === others) await openAsNewcomer(sandbox)
+        const consent = await signIn(who, {}, fields)
+        const answer = await who.submit(consent, { decision: 'allow' })
+        codes.push(new URL(locationOf(answer)).searchParams.get('code') ?? '')
+      }
+      const [tokens, otherTokens] = [
+        (await exchange(sandbox, { code: codes[0] })).json(),
+        (await exchange(sandbox, { code: codes[1] })).json(),
+      ]
+      const pending = new URL(locationOf(await browser.get(startUrl()))).searchParams.get('code') ?? ''
+
+      const page = await browser.get('/account/applications')
+      t.match(page.body, 'Reference client')
+      const answer = await submitForm(browser, page, '/account/applications')
+      t.equal(answer.statusCode, 303)
+      const after = await browser.get(locationOf(answer))
+      t.match(after.body, /role="status"><strong><bdi>Reference client/)
+      t.match(after.body, 'You have not allowed any application.')
+
+      t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 401)
+      const refreshed = await exchange(sandbox, {
+        grant_type: 'refresh_token',
+        refresh_token: tokens.refresh_token,
+        redirect_uri: undefined,
+        state: undefined,
+      })
+      t.match(refreshed.json(), { error: 'invalid_grant' })
+      t.match((await exchange(sandbox, { code: pending })).json(), { error: 'invalid_grant' }, 'a code on its way')
+      t.match((await browser.get(startUrl())).body, /wants to sign you in/)
+
+      t.equal(
+        (await listApplications(sandbox, otherTokens.access_token)).statusCode,
+        200,
+        'other users are not concerned',
+      )
+      t.equal((await others.get(startUrl())).statusCode, 303)
+    },
+  )
+}
+
+t.test('what the address says was withdrawn is believed only when it is true', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  await browser.submit(await signIn(browser), { decision: 'allow' })
+  for (const withdrawn of [seeded.clientId, 'nobody', '%00', 'a%00', '<b>'])
+    t.notMatch((await browser.get(`/account/applications?withdrawn=${withdrawn}`)).body, 'role="status"', withdrawn)
+  const page = await browser.get('/account/applications')
+  const answer = await submitForm(browser, page, '/account/applications', { clientId: "nul\0'" })
+  t.equal(answer.statusCode, 303)
+  t.match((await browser.get(locationOf(answer))).body, 'Reference client', 'nothing was withdrawn')
+})

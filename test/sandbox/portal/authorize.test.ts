@@ -1,0 +1,217 @@
+import t from 'tap'
+import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+
+t.test('AZ-01: an unknown client or a missing redirect URI gets a page and no redirect', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const cases = [
+    startUrl({ client_id: 'a6b43b9e-0a4e-4f7d-9b52-2a0a4cf2b0d1' }),
+    startUrl({ client_id: undefined }),
+    startUrl({ client_id: "'; drop table users; --" }),
+    startUrl({ client_id: 'nul\0' }),
+    startUrl({ redirect_uri: undefined }),
+    startUrl({ redirect_uri: 'https://evil.example.test/exchangeToken' }),
+    `${startUrl()}&client_id=${seeded.clientId}`,
+    `${startUrl()}&redirect_uri=${encodeURIComponent(seeded.redirectUri)}`,
+    '/?response_type=code',
+  ]
+  for (const url of cases) {
+    const page = await browser.get(url)
+    t.equal(page.statusCode, 400, url)
+    t.equal(page.headers.location, undefined)
+    t.match(page.headers['content-type'], /^text\/html/)
+    t.match(page.headers['content-security-policy'], /form-action 'self';/, 'no origin of anybody else')
+  }
+})
+
+t.test('AZ-02: a redirect URI that differs in any byte from the registered one gets a page', async t => {
+  const registered = 'http://localhost:3000/exchangeToken'
+  const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
+  const others = [
+    `${registered}/`,
+    `${registered}?x=1`,
+    'http://localhost:3000/a/../exchangeToken',
+    `${registered}%2f`,
+    'HTTP://localhost:3000/exchangeToken',
+    'http://LOCALHOST:3000/exchangeToken',
+    `${registered}#f`,
+    'http://localhost:3000@evil.test/exchangeToken',
+    'http://localhost.evil.test:3000/exchangeToken',
+    `${registered}\t`,
+    ` ${registered}`,
+    'http://localhost:3000//exchangeToken',
+    'http://localhost:3001/exchangeToken',
+    '//localhost:3000/exchangeToken',
+  ]
+  t.equal((await browser.get(startUrl({ redirect_uri: registered }))).statusCode, 200)
+  for (const redirect_uri of others) {
+    const page = await browser.get(startUrl({ redirect_uri }))
+    t.equal(page.statusCode, 400, redirect_uri)
+    t.equal(page.headers.location, undefined)
+  }
+})
+
+t.test(
+  'AZ-03, AZ-04: every other fault goes back to the redirect URI with error and state, without a code',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const cases: [string, string][] = [
+      [startUrl({ response_type: 'token' }), 'unsupported_response_type'],
+      [startUrl({ response_type: 'code token' }), 'unsupported_response_type'],
+      [startUrl({ response_type: undefined }), 'invalid_request'],
+      [startUrl({ response_type: '' }), 'invalid_request'],
+      [startUrl({ grant_type: 'foo' }), 'invalid_request'],
+      [startUrl({ grant_type: 'password' }), 'invalid_request'],
+      [startUrl({ grant_type: undefined }), 'invalid_request'],
+      [startUrl({ cancel_url: undefined }), 'invalid_request'],
+      [`${startUrl()}&response_type=code`, 'invalid_request'],
+      [startUrl({ code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }), 'invalid_request'],
+      [startUrl({ code_challenge: 'x'.repeat(43) }), 'invalid_request'],
+      [startUrl({ code_challenge: 'short', code_challenge_method: 'S256' }), 'invalid_request'],
+      [startUrl({ code_challenge_method: 'S256' }), 'invalid_request'],
+    ]
+    for (const [url, error] of cases) {
+      const answer = await browser.get(url)
+      t.equal(answer.statusCode, 303, url)
+      const location = new URL(locationOf(answer))
+      t.equal(location.origin + location.pathname, seeded.redirectUri)
+      t.equal(location.searchParams.get('error'), error, url)
+      t.equal(location.searchParams.get('state'), 'a-state')
+      t.ok(location.searchParams.get('error_description'))
+      t.equal(location.searchParams.get('code'), null)
+    }
+  },
+)
+
+t.test('AZ-05: a repeated state is refused and not sent back; unknown parameters are ignored', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const location = new URL(locationOf(await browser.get(`${startUrl()}&state=another`)))
+  t.equal(location.searchParams.get('error'), 'invalid_request')
+  t.equal(location.searchParams.get('state'), null)
+  t.equal((await browser.get(`${startUrl()}&extra=foobar&extra=foobar`)).statusCode, 200)
+  t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two clients are none')
+})
+
+t.test('AZ-07: nobody is sent to a client before they signed in, whatever else the request asks for', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
+    const page = await browser.get(startUrl(parameters))
+    t.equal(page.statusCode, 200, JSON.stringify(parameters))
+    t.equal(page.headers.location, undefined)
+    t.notOk(page.headers.refresh)
+    t.match(page.body, /<h1>Sign in/)
+  }
+})
+
+t.test('AZ-06: a cancel_url of another origin is refused, and never used', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const refused = [
+    'https://evil.test/',
+    'javascript:alert(1)',
+    '//evil.test',
+    'http://localhost:3000@evil.test/',
+    'http://user:password@localhost:3000/',
+    'http://localhost:3001/cancelled',
+    'http://localhost:3000/cancelled#fragment',
+    'http://localhost:3000\\@evil.test/',
+  ]
+  for (const cancel_url of refused) {
+    const location = new URL(locationOf(await browser.get(startUrl({ cancel_url }))))
+    t.equal(location.origin, 'http://localhost:3000', cancel_url)
+    t.equal(location.searchParams.get('error'), 'invalid_request')
+  }
+  t.equal((await browser.get(startUrl({ cancel_url: 'http://localhost:3000/any/other?path=1' }))).statusCode, 200)
+})
+
+t.test('AZ-08: state comes back byte by byte, none comes back when none was sent, and 64 KB are refused', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const state = `${'+/=%&"<é😀 \'~!*()'.repeat(50)}end`
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser, { state })
+  const answer = await browser.submit(consent, { decision: 'allow' })
+  const query = locationOf(answer).split('?')[1] ?? ''
+  t.equal(new URLSearchParams(query).get('state'), state)
+  const raw = query.split('&').find(pair => pair.startsWith('state='))
+  t.equal(decodeURIComponent(raw?.slice('state='.length) ?? ''), state, 'for both kinds of decoder')
+  for (const none of [undefined, '']) {
+    const again = await browser.get(startUrl({ state: none }))
+    t.notMatch(locationOf(again), /state=/)
+  }
+  t.equal((await browser.get(startUrl({ state: 's'.repeat(3000) }))).statusCode, 400)
+  t.equal((await browser.get(startUrl({ state: 's'.repeat(65536) }))).statusCode, 400)
+})
+
+t.test('AZ-09: the redirect carries what the specification lists, and keeps the redirect URI’s own query', async t => {
+  const redirectUri = 'http://localhost:3000/exchangeToken?a=1&b=%2F'
+  const sandbox = await buildTestSandbox(t, { redirectUris: [redirectUri] })
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser, { redirect_uri: redirectUri })
+  const answer = await browser.submit(consent, { decision: 'allow' })
+  t.equal(answer.statusCode, 303)
+  const location = locationOf(answer)
+  t.ok(location.startsWith(`${redirectUri}&`))
+  const parameters = new URL(location).searchParams
+  t.match(parameters.get('code'), /^[A-Za-z0-9]{30}$/)
+  t.match(parameters.get('subject'), /^[0-9a-f-]{36}$/)
+  t.equal(parameters.get('redirect_uri'), redirectUri)
+  t.equal(parameters.get('client_id'), seeded.clientId)
+  t.equal(parameters.get('state'), 'a-state')
+  t.equal(parameters.get('iss'), portalUrl)
+})
+
+t.test('AZ-13: other methods are refused, and no other origin is let in', async t => {
+  const { portal } = await buildTestSandbox(t)
+  for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
+    const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }
+    const answer = await portal.inject({ method, url: startUrl(), headers })
+    t.equal(answer.statusCode, 405, method)
+    t.equal(answer.headers.allow, 'GET, POST')
+    t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
+  }
+})
+
+t.test('DO-10: 200 visitors who do not sign in leave nothing in the store', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  for (let visitor = 0; visitor < 200; visitor += 1) await browser.get(startUrl({ state: `${visitor}` }))
+  for (const table of ['grants', 'finished_authorizations', 'portal_sessions', 'failures'] as const)
+    t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], table)
+})
+
+t.test('PS-08, PS-10: no page can be framed, and forms lead only home and to this request’s own client', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const pages = [await browser.get(startUrl()), await signIn(browser), await browser.get('/no-such-page')]
+  const [, , missing] = pages
+  for (const page of pages) {
+    t.match(page.headers['content-security-policy'], /frame-ancestors 'none'/)
+    t.match(page.headers, {
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+    })
+  }
+  for (const page of pages.slice(0, 2))
+    t.match(page.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
+  t.equal(missing?.statusCode, 404)
+  t.match(missing?.headers['content-security-policy'], /form-action 'self';/)
+})
+
+t.test('LG-01: neither query strings nor codes nor passwords are logged', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser, { state: 'canary-state' })
+  const code = new URL(locationOf(await browser.submit(consent, { decision: 'allow' }))).searchParams.get('code') ?? ''
+  await browser.get('/missing?code=canary-query')
+  const log = sandbox.logLines.join('')
+  t.match(log, /"route":"\/sign-in"/)
+  for (const secret of [
+    'canary-state',
+    'canary-query',
+    code,
+    seeded.password,
+    seeded.email,
+    ...browser.cookies.values(),
+  ])
+    t.notOk(log.includes(secret))
+})

@@ -1,0 +1,174 @@
+import t from 'tap'
+import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { newcomer, openAsNewcomer } from '../support/forms.ts'
+
+t.test('AZ-11: consent is asked once for a user and an application, and then remembered', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await signIn(browser)
+  t.match(page.body, /Reference client/)
+  t.equal((await browser.submit(page, { decision: 'allow' })).statusCode, 303)
+  const next = await browser.get(startUrl({ state: 'next' }))
+  t.equal(next.statusCode, 303)
+  t.match(new URL(locationOf(next)).searchParams.get('code'), /^[A-Za-z0-9]{30}$/)
+})
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `AZ-11: of ten answers to one consent page, sent to two instances at once, one counts (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const one = await buildTestSandbox(t, { databaseUrl })
+      const other = await buildTestSandbox(t, { databaseUrl })
+      const browser = openBrowser(one)
+      const page = await signIn(browser)
+      const browsers = Array.from({ length: 10 }, (_, index) => {
+        const copy = openBrowser(index % 2 ? one : other)
+        for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+        return copy
+      })
+      const answers = await Promise.all(browsers.map(copy => copy.submit(page, { decision: 'allow' })))
+      t.equal(answers.filter(answer => answer.statusCode === 303).length, 1)
+      t.equal(answers.filter(answer => answer.statusCode === 409).length, 9)
+    },
+  )
+}
+
+t.test('AZ-11, AZ-16: an answer that is sent again gets a page with a way on, and no second code', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await signIn(browser)
+  await browser.submit(page, { decision: 'allow' })
+  const again = await browser.submit(page, { decision: 'allow' })
+  t.equal(again.statusCode, 409)
+  t.equal(again.headers.location, undefined)
+  t.match(again.body, /Start again/)
+})
+
+t.test('AZ-11: fields added to the form change nothing', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await signIn(browser)
+  const answer = await browser.submit(page, {
+    decision: 'allow',
+    client_id: 'another',
+    redirect_uri: 'https://evil.test/',
+    state: 'another',
+  })
+  const location = new URL(locationOf(answer))
+  t.equal(location.origin + location.pathname, seeded.redirectUri)
+  t.equal(location.searchParams.get('state'), 'a-state')
+})
+
+t.test('AZ-11: an answer without being signed in leads to signing in', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await signIn(browser)
+  browser.cookies.clear()
+  const answer = await browser.submit(page, { decision: 'allow' })
+  t.equal(answer.statusCode, 303)
+  const location = locationOf(answer)
+  t.match(location, /^\/\?/)
+  t.match((await browser.get(location)).body, /<h1>Sign in<\/h1>/)
+})
+
+t.test('AZ-12: declining leads to cancel_url with access_denied and the state, and nothing is remembered', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const answer = await browser.submit(await signIn(browser), { decision: 'decline' })
+  t.equal(answer.statusCode, 303)
+  const location = new URL(locationOf(answer))
+  t.equal(location.origin + location.pathname, seeded.cancelUrl)
+  t.strictSame(Object.fromEntries(location.searchParams), { error: 'access_denied', state: 'a-state' })
+  t.match((await browser.get(startUrl())).body, /wants to sign you in/)
+})
+
+t.test('PS-01: an answer from another site is refused', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await signIn(browser)
+  const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  const answer = await browser.post('/consent', { formToken, decision: 'allow' }, { 'sec-fetch-site': 'cross-site' })
+  t.equal(answer.statusCode, 403)
+})
+
+t.test('another account: the session ends, the login goes on, and nothing is answered', async t => {
+  const sandbox = await buildTestSandbox(t)
+  await openAsNewcomer(sandbox)
+  const browser = openBrowser(sandbox)
+  const page = await signIn(browser)
+  const copy = openBrowser(sandbox)
+  for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+  const answer = await browser.submit(page, { decision: 'another-account' })
+  t.equal(answer.statusCode, 303)
+  const again = await browser.get(locationOf(answer))
+  t.match(again.body, /<h1>Sign in<\/h1>/)
+  t.match(again.body, 'Reference client')
+  t.match((await copy.get('/account')).body, /<h1>Sign in<\/h1>/, 'the old cookie opens nothing any more')
+  const signedIn = await browser.submit(again, { email: newcomer.email, password: newcomer.password })
+  t.match((await browser.get(locationOf(signedIn))).body, newcomer.email)
+})
+
+// What PG-05 to PG-07 try on the client, tried on the portal through an application's record.
+const texts = [
+  '<img src=x onerror=alert(1)>',
+  `"><svg onload=alert(1)>`,
+  `' onmouseover='alert(1)`,
+  '{{7*7}} <%= 7*7 %>',
+  '</title><script>alert(1)</script>',
+  '\u2028\u202Eevil',
+  ' ',
+]
+const addresses = [
+  'javascript:alert(1)',
+  'JaVaScRiPt:alert(1)',
+  ' javascript:alert(1)',
+  'java\nscript:alert(1)',
+  'data:text/html,<script>alert(1)</script>',
+  'vbscript:x',
+  '//evil.test/',
+  'https://evil.test/" onclick="alert(1)',
+]
+
+/** The page with its references to characters read, so that what was text and what was markup look the same. */
+function readReferences(html: string): string {
+  const signs: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+  return html.replace(/&(amp|lt|gt|quot|#39);/g, (_reference, name: string) => signs[name] ?? '')
+}
+
+t.test('PS-12: what an application says about itself is shown as text, and its icon is not loaded', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const set = (record: object) => sandbox.store.write(db => db.updateTable('applications').set(record).execute())
+  await signIn(browser)
+  for (const text of texts) {
+    await set({ name: text, description: text, icon_url: 'https://icons.example.test/i.png' })
+    const page = await browser.get(startUrl())
+    t.equal(page.statusCode, 200)
+    t.match(readReferences(page.body), `<bdi>${text}</bdi>`, text)
+    t.notMatch(page.body, /<img|<svg|<script|icons\.example/, text)
+  }
+  for (const address of addresses) {
+    await set({ web_page_url: address, privacy_policy_url: address, name: 'Weather' })
+    t.notMatch((await browser.get(startUrl())).body, /Its web page|Its privacy policy|alert\(1\)|evil/, address)
+  }
+  await set({
+    web_page_url: 'https://weather.example.test/?a=1&b="',
+    privacy_policy_url: 'HTTP://weather.example.test/p',
+  })
+  const { body } = await browser.get(startUrl())
+  t.match(
+    body,
+    '<a href="https://weather.example.test/?a=1&amp;b=&quot;" rel="noopener noreferrer nofollow">Its web page</a>',
+  )
+  t.match(body, '<a href="HTTP://weather.example.test/p" rel="noopener noreferrer nofollow">Its privacy policy</a>')
+})
+
+t.test('AZ-11: the page says who asks, for what, where the visitor goes on to, and who they are', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { body } = await signIn(openBrowser(sandbox))
+  for (const text of [
+    'Reference client',
+    'Lists and creates your applications.',
+    'learns your user id',
+    'localhost:3000',
+    seeded.email,
+  ])
+    t.match(body, text)
+})

@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import t from 'tap'
+import { exchange, logIn } from '../support/browser.ts'
+import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens.ts'
+
+for (const database of await openDatabases(t)) {
+  t.test(`TK-09: of 50 exchanges at once over two instances exactly one succeeds (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const one = await buildTestSandbox(t, { databaseUrl })
+    const other = await buildTestSandbox(t, { databaseUrl })
+    const code = await getCode(one)
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => exchange(index % 2 ? one : other, { code })),
+    )
+    t.equal(answers.filter(answer => answer.statusCode === 200).length, 1)
+    const refused = answers.filter(answer => answer.statusCode !== 200)
+    for (const answer of refused) t.match(answer, { statusCode: 401 })
+    for (const answer of refused) t.match(answer.json(), { error: 'invalid_grant', state: 'a-state' })
+  })
+
+  t.test(`TK-10: a code used twice takes back what it gave the first time (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const code = await getCode(sandbox)
+    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+    t.equal(await isAccepted(sandbox, accessToken), true)
+    sandbox.passTime(30_000)
+    t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
+    t.equal(await isAccepted(sandbox, accessToken), false)
+    t.match((await refresh(sandbox, refreshToken)).json(), { error: 'invalid_grant' })
+  })
+}
+
+t.test('TK-13, TK-03: the answer has exactly the fields of the specification and scope, and is not cached', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const answer = await exchange(sandbox, { code: await getCode(sandbox) })
+  t.equal(answer.statusCode, 200)
+  t.match(answer.headers, {
+    'cache-control': 'no-store',
+    pragma: 'no-cache',
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  })
+  const tokens = answer.json()
+  t.strictSame(Object.keys(tokens).sort(), [
+    'access_token',
+    'expires_in',
+    'refresh_token',
+    'scope',
+    'state',
+    'token_type',
+  ])
+  t.match(tokens, {
+    expires_in: 86400,
+    token_type: 'Bearer',
+    scope: '',
+    state: 'a-state',
+    refresh_token: /^[A-Za-z0-9]{30}$/,
+  })
+})
+
+t.test('TK-14: the access token is a signed JWT with the claims of the contract and nothing personal', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const parameters = await logIn(sandbox)
+  const { access_token: accessToken } = (await exchange(sandbox, { code: parameters.get('code') ?? '' })).json()
+  t.match(decodeProtectedHeader(accessToken), { alg: 'ES256', typ: 'at+jwt', kid: /^[\w-]+$/ })
+  const claims = decodeJwt(accessToken)
+  t.match(claims, { iss: portalUrl, sub: parameters.get('subject'), aud: seeded.clientId, type: 'User', jti: String })
+  t.equal((claims.exp ?? 0) - (claims.iat ?? 0), 86400)
+  t.notMatch(JSON.stringify(claims), seeded.email)
+})
+
+t.test('TK-01: a JSON body is taken too; other types, methods and parameters in the address are refused', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { portal } = sandbox
+  const payload = {
+    grant_type: 'authorization_code',
+    code: await getCode(sandbox),
+    client_id: seeded.clientId,
+    client_secret: seeded.clientSecret,
+    redirect_uri: seeded.redirectUri,
+    state: 'a-state',
+  }
+  const url = '/api/exchangeToken'
+  t.equal((await portal.inject({ method: 'POST', url, payload })).statusCode, 200)
+  t.equal((await portal.inject({ method: 'GET', url })).statusCode, 405)
+  t.equal((await portal.inject({ method: 'OPTIONS', url, headers: { origin: 'https://a.test' } })).statusCode, 405)
+  const text = await portal.inject({ method: 'POST', url, payload: 'x', headers: { 'content-type': 'text/plain' } })
+  t.match(text, { statusCode: 415 })
+  const inAddress = await portal.inject({ method: 'POST', url: `${url}?client_secret=canary`, payload })
+  t.match(inAddress, { statusCode: 400 })
+  t.match(inAddress.json(), { error: 'invalid_request' })
+  t.notMatch(sandbox.logLines.join(''), 'canary')
+})
+
+t.test('TK-02: each fault has its own error, and the code stays good for the right exchange', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const code = await getCode(sandbox)
+  const cases: [Record<string, string | undefined>, number, string][] = [
+    [{ grant_type: undefined }, 400, 'invalid_request'],
+    [{ grant_type: 'password' }, 400, 'unsupported_grant_type'],
+    [{ code: undefined }, 400, 'invalid_request'],
+    [{ code: '' }, 400, 'invalid_request'],
+    [{ client_id: undefined }, 400, 'invalid_request'],
+    [{ client_secret: undefined }, 400, 'invalid_request'],
+    [{ redirect_uri: undefined }, 400, 'invalid_request'],
+    [{ redirect_uri: `${seeded.redirectUri}/` }, 400, 'invalid_request'],
+    [{ client_secret: 'wrong' }, 401, 'invalid_client'],
+    [{ client_id: 'nobody' }, 401, 'invalid_client'],
+    [{ client_id: 'nul\0' }, 401, 'invalid_client'],
+    [{ code: 'x'.repeat(30) }, 401, 'invalid_grant'],
+    [{ state: 'another' }, 401, 'invalid_grant'],
+    [{ state: undefined }, 401, 'invalid_grant'],
+    [{ code_verifier: 'v'.repeat(43) }, 401, 'invalid_grant'],
+  ]
+  for (const [fields, statusCode, error] of cases) {
+    const answer = await exchange(sandbox, { code, ...fields })
+    t.equal(answer.statusCode, statusCode, JSON.stringify(fields))
+    t.equal(answer.json().error, error, JSON.stringify(fields))
+    t.match(answer.json().error_description, /^[\x20-\x7e]+$/)
+    t.equal(answer.headers['www-authenticate'], undefined)
+    t.equal(answer.headers['cache-control'], 'no-store')
+  }
+  t.equal((await exchange(sandbox, { code })).statusCode, 200)
+})
+
+t.test(
+  'TK-03, TK-15: every answer is JSON that nobody keeps or guesses at, and no other origin may read it',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const url = '/api/exchangeToken'
+    const headers = { origin: 'http://localhost:3000' }
+    const type = 'application/x-www-form-urlencoded'
+    const preflight = { ...headers, 'access-control-request-method': 'POST' }
+    const answers = [
+      await exchange(sandbox, { code: await getCode(sandbox) }),
+      await exchange(sandbox, { code: 'x' }),
+      await exchange(sandbox, { client_secret: 'wrong', code: 'x' }),
+      await sandbox.portal.inject({ method: 'POST', url, headers: { ...headers, 'content-type': type }, payload: 'x' }),
+      await sandbox.portal.inject({
+        method: 'POST',
+        url,
+        headers: { ...headers, 'content-type': 'text/plain' },
+        payload: 'x',
+      }),
+      await sandbox.portal.inject({ method: 'POST', url, headers, payload: { a: 'x'.repeat(40_000) } }),
+      await sandbox.portal.inject({ method: 'OPTIONS', url, headers: preflight }),
+      await sandbox.portal.inject({ url: '/api/nothing', headers }),
+    ]
+    t.strictSame(
+      answers.map(answer => answer.statusCode),
+      [200, 401, 401, 400, 415, 413, 405, 404],
+    )
+    for (const answer of answers) {
+      t.match(answer.headers, {
+        'cache-control': 'no-store',
+        pragma: 'no-cache',
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      })
+      t.notOk(Object.keys(answer.headers).some(name => name.startsWith('access-control-')))
+    }
+  },
+)
+
+t.test(
+  'TK-07: redirect_uri is needed, and byte by byte the one of the start, also where another is registered',
+  async t => {
+    const other = `${seeded.redirectUri}/other`
+    const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
+    const code = await getCode(sandbox)
+    for (const redirect_uri of [undefined, '', other, `${seeded.redirectUri}?`, seeded.redirectUri.toUpperCase()]) {
+      const answer = await exchange(sandbox, { code, redirect_uri })
+      t.equal(answer.statusCode, 400, redirect_uri ?? 'missing')
+      t.match(answer.json(), { error: 'invalid_request' })
+    }
+    t.equal((await exchange(sandbox, { code })).statusCode, 200)
+  },
+)
+
+t.test('TK-08: the state is the one of the start, and comes back as it was sent', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const state = `A+/=%&"<é😀 '~`
+  const code = await getCode(sandbox, { state })
+  for (const wrong of [`${state} `, state.toLowerCase(), 'é', undefined]) {
+    const answer = await exchange(sandbox, { code, state: wrong })
+    t.equal(answer.statusCode, 401)
+    t.equal(answer.json().error, 'invalid_grant')
+    t.equal(answer.json().state, wrong)
+  }
+  const answer = await exchange(sandbox, { code, state })
+  t.equal(answer.statusCode, 200)
+  t.equal(answer.json().state, state)
+})
+
+t.test('TK-02: a field given twice is an invalid request', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const answer = await sandbox.portal.inject({
+    method: 'POST',
+    url: '/api/exchangeToken',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: `grant_type=authorization_code&code=a&code=b&client_id=${seeded.clientId}&client_secret=x&redirect_uri=y`,
+  })
+  t.equal(answer.statusCode, 400)
+  t.match(answer.json(), { error: 'invalid_request' })
+})
+
+t.test('TK-04: after 10 wrong secrets a client hears 429 with Retry-After', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const code = await getCode(sandbox)
+  for (let attempt = 0; attempt < 10; attempt += 1)
+    t.equal((await exchange(sandbox, { code, client_secret: `wrong ${attempt}` })).statusCode, 401)
+  const refused = await exchange(sandbox, { code })
+  t.match(refused, { statusCode: 429, headers: { 'retry-after': /^\d+$/ } })
+  sandbox.passTime(15 * 60_000)
+  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+})
+
+t.test('TK-05: two ways to say who the client is are refused', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const payload = {
+    grant_type: 'authorization_code',
+    code: await getCode(sandbox),
+    client_id: seeded.clientId,
+    client_secret: seeded.clientSecret,
+    redirect_uri: seeded.redirectUri,
+    state: 'a-state',
+  }
+  const authorization = `Basic ${Buffer.from(`${seeded.clientId}:${seeded.clientSecret}`).toString('base64')}`
+  const send = (headers: Record<string, string>) =>
+    sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers, payload })
+  const both = await send({ authorization })
+  t.equal(both.statusCode, 400)
+  t.match(both.json(), { error: 'invalid_request' })
+  t.equal((await send({})).statusCode, 200)
+})
+
+t.test('TK-06: a code is good for the client it was given to, and for no other', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const code = await getCode(sandbox)
+  const stolen = await exchange(sandbox, { code, ...(await makeOtherClient(sandbox)) })
+  t.equal(stolen.statusCode, 401)
+  t.match(stolen.json(), { error: 'invalid_grant' })
+  t.equal((await exchange(sandbox, { code })).statusCode, 200, 'and the thief did not spoil it')
+})
+
+t.test('TK-11: a code is good for 60 seconds', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const [early, late] = [await getCode(sandbox), await getCode(sandbox)]
+  sandbox.passTime(59_000)
+  t.equal((await exchange(sandbox, { code: early })).statusCode, 200)
+  sandbox.passTime(2000)
+  t.match((await exchange(sandbox, { code: late })).json(), { error: 'invalid_grant' })
+})
+
+t.test('TK-12: a challenge asks for its verifier, and a verifier for its challenge', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const verifier = 'v'.repeat(50)
+  const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+  const start = () => getCode(sandbox, { code_challenge, code_challenge_method: 'S256' })
+  t.equal((await exchange(sandbox, { code: await start(), code_verifier: verifier })).statusCode, 200)
+  t.equal((await exchange(sandbox, { code: await start(), code_verifier: 'w'.repeat(50) })).statusCode, 401)
+  t.equal((await exchange(sandbox, { code: await start() })).statusCode, 401)
+  t.equal((await exchange(sandbox, { code: await getCode(sandbox), code_verifier: verifier })).statusCode, 401)
+})
+
+t.test('a login without a state takes any exchange, and echoes only what it was sent', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const without = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: undefined })
+  t.equal(without.statusCode, 200)
+  t.notOk('state' in without.json())
+  const withOne = await exchange(sandbox, { code: await getCode(sandbox, { state: undefined }), state: 'late' })
+  t.equal(withOne.json().state, 'late')
+})
+
+t.test('AZ-10, SE-01: the database holds no code, token, secret or password in clear', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const code = await getCode(sandbox)
+  const tokens = (await exchange(sandbox, { code })).json()
+  const { read } = sandbox.store
+  const rows = await Promise.all([
+    read.selectFrom('grants').selectAll().execute(),
+    read.selectFrom('client_secrets').selectAll().execute(),
+    read.selectFrom('users').selectAll().execute(),
+    read.selectFrom('portal_sessions').selectAll().execute(),
+  ])
+  const dump = JSON.stringify(rows)
+  for (const secret of [code, tokens.access_token, tokens.refresh_token, seeded.clientSecret, seeded.password])
+    t.notOk(dump.includes(secret))
+  t.match(dump, /\$argon2id\$v=19\$m=19456,t=2,p=1\$/, 'PS-04')
+})

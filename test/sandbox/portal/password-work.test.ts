@@ -1,0 +1,54 @@
+import { createHook } from 'node:async_hooks'
+import t from 'tap'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+import { newcomer, submitForm } from '../support/forms.ts'
+
+/** How many password hashes Node computed on behalf of this process while the work ran. */
+async function countHashes(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const hook = createHook({
+    init(_id, type) {
+      if (type === 'ARGON2REQUEST') count += 1
+    },
+  }).enable()
+  await work()
+  hook.disable()
+  return count
+}
+
+t.test(
+  'PS-05: an unknown user costs the same work as a wrong password, and so does an address that is taken',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const page = await browser.get(startUrl())
+    const send = (action: string, fields: Record<string, string>) =>
+      countHashes(() => submitForm(browser, page, action, fields))
+    t.equal(await send('/sign-in', { email: seeded.email, password: 'wrong' }), 1)
+    t.equal(await send('/sign-in', { email: 'nobody@example.test', password: 'wrong' }), 1)
+    t.equal(await send('/sign-in', { email: 'nobody@example.test\0', password: 'wrong' }), 1)
+    t.equal(await send('/sign-up', newcomer), 1)
+    t.equal(await send('/sign-up', newcomer), 1, 'the address is taken now')
+  },
+)
+
+t.test('PS-05: a sign-up with a taken address does not say that there is such an account', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await browser.get(startUrl())
+  const answer = await submitForm(browser, page, '/sign-up', { ...newcomer, email: seeded.email })
+  t.equal(answer.statusCode, 422)
+  t.match(answer.body, 'This address cannot be used for a new account.')
+  t.notMatch(answer.body, /exists|taken|already|Sandbox Developer/i)
+})
+
+t.test('PS-04: passwords are stored as argon2id of 19 MiB and two passes, each with a salt of its own', async t => {
+  const sandbox = await buildTestSandbox(t)
+  for (const email of ['one@example.test', 'two@example.test']) {
+    const browser = openBrowser(sandbox)
+    await submitForm(browser, await browser.get(startUrl()), '/sign-up', { ...newcomer, email })
+  }
+  const rows = await sandbox.store.read.selectFrom('users').select('password_hash').execute()
+  t.equal(rows.length, 3)
+  for (const row of rows) t.match(row.password_hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w-]{22}\$[\w-]{43}$/)
+  t.equal(new Set(rows.map(row => row.password_hash.split('$')[4])).size, 3)
+})

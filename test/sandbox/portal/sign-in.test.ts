@@ -1,0 +1,149 @@
+import t from 'tap'
+import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+
+const right = { email: seeded.email, password: seeded.password }
+
+t.test('PS-01: valid credentials from another site are refused, and nobody is signed in', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await browser.get(startUrl())
+  const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  const strangers = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': undefined, origin: 'https://evil.test' },
+    { 'sec-fetch-site': undefined, origin: 'null' },
+    { 'sec-fetch-site': undefined, origin: undefined },
+  ]
+  for (const headers of strangers) {
+    const answer = await browser.post('/sign-in', { ...right, formToken }, headers)
+    t.equal(answer.statusCode, 403, JSON.stringify(headers))
+    t.equal(answer.headers['set-cookie'], undefined)
+  }
+  const old = await browser.post(
+    '/sign-in',
+    { ...right, formToken },
+    { 'sec-fetch-site': undefined, origin: portalUrl },
+  )
+  t.equal(old.statusCode, 303, 'a browser without Sec-Fetch-Site is known by its Origin')
+})
+
+t.test('PS-01: a form without its token, with another’s, or after 30 minutes is refused', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  t.equal((await browser.post('/sign-in', right)).statusCode, 400)
+  t.equal((await browser.post('/sign-in', { ...right, formToken: 'made.up' })).statusCode, 400)
+  const consent = await signIn(browser)
+  const ofConsent = /name="formToken" value="([^"]+)"/.exec(consent.body)?.[1] ?? ''
+  t.equal((await browser.post('/sign-in', { ...right, formToken: ofConsent })).statusCode, 400)
+  const page = await openBrowser(sandbox).get(startUrl())
+  sandbox.passTime(30 * 60_000)
+  t.equal((await browser.submit(page, right)).statusCode, 400)
+})
+
+t.test('PS-07: signing in makes a new session, whatever the browser brought, and it serves the next login', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const planted = 'x'.repeat(43)
+  browser.cookies.set('__Host-portal-session', planted)
+  const answer = await browser.submit(await browser.get(startUrl()), right)
+  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-session')
+  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 8 * 3600 })
+  t.equal(cookie?.domain, undefined)
+  t.match(cookie?.value, /^[\w-]{43}$/)
+  t.not(cookie?.value, planted)
+  const next = await browser.get(startUrl({ state: 'another' }))
+  t.match(next.body, /wants to sign you in/, 'no password is asked again')
+})
+
+t.test('PS-09: the redirect after the password is a 303', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const answer = await browser.submit(await browser.get(startUrl()), right)
+  t.equal(answer.statusCode, 303)
+  t.match(locationOf(answer), /^\/\?/)
+})
+
+t.test('PS-05: an unknown user and a wrong password get the same page, and what was typed stays', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await browser.get(startUrl())
+  const wrong = await browser.submit(page, { email: 'first@example.test', password: 'wrong' })
+  const unknown = await browser.submit(page, { email: seeded.email, password: 'wrong' })
+  t.equal(wrong.statusCode, 403)
+  t.equal(unknown.statusCode, 403)
+  t.equal(wrong.body, unknown.body.replaceAll(seeded.email, 'first@example.test'))
+  t.match(unknown.body, `value="${seeded.email}"`)
+  t.notMatch(unknown.body, 'wrong"')
+  t.match(unknown.headers['content-security-policy'], /form-action 'self' http:\/\/localhost:3000;/)
+})
+
+t.test(
+  'PS-06: after 10 failures an account is closed for the rest of 15 minutes, whatever X-Forwarded-For says',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const page = await browser.get(startUrl())
+    const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+    const attempt = (password: string, index: number) =>
+      browser.post('/sign-in', { email: seeded.email, password, formToken }, { 'x-forwarded-for': `10.0.0.${index}` })
+    for (let index = 0; index < 10; index += 1) t.equal((await attempt('wrong', index)).statusCode, 403)
+    const refused = await attempt(seeded.password, 11)
+    t.equal(refused.statusCode, 429)
+    t.match(refused.headers['retry-after'], /^\d{1,3}$/)
+    sandbox.passTime(Number(refused.headers['retry-after']) * 1000)
+    t.equal((await attempt(seeded.password, 12)).statusCode, 303)
+  },
+)
+
+t.test('PS-06: after 100 failures from one address it is closed for a while, whatever account it tries', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const page = await browser.get(startUrl())
+  // Twenty-five at once, since two are hashed at the same time and fifty may wait.
+  for (let first = 0; first < 100; first += 25) {
+    const emails = Array.from({ length: 25 }, (_, index) => `${first + index}@example.test`)
+    const answers = await Promise.all(emails.map(email => browser.submit(page, { email, password: 'wrong' })))
+    for (const answer of answers) t.equal(answer.statusCode, 403)
+  }
+  const refused = await browser.submit(page, right)
+  t.equal(refused.statusCode, 429)
+  sandbox.passTime(Number(refused.headers['retry-after']) * 1000)
+  t.equal((await browser.submit(page, right)).statusCode, 303)
+})
+
+t.test('an address that a form was sent to leads on when it is opened by itself', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  for (const path of ['/sign-in', '/sign-up']) t.equal(locationOf(await browser.get(path)), '/account')
+  t.equal((await browser.get('/consent')).statusCode, 405)
+})
+
+t.test('PS-16: an address is the same account in any case, width and with spaces around it', async t => {
+  const sandbox = await buildTestSandbox(t)
+  for (const email of ['DEVELOPER@example.test', 'developer＠example.test', ' developer@example.test ']) {
+    const browser = openBrowser(sandbox)
+    const answer = await browser.submit(await browser.get(startUrl()), { email, password: seeded.password })
+    t.equal(answer.statusCode, 303, email)
+  }
+})
+
+t.test('PS-13: without the seed settings nobody can sign in and no client is known', async t => {
+  const browser = openBrowser(await buildTestSandbox(t, { seed: false }))
+  t.equal((await browser.get(startUrl())).statusCode, 400)
+  const page = await browser.get('/account')
+  const accounts = [right, { email: 'admin', password: 'admin' }, { email: 'test', password: 'test' }]
+  for (const account of accounts) t.equal((await browser.submit(page, account)).statusCode, 403, account.email)
+})
+
+t.test('DO-09: of 80 sign-ins at once some are told to come again, and other pages answer meanwhile', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await browser.get(startUrl())
+  const attempts = Array.from({ length: 80 }, (_, index) =>
+    browser.submit(page, { email: `${index}@example.test`, password: 'wrong' }),
+  )
+  const startedAt = performance.now()
+  t.equal((await browser.get(startUrl())).statusCode, 200)
+  t.ok(performance.now() - startedAt < 500)
+  const statuses = (await Promise.all(attempts)).map(answer => answer.statusCode)
+  t.ok(statuses.every(status => status === 403 || status === 503))
+  t.ok(statuses.includes(503))
+  t.ok(statuses.filter(status => status === 403).length >= 50)
+})

@@ -1,0 +1,50 @@
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { exchange, getAccessToken, logIn } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { holdLock } from '../support/hold-lock.ts'
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `F-30: while somebody else holds the lock writes answer 503 after 2 s, and reads work (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl })
+      const headers = { authorization: `Bearer ${await getAccessToken(sandbox)}` }
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      const release = await holdLock(t, databaseUrl)
+      const startedAt = performance.now()
+      // More than there are connections: readers must not stand in the writers' line.
+      const writes = Promise.all(Array.from({ length: 20 }, () => exchange(sandbox, { code })))
+      const probes = Promise.all([sandbox.portal, sandbox.api].map(listener => listener.inject('/health/ready')))
+      t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 200)
+      t.ok(performance.now() - startedAt < 900, 'the read did not wait for the lock')
+      for (const answer of await writes) t.match(answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+      for (const answer of await probes) t.match(answer, { statusCode: 503 })
+      t.ok(performance.now() - startedAt < 4000)
+      await release()
+      t.equal((await exchange(sandbox, { code })).statusCode, 200, 'and the code is still good')
+      t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
+    },
+  )
+}
+
+t.test('F-30: a transaction begins when no other process writes, and then runs once', async t => {
+  const url = await makeSqliteUrl(t)
+  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+  const other = new DatabaseSync(url.slice('sqlite:'.length))
+  t.teardown(() => other.close())
+  other.exec('begin immediate')
+  let runs = 0
+  const transaction = sandbox.store.transaction(async db => {
+    runs += 1
+    await db.selectFrom('sandbox_schema').selectAll().execute()
+    await db.insertInto('finished_authorizations').values({ id: 'one', expires_at: 1 }).execute()
+  })
+  other.exec("insert into finished_authorizations values ('two', 1)")
+  setImmediate(() => other.exec('commit'))
+  await transaction
+  t.equal(runs, 1)
+  t.equal((await sandbox.store.read.selectFrom('finished_authorizations').selectAll().execute()).length, 2)
+})

@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { sql } from 'kysely'
+import pg from 'pg'
+import t from 'tap'
+import type { Store } from '../../../src/sandbox/store/open-store.ts'
+import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
+import { startPostgres } from '../support/start-postgres.ts'
+import { startInVain } from '../support/start-sandbox.ts'
+
+const postgres = await startPostgres(t)
+
+async function list({ api }: Pick<TestSandbox, 'api'>, accessToken: string) {
+  return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+}
+
+for (const end of ['stop', 'kill'] as const)
+  t.test(`F-32: while PostgreSQL is away (${end}) answers are 503; when it is back, all goes on`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
+    const accessToken = await getAccessToken(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    await postgres[end]()
+    t.match(await list(sandbox, accessToken), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    t.match(await openBrowser(sandbox).get(startUrl()), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+    for (const listener of [sandbox.portal, sandbox.api]) {
+      const ready = await listener.inject('/health/ready')
+      t.match(ready, { statusCode: 503 })
+      t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
+      t.equal((await listener.inject('/health/live')).statusCode, 200)
+    }
+    await postgres.startAgain()
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+    t.equal((await list(sandbox, accessToken)).statusCode, 200)
+    t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+  })
+
+t.test('F-32: connections that fall silent are given up in time, and new ones take their place', async t => {
+  const proxy = await startPostgresProxy(t, await postgres.makeDatabase())
+  const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
+  const accessToken = await getAccessToken(sandbox)
+  const askOften = async () => {
+    const lists = Array.from({ length: 20 }, () => list(sandbox, accessToken))
+    // Readiness writes, and so asks the connections of the writers.
+    const probes = Array.from({ length: 10 }, () => sandbox.api.inject('/health/ready'))
+    const answers = await Promise.all([...lists, ...probes])
+    return [...new Set(answers.map(answer => answer.statusCode))]
+  }
+  t.strictSame(await askOften(), [200])
+  proxy.fallSilent()
+  const startedAt = performance.now()
+  t.strictSame(await askOften(), [503])
+  t.ok(performance.now() - startedAt < 10_000)
+  proxy.speakAgain()
+  t.strictSame(await askOften(), [200])
+})
+
+t.test('F-32: a statement that takes too long is ended, by the server too', async t => {
+  const { store } = await buildTestSandbox(t, { databaseUrl: await postgres.makeDatabase() })
+  const sleep = (db: Store['read']) => sql`select pg_sleep(20)`.execute(db)
+  await Promise.all([
+    t.rejects(sleep(store.read), { code: '57014' }, 'a query'),
+    t.rejects(store.write(sleep), { code: '57014' }, 'a change'),
+  ])
+})
+
+t.test('F-32: a PostgreSQL that is not there, or does not speak, is a reason not to start', async t => {
+  const mute = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  t.teardown(() => mute.close())
+  const { port } = mute.address() as { port: number }
+  const reasons: [string, RegExp][] = [
+    ['postgres://user:canary@127.0.0.1:1/sandbox', /did not start: .*ECONNREFUSED/],
+    [`postgres://user:canary@127.0.0.1:${port}/sandbox`, /did not start: .*timeout/i],
+    ['postgres://user:canary@nowhere.invalid/sandbox', /did not start: .*nowhere\.invalid/],
+  ]
+  const exits = await Promise.all(reasons.map(([databaseUrl]) => startInVain(t, { databaseUrl })))
+  for (const [index, { code, stderr }] of exits.entries()) {
+    t.equal(code, 1)
+    t.match(stderr, reasons[index]![1])
+    t.notMatch(stderr, /canary|\n.*\n/, 'one line, without the password')
+  }
+})
+
+t.test('F-31: while PostgreSQL takes no changes, reads work; when it does again, all goes on', async t => {
+  const databaseUrl = await postgres.makeDatabase()
+  const sandbox = await buildTestSandbox(t, { databaseUrl })
+  const accessToken = await getAccessToken(sandbox)
+  const code = (await logIn(sandbox)).get('code') ?? ''
+  await setReadOnly(databaseUrl, 'on')
+  t.match(await exchange(sandbox, { code }), { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+  t.equal((await list(sandbox, accessToken)).statusCode, 200)
+  t.match((await sandbox.api.inject('/health/ready')).json(), { store: 'read-only' })
+  await setReadOnly(databaseUrl, 'off')
+  t.equal((await exchange(sandbox, { code })).statusCode, 200)
+  t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+})
+
+async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl, options: '-c default_transaction_read_only=off' })
+  await client.connect()
+  await client.query(
+    `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`,
+  )
+  // It counts for new connections.
+  const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+  await client.query(`select pg_terminate_backend(pid) ${others}`)
+  while ((await client.query(`select 1 ${others}`)).rowCount !== 0);
+  await client.end()
+}

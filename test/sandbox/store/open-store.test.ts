@@ -1,0 +1,147 @@
+import { chmodSync, closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import pg from 'pg'
+import t from 'tap'
+import { exchange, getAccessToken, openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { startInVain } from '../support/start-sandbox.ts'
+
+function pathOf(databaseUrl: string): string {
+  return databaseUrl.slice('sqlite:'.length)
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`F-33: a database of somebody else is refused and left as it is (${database.name})`, async t => {
+    const url = await database.make(t)
+    const foreign = 'create table customers (name text)'
+    if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
+    else await query(url, foreign)
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /not the sandbox’s/ })
+    if (database.name === 'SQLite') {
+      const tables = new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
+      t.strictSame(
+        tables.map(table => table.name),
+        ['customers'],
+      )
+    }
+  })
+
+  t.test(`F-33: a database of a newer sandbox is refused (${database.name})`, async t => {
+    const url = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version: 999 }).execute())
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer sandbox \(schema 999/ })
+  })
+
+  t.test(`F-35: a database that lost its signing keys is refused (${database.name})`, async t => {
+    const url = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    await sandbox.store.write(db => db.deleteFrom('keys').where('kind', '=', 'signing').execute())
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /signing or sealing key/ })
+  })
+
+  t.test(
+    `F-35: a database whose signing key cannot be read is refused, and the key not shown (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+      for (const material of ['{"canary', '{"kty":"canary"}', '']) {
+        await sandbox.store.write(db =>
+          db.updateTable('keys').set({ material }).where('kind', '=', 'signing').execute(),
+        )
+        const { code, stderr } = await startInVain(t, { databaseUrl: url })
+        t.equal(code, 1)
+        t.match(stderr, /^The signing key [\w-]+ in the database cannot be read\. Restore it from a copy\.\n$/)
+      }
+    },
+  )
+
+  t.test(`two instances that start at the same time make one schema and one seed (${database.name})`, async t => {
+    const url = await database.make(t)
+    const [one, other] = await Promise.all([
+      buildTestSandbox(t, { databaseUrl: url }),
+      buildTestSandbox(t, { databaseUrl: url }),
+    ])
+    const accessToken = await getAccessToken(one)
+    const list = await other.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+    t.equal(list.statusCode, 200)
+    t.match(list.json(), { ItemList: [{ '@id': seeded.clientId }] })
+    t.equal(list.json().ItemList.length, 1)
+  })
+
+  t.test(`a second start changes nothing but a changed redirect URI (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await buildTestSandbox(t, { databaseUrl: url })
+    const accessToken = await getAccessToken(first)
+    await first.close()
+    const moved = 'http://localhost:3999/exchangeToken'
+    const second = await buildTestSandbox(t, { databaseUrl: url, redirectUris: [moved] })
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const list = await second.api.inject({ url: '/apps/v1', headers })
+    t.equal(list.json().ItemList.length, 1, 'the old token still works, and there is still one application')
+    const application = await second.api.inject({ url: `/apps/v1/${seeded.clientId}`, headers })
+    t.equal(application.json().client.redirectUris, moved)
+    t.equal((await openBrowser(second).get(startUrl({ redirect_uri: seeded.redirectUri }))).statusCode, 400)
+  })
+}
+
+t.test('F-33: a damaged file is refused and left as it is', async t => {
+  const url = await makeSqliteUrl(t)
+  writeFileSync(pathOf(url), 'this is no database, and has never been one; it is a letter to a friend. '.repeat(50))
+  const before = readFileSync(pathOf(url))
+  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged, or no SQLite database/ })
+  t.ok(before.equals(readFileSync(pathOf(url))))
+})
+
+t.test('F-33: a file with one damaged page is refused, even one that the start does not read', async t => {
+  const url = await makeSqliteUrl(t)
+  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+  await sandbox.close()
+  const bytes = readFileSync(pathOf(url))
+  const pageSize = 4096
+  bytes.fill(0xff, bytes.length - pageSize)
+  writeFileSync(pathOf(url), bytes)
+  await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /damaged/ })
+  t.ok(bytes.equals(readFileSync(pathOf(url))))
+})
+
+t.test('F-33: a large file is looked through beside the running sandbox, which then takes no more changes', async t => {
+  const url = await makeSqliteUrl(t)
+  const before = await buildTestSandbox(t, { databaseUrl: url })
+  const headers = { authorization: `Bearer ${await getAccessToken(before)}` }
+  await before.close()
+  const other = new DatabaseSync(pathOf(url))
+  other.exec("insert into groups select 'large', hex(zeroblob(40000000)), 0, id from users")
+  other.close()
+  const file = openSync(pathOf(url), 'r+')
+  writeSync(file, Buffer.alloc(8192, 0xff), 0, 8192, 40 * 1024 * 1024)
+  closeSync(file)
+  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+  let ready = await sandbox.api.inject('/health/ready')
+  while (ready.statusCode === 200) {
+    // Nothing here waits for anything outside, so the thread would never be heard.
+    await setImmediate()
+    ready = await sandbox.api.inject('/health/ready')
+  }
+  t.equal(ready.statusCode, 503)
+  t.strictSame(ready.json(), { status: 'not ready', store: 'damaged' })
+  t.match(await exchange(sandbox, { code: 'a'.repeat(30) }), { statusCode: 503 })
+  t.equal((await sandbox.api.inject({ url: '/apps/v1', headers })).statusCode, 200)
+})
+
+t.test('F-35: a file that others may read is made private, because the keys are in it', async t => {
+  const url = await makeSqliteUrl(t)
+  await (await buildTestSandbox(t, { databaseUrl: url })).close()
+  chmodSync(pathOf(url), 0o666)
+  await buildTestSandbox(t, { databaseUrl: url })
+  for (const suffix of ['', '-wal', '-shm']) t.equal(statSync(pathOf(url) + suffix).mode & 0o777, 0o600, suffix)
+})
+
+async function query(url: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { sweep } from '../../../src/sandbox/store/sweep.ts'
+import { exchange, logIn } from '../support/browser.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { openAsDeveloper, openAsNewcomer, submitForm } from '../support/forms.ts'
+import { refresh } from '../support/put-under-load.ts'
+import { type Recorder, recordStatements } from '../support/record-statements.ts'
+
+/** What was sent to the database while the work was done. */
+async function during(recorder: Recorder, work: () => Promise<unknown>): Promise<string[]> {
+  const before = recorder.statements.length
+  await work()
+  return recorder.statements.slice(before)
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`an exchange takes at most 5 statements, a list at most 2 (${database.name})`, async t => {
+    const recorder = await recordStatements(t, await database.make(t))
+    const sandbox = await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl })
+    const { call } = await callAsDeveloper(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    const ofExchange = await during(recorder, async () => t.equal((await exchange(sandbox, { code })).statusCode, 200))
+    t.ok(ofExchange.length <= 5 && ofExchange.length > 0, ofExchange.join('\n'))
+    const ofList = await during(recorder, async () => t.equal((await call('GET', '/apps/v1')).statusCode, 200))
+    t.ok(ofList.length <= 2 && ofList.length > 0, ofList.join('\n'))
+  })
+
+  t.test(`no statement reads a table from the first row to the last (${database.name})`, async t => {
+    const recorder = await recordStatements(t, await database.make(t))
+    const sandbox = await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl })
+    const statements = await during(recorder, () => doEverything(sandbox))
+    const asked = [...new Set(statements)].filter(statement =>
+      /^\s*(select|insert|update|delete|with)/i.test(statement),
+    )
+    t.ok(asked.length > 20, `${asked.length} statements`)
+    for (const statement of asked) {
+      const scans = await recorder.findScans(statement)
+      // One row, and a handful of rows.
+      t.strictSame(
+        scans.filter(scan => !/\b(sandbox_schema|keys)\b/.test(scan)),
+        [],
+        statement,
+      )
+    }
+  })
+}
+
+async function doEverything(sandbox: TestSandbox): Promise<void> {
+  const { call, groupId, userId } = await callAsDeveloper(sandbox)
+  const created = await call('POST', '/apps/v1', makeCreateBody(groupId))
+  const url = `/apps/v1/${created.json()['@id']}`
+  await call('GET', '/apps/v1')
+  await call('GET', url)
+  await call('PUT', url, { name: 'New', redirectUris: 'https://new.example.test/' })
+  await call('POST', `${url}/refreshSecret`)
+  await call('DELETE', url)
+  const group = await call('POST', '/identities/v1', { type: 'Group', data: { name: 'New' } })
+  await call('POST', `/identities/v1/${userId}/link/${group.json()['@id']}`, { type: 'MemberOf' })
+  await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)
+  const code = (await logIn(sandbox)).get('code') ?? ''
+  const { refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+  await exchange(sandbox, { code, client_secret: 'wrong' })
+  await refresh(sandbox, refreshToken)
+  await refresh(sandbox, refreshToken)
+  await exchange(sandbox, { code })
+  await useAccount(sandbox)
+  await sandbox.portal.inject('/.well-known/jwks.json')
+  await sandbox.portal.inject('/health/ready')
+  await sweep(sandbox.store, sandbox.now())
+}
+
+async function useAccount(sandbox: TestSandbox): Promise<void> {
+  await openAsNewcomer(sandbox)
+  const browser = await openAsDeveloper(sandbox)
+  for (const path of ['/account', '/account/groups', '/account/token', '/account/applications']) await browser.get(path)
+  for (const action of ['/account/groups', '/account/token', '/account/applications'])
+    await submitForm(browser, await browser.get(action), action, { name: 'New' })
+  await submitForm(browser, await browser.get('/account'), '/sign-out')
+}

@@ -1,0 +1,135 @@
+import type { LightMyRequestResponse } from 'fastify'
+import t, { type Test } from 'tap'
+import { exchange, getAccessToken, locationOf, logIn, openBrowser, signIn } from '../support/browser.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
+import { refresh } from '../support/put-under-load.ts'
+import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
+
+const [sqlite, postgres] = await openDatabases(t)
+const stores: { name: string; make: (t: Test) => Promise<string> }[] = [
+  { name: 'SQLite', make: t => sqlite!.make(t) },
+  { name: 'PostgreSQL', make: t => postgres!.make(t) },
+  // Time between two statements is what a check and a change that are not one statement fail by.
+  {
+    name: 'PostgreSQL, 5 ms slower',
+    make: async t => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
+  },
+]
+
+function countByStatus(answers: LightMyRequestResponse[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { statusCode } of answers) counts[statusCode] = (counts[statusCode] ?? 0) + 1
+  return counts
+}
+
+/** The same request so many times at once, every other one to the other process. */
+function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: SandboxProcess) => Promise<T>) {
+  return Promise.all(
+    Array.from({ length: count }, (_, index) => send(processes[index % processes.length] as SandboxProcess)),
+  )
+}
+
+for (const store of stores) {
+  t.test(`two processes on one database (${store.name})`, async t => {
+    const databaseUrl = await store.make(t)
+    const processes = await Promise.all([startSandbox(t, { databaseUrl }), startSandbox(t, { databaseUrl })])
+    const [one, other] = processes
+
+    await t.test('AZ-11: of 20 answers to one consent page at once exactly one counts', async t => {
+      const browser = openBrowser(one)
+      const page = await signIn(browser)
+      const answers = await atOnce(20, processes, process =>
+        openBrowserWith(browser.cookies, process).submit(page, { decision: 'allow' }),
+      )
+      t.strictSame(countByStatus(answers), { 303: 1, 409: 19 })
+      const allowed = answers.find(answer => answer.statusCode === 303) as LightMyRequestResponse
+      const code = new URL(locationOf(allowed)).searchParams.get('code') ?? ''
+      t.equal((await exchange(other, { code })).statusCode, 200)
+    })
+
+    await t.test('TK-09: of 50 exchanges at once exactly one succeeds', async t => {
+      const code = (await logIn(one)).get('code') ?? ''
+      const answers = await atOnce(50, processes, process => exchange(process, { code }))
+      t.strictSame(countByStatus(answers), { 200: 1, 401: 49 })
+      const errors = answers.filter(answer => answer.statusCode === 401).map(answer => answer.json().error)
+      t.strictSame([...new Set(errors)], ['invalid_grant'])
+    })
+
+    await t.test('RF-02: of 20 refreshes of one token at once all get the same successor, which is good', async t => {
+      const code = (await logIn(one)).get('code') ?? ''
+      const { refresh_token: first } = (await exchange(other, { code })).json()
+      const answers = await atOnce(20, processes, process => refresh(process, first))
+      t.strictSame(countByStatus(answers), { 200: 20 })
+      const successors = new Set(answers.map(answer => answer.json().refresh_token as string))
+      t.equal(successors.size, 1)
+      for (const answer of answers)
+        t.equal((await callApi(other, answer.json().access_token)).statusCode, 200, 'every access token is good')
+      const [successor = ''] = successors
+      t.equal((await refresh(one, successor)).statusCode, 200)
+      t.equal((await refresh(other, first)).statusCode, 401, 'it is not the one just replaced any more')
+      t.equal((await refresh(one, successor)).statusCode, 401, 'and so the family has ended')
+    })
+
+    await t.test('AP-16: of 10 renewals of one secret at once each is answered, and two secrets are good', async t => {
+      const { call, groupId } = await callAsDeveloper(one)
+      const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const headers = { authorization: `Bearer ${await getAccessToken(one)}` }
+      const url = `/apps/v1/${client.clientId}/refreshSecret`
+      const answers = await atOnce(10, processes, process => process.api.inject({ method: 'POST', url, headers }))
+      t.strictSame(countByStatus(answers), { 201: 10 })
+      const tries = answers.map(answer =>
+        exchange(one, { code: 'none', client_id: client.clientId, client_secret: answer.json().clientSecret }),
+      )
+      const errors = (await Promise.all(tries)).map(answer => answer.json().error as string)
+      t.equal(errors.filter(error => error === 'invalid_grant').length, 2, 'the secret is right, the code is none')
+    })
+
+    await t.test('PS-02: of 20 registrations of one address at once one succeeds', async t => {
+      const payload = {
+        email: 'twenty@example.test',
+        password: 'twenty times at once',
+        firstName: 'A',
+        lastName: 'B',
+        termsAccepted: 'true',
+      }
+      const answers = await atOnce(20, processes, process =>
+        process.portal.inject({ method: 'POST', url: '/api/register', payload }),
+      )
+      t.equal(answers.filter(answer => answer.statusCode === 201).length, 1)
+      t.notOk(answers.some(answer => answer.statusCode === 500))
+    })
+
+    await t.test('PS-06: every failure counts, in whichever process it happens', async t => {
+      const wrong = { code: 'none', client_id: 'nobody', client_secret: 'wrong' }
+      const failures = Array.from({ length: 10 }, (_, index) => exchange(processes[index % 2]!, wrong))
+      t.strictSame(countByStatus(await Promise.all(failures)), { 401: 10 })
+      t.strictSame(countByStatus(await atOnce(2, processes, process => exchange(process, wrong))), { 429: 2 })
+    })
+
+    await t.test('AP-14: 20 applications created at once are 20 applications', async t => {
+      const { call, accessToken, groupId } = await callAsDeveloper(one)
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const idsOf = (list: LightMyRequestResponse) =>
+        (list.json().ItemList as { '@id': string }[]).map(item => item['@id'])
+      const before = idsOf(await call('GET', '/apps/v1'))
+      const answers = await atOnce(20, processes, process =>
+        process.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) }),
+      )
+      t.strictSame(countByStatus(answers), { 201: 20 })
+      const expected = [...before, ...answers.map(answer => answer.json()['@id'] as string)]
+      t.strictSame(idsOf(await callApi(other, accessToken)).sort(), expected.sort())
+    })
+  })
+}
+
+function openBrowserWith(cookies: Map<string, string>, process: SandboxProcess) {
+  const browser = openBrowser(process)
+  for (const [name, value] of cookies) browser.cookies.set(name, value)
+  return browser
+}
+
+function callApi({ api }: SandboxProcess, accessToken: string) {
+  return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+}

@@ -1,0 +1,87 @@
+// A sandbox for one test: its own database, its own clock, one seeded user and client, and it closes itself.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyBaseLogger } from 'fastify'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { buildSandbox, type Sandbox } from '../../../src/sandbox/app.ts'
+import type { SandboxConfig } from '../../../src/sandbox/config.ts'
+import { Secret } from '../../../src/sandbox/secret.ts'
+
+export const seeded = {
+  clientId: '5a0e3f4c-52f5-4d2e-9a49-0a4f7d8f7c11',
+  clientSecret: 'a-secret-of-the-tests-that-is-long-enough-12',
+  redirectUri: 'http://localhost:3000/exchangeToken',
+  cancelUrl: 'http://localhost:3000/cancelled',
+  email: 'developer@example.test',
+  password: 'correct horse battery staple',
+}
+
+export const portalUrl = 'http://127.0.0.1:4000'
+
+export interface TestSandbox extends Sandbox {
+  /** Everything that was logged, one JSON object a line. */
+  logLines: string[]
+  config: SandboxConfig
+  now(): Date
+  /** Moves the clock. */
+  passTime(ms: number): void
+}
+
+/**
+ * `databaseUrl` for a database that is there already (PostgreSQL, or one shared by two sandboxes); without it, a new
+ * SQLite file. `portalUrl` and `apiUrl` where it really listens. `redirectUris` and `seed: false` change the seeding.
+ */
+export async function buildTestSandbox(
+  t: Test,
+  options: {
+    databaseUrl?: string
+    portalUrl?: string
+    apiUrl?: string
+    redirectUris?: string[]
+    seed?: false
+    at?: Date
+  } = {},
+): Promise<TestSandbox> {
+  const logLines: string[] = []
+  let nowMs = (options.at ?? new Date('2026-03-01T12:00:00Z')).getTime()
+  const config: SandboxConfig = {
+    host: 'localhost',
+    portalPort: 0,
+    apiPort: 0,
+    portalUrl: options.portalUrl ?? portalUrl,
+    apiUrl: options.apiUrl ?? 'http://127.0.0.1:4001',
+    databaseUrl: new Secret(options.databaseUrl ?? (await makeSqliteUrl(t))),
+    seed:
+      options.seed === false
+        ? undefined
+        : {
+            clientId: seeded.clientId,
+            clientSecret: new Secret(seeded.clientSecret),
+            redirectUris: options.redirectUris ?? [seeded.redirectUri],
+            userEmail: seeded.email,
+            userPassword: new Secret(seeded.password),
+          },
+    logLevel: 'info',
+  }
+  const logger: FastifyBaseLogger = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) })
+  const sandbox = await buildSandbox(config, { clock: () => new Date(nowMs), logger })
+  t.teardown(() => sandbox.close())
+  return {
+    ...sandbox,
+    logLines,
+    config,
+    now: () => new Date(nowMs),
+    passTime(ms) {
+      nowMs += ms
+    },
+  }
+}
+
+/** `sqlite:` and a new file's path; the file goes with the test. */
+export async function makeSqliteUrl(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sandbox-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return `sqlite:${join(folder, 'sandbox.db')}`
+}

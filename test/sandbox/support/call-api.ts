@@ -1,0 +1,80 @@
+// Calls the application API as a signed-in user, and holds every answer to the description.
+import type { LightMyRequestResponse } from 'fastify'
+import { exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
+import type { TestSandbox } from './build-test-sandbox.ts'
+import { readDescription } from './check-answer.ts'
+
+type Api = Pick<TestSandbox, 'portal' | 'api'>
+type Call = (
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  url: string,
+  payload?: unknown,
+) => Promise<LightMyRequestResponse>
+
+export interface ApiCaller {
+  userId: string
+  accessToken: string
+  /** Throws when the answer is not as the API's own description has it. */
+  call: Call
+}
+
+/** The seeded user, the only member of the group that was seeded, with a token from the whole login. */
+export async function callAsDeveloper(sandbox: Api): Promise<ApiCaller & { groupId: string }> {
+  const caller = await callWith(sandbox, await getAccessToken(sandbox))
+  const links = await caller.call('GET', `/identities/v1/${caller.userId}/links?type=MemberOf`)
+  return { ...caller, groupId: links.json().ItemList[0].to }
+}
+
+/** Somebody else, who signed up just now and is in no group. */
+export async function callAsStranger(sandbox: Api, email = 'stranger@example.test'): Promise<ApiCaller> {
+  const password = 'a long password of a stranger'
+  const person = { email, password, firstName: 'S', lastName: 'T', termsAccepted: 'true' }
+  await sandbox.portal.inject({
+    method: 'POST',
+    url: '/api/register',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(person).toString(),
+  })
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser, {}, { email, password })
+  const arrival = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
+  const tokens = await exchange(sandbox, { code: arrival.searchParams.get('code') ?? '' })
+  return callWith(sandbox, tokens.json().access_token)
+}
+
+async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
+  const checkAnswer = await readDescription(api)
+  const call: Call = async (method, url, payload) => {
+    const answer = await api.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+      ...(payload !== undefined && { payload: JSON.stringify(payload) }),
+    })
+    checkAnswer(method, url, answer)
+    return answer
+  }
+  const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
+  return { userId: sub, accessToken, call }
+}
+
+/** The envelope of the specification with every field good; `fields` change the data, undefined leaves one out. */
+export function makeCreateBody(groupId: string, fields: Record<string, unknown> = {}) {
+  return {
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+    type: 'App',
+    data: {
+      groupId,
+      name: 'Weather',
+      description: 'Shows the weather.',
+      webPageUrl: 'https://weather.example.test/',
+      iconUrl: 'https://weather.example.test/icon.png',
+      privacyPolicyUrl: 'https://weather.example.test/privacy',
+      redirectUris: 'https://weather.example.test/exchangeToken, http://localhost:3000/exchangeToken,',
+      defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+      scopes: '',
+      defaultScopes: '',
+      ...fields,
+    },
+  }
+}

@@ -1,0 +1,59 @@
+// Holds answers of the application API to its own OpenAPI document.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+
+type Operations = Record<string, { responses: Record<string, { content?: object }> }>
+
+/** Throws when the answer has a status, a type or a field that the document does not have there, or lacks one. */
+export type CheckAnswer = (method: string, url: string, answer: LightMyRequestResponse) => void
+
+export async function readDescription(api: FastifyInstance): Promise<CheckAnswer> {
+  const document = closeObjects((await api.inject('/apps/v1/openapi.json')).json()) as {
+    paths: Record<string, Operations>
+  }
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'api')
+  const templates = Object.keys(document.paths).map(path => {
+    const pattern = path.split(/\{\w+\}/).map(part => part.replaceAll('.', '\\.'))
+    return { path, pattern: new RegExp(`^${pattern.join('[^/]{1,100}')}$`) }
+  })
+
+  return (method, url, answer) => {
+    const path = templates.find(({ pattern }) => pattern.test(url.split('?')[0] ?? ''))?.path
+    const operation = path && document.paths[path]?.[method.toLowerCase()]
+    if (!path || !operation) return
+    const { statusCode } = answer
+    const where = `${method} ${path} ${statusCode}`
+    const described = operation.responses[statusCode]
+    if (!described) throw new Error(`${where} is not described`)
+    if (!described.content) {
+      if (answer.body !== '') throw new Error(`${where} has a body: ${answer.body}`)
+      return
+    }
+    if (answer.headers['content-type'] !== 'application/json; charset=utf-8')
+      throw new Error(`${where} has the type ${answer.headers['content-type']}`)
+    const pointer = [
+      'paths',
+      path,
+      method.toLowerCase(),
+      'responses',
+      statusCode,
+      'content',
+      'application/json',
+      'schema',
+    ]
+    const $ref = `api#/${pointer.map(part => encodeURIComponent(String(part).replaceAll('/', '~1'))).join('/')}`
+    const validate: ValidateFunction = ajv.getSchema($ref) ?? ajv.compile({ $ref })
+    if (!validate(answer.json())) throw new Error(`${where}: ${ajv.errorsText(validate.errors)} in ${answer.body}`)
+  }
+}
+
+/** The document lets unknown fields pass, as callers should; an answer with one is still a mistake in the document. */
+function closeObjects(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closeObjects)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const closed = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closeObjects(value)]))
+  return closed.type === 'object' && closed.properties ? { ...closed, additionalProperties: false } : closed
+}

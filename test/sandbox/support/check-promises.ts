@@ -1,0 +1,92 @@
+// Holds the sandbox to what it has answered, and looks for anything that was done by half.
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { exchange } from './browser.ts'
+import { type Promises, refresh } from './put-under-load.ts'
+import type { SandboxProcess } from './start-sandbox.ts'
+
+/** Every promise that was broken, as a sentence; none when all is well. */
+export async function findBrokenPromises(sandbox: SandboxProcess, promises: Promises): Promise<string[]> {
+  const { portal, api } = sandbox
+  const broken = [...promises.surprises]
+  // First, because a replaced refresh token is forgiven for ten seconds only.
+  for (const refreshToken of promises.refreshTokens) {
+    const { statusCode } = await refresh(sandbox, refreshToken)
+    if (statusCode !== 200) broken.push(`a refresh token that was given answers ${statusCode}`)
+  }
+  for (const { id, clientSecret, tokens } of promises.applications) {
+    for (const token of tokens) {
+      const headers = { authorization: `Bearer ${token}` }
+      const { statusCode, body } = await api.inject({ url: `/apps/v1/${id}`, headers })
+      if (statusCode !== 200) broken.push(`application ${id} was created, and now answers ${statusCode} ${body}`)
+    }
+    // Right secret, no such code.
+    const payload = { grant_type: 'authorization_code', code: 'none', redirect_uri: 'none', client_id: id }
+    const url = '/api/exchangeToken'
+    const answer = await portal.inject({ method: 'POST', url, payload: { ...payload, client_secret: clientSecret } })
+    if (answer.json().error !== 'invalid_grant') broken.push(`the secret of ${id} answers ${answer.body}`)
+  }
+  for (const token of promises.accessTokens) {
+    const { statusCode } = await api.inject({ url: '/apps/v1/none', headers: { authorization: `Bearer ${token}` } })
+    if (statusCode !== 404) broken.push(`an access token that was given answers ${statusCode}`)
+  }
+  // Last, because a code that comes twice ends its family.
+  for (const [code, outcome] of promises.codes) {
+    const statuses = [(await exchange(sandbox, { code })).statusCode, (await exchange(sandbox, { code })).statusCode]
+    const allowed = outcome === 'unanswered' ? ['200,401', '401,401'] : ['401,401']
+    if (!allowed.includes(String(statuses))) broken.push(`a code (${outcome}) answers ${statuses}`)
+  }
+  return broken
+}
+
+const halves = {
+  'an application without a secret': `select count(*) as found from applications
+    where not exists (select 1 from client_secrets where application_id = applications.id)`,
+  'an application without redirect URIs': "select count(*) as found from applications where redirect_uris = ''",
+  'an application made through the API with other than two access tokens': `select count(*) as found from applications
+    where name = 'Weather' and (select count(*) from app_access_tokens where application_id = applications.id) <> 2`,
+  'a secret without its application': `select count(*) as found from client_secrets
+    where not exists (select 1 from applications where id = client_secrets.application_id)`,
+  'an access token without its application': `select count(*) as found from app_access_tokens
+    where not exists (select 1 from applications where id = app_access_tokens.application_id)`,
+  'a grant without its application': `select count(*) as found from grants
+    where not exists (select 1 from applications where id = grants.application_id)`,
+  'a code half redeemed': `select count(*) as found from grants
+    where (redeemed_at is null) <> (refresh_token_hash is null)`,
+  'a refresh token that follows none': `select count(*) as found from grants
+    where generation <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
+}
+
+/** What stands in the database by half, and damage of the file, as sentences. */
+export async function findHalves(databaseUrl: string): Promise<string[]> {
+  const query = await openDatabase(databaseUrl)
+  const found: string[] = []
+  for (const [name, statement] of Object.entries(halves)) {
+    const [row] = await query.all(statement)
+    if (Number(row?.found) > 0) found.push(`${row?.found} × ${name}`)
+  }
+  if (databaseUrl.startsWith('sqlite:')) {
+    const check = await query.all('pragma integrity_check')
+    if (check[0]?.integrity_check !== 'ok') found.push(`damage: ${JSON.stringify(check)}`)
+    const orphans = await query.all('pragma foreign_key_check')
+    if (orphans.length > 0) found.push(`foreign keys: ${JSON.stringify(orphans)}`)
+  }
+  await query.close()
+  return found
+}
+
+async function openDatabase(databaseUrl: string) {
+  if (databaseUrl.startsWith('sqlite:')) {
+    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true })
+    return {
+      all: async (text: string) => database.prepare(text).all() as Record<string, unknown>[],
+      close: async () => database.close(),
+    }
+  }
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  return {
+    all: async (text: string) => (await client.query(text)).rows as Record<string, unknown>[],
+    close: () => client.end(),
+  }
+}

@@ -1,0 +1,50 @@
+// Fills in the forms of the portal's pages as a browser would.
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { type Browser, openBrowser } from './browser.ts'
+import { seeded } from './build-test-sandbox.ts'
+
+/** What the first form that leads to `action` carries unseen. Throws when there is none. */
+export function readHiddenFields(page: LightMyRequestResponse, action: string): Record<string, string> {
+  const form = [...page.body.matchAll(/<form\b.*?<\/form>/gs)].find(([text]) =>
+    text.includes(`action="${action}"`),
+  )?.[0]
+  if (!form) throw new Error(`no form leads to ${action}: ${page.statusCode} ${page.body}`)
+  const hidden = [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+  return Object.fromEntries(hidden.map(([, name, value]) => [name, value]))
+}
+
+/** Sends that form, with the fields given. */
+export async function submitForm(
+  browser: Browser,
+  page: LightMyRequestResponse,
+  action: string,
+  fields: Record<string, string> = {},
+): Promise<LightMyRequestResponse> {
+  return browser.post(action, { ...readHiddenFields(page, action), ...fields })
+}
+
+/** Every field good. */
+export const newcomer = {
+  email: 'newcomer@example.test',
+  password: 'a new pass phrase',
+  firstName: 'Nora',
+  lastName: 'Newcomer',
+  termsAccepted: 'true',
+}
+
+/** A new user's browser, signed in at the portal and nowhere else. */
+export async function openAsNewcomer(sandbox: { portal: FastifyInstance }, fields = newcomer): Promise<Browser> {
+  const browser = openBrowser(sandbox)
+  const answer = await submitForm(browser, await browser.get('/account'), '/sign-up', fields)
+  if (answer.statusCode !== 303) throw new Error(`not signed up: ${answer.statusCode} ${answer.body}`)
+  return browser
+}
+
+/** The seeded user's browser, signed in at the portal and nowhere else. */
+export async function openAsDeveloper(sandbox: { portal: FastifyInstance }): Promise<Browser> {
+  const browser = openBrowser(sandbox)
+  const { email, password } = seeded
+  const answer = await submitForm(browser, await browser.get('/account'), '/sign-in', { email, password })
+  if (answer.statusCode !== 303) throw new Error(`not signed in: ${answer.statusCode} ${answer.body}`)
+  return browser
+}

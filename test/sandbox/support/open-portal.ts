@@ -1,0 +1,67 @@
+// The sandbox on real ports, and a client on another site that notes what browsers send it: for tests in a browser.
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { buildTestSandbox, seeded, type TestSandbox } from './build-test-sandbox.ts'
+
+export interface OpenPortal {
+  sandbox: TestSandbox
+  portalUrl: string
+  apiUrl: string
+  /** Origin of the client, whose redirect URI and cancel_url are registered. */
+  clientUrl: string
+  /** Everything that arrived at the client. */
+  arrivals: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]
+  /** The address that starts a login. */
+  startUrl: string
+}
+
+export async function openPortal(t: Test): Promise<OpenPortal> {
+  const { clientUrl, arrivals } = await openClient(t)
+  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+  // The addresses are part of the settings, so the ports must be known before anything listens on them.
+  const portalUrl = `http://127.0.0.1:${portalPort}`
+  const apiUrl = `http://127.0.0.1:${apiPort}`
+  const redirectUri = `${clientUrl}/exchangeToken`
+  const sandbox = await buildTestSandbox(t, { portalUrl, apiUrl, redirectUris: [redirectUri] })
+  await sandbox.portal.listen({ host: '127.0.0.1', port: portalPort })
+  await sandbox.api.listen({ host: '127.0.0.1', port: apiPort })
+  const parameters = new URLSearchParams({
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: seeded.clientId,
+    redirect_uri: redirectUri,
+    cancel_url: `${clientUrl}/cancelled`,
+    state: 'a-state-that-is-nobody-else’s-business',
+  })
+  return { sandbox, portalUrl, apiUrl, clientUrl, arrivals, startUrl: `${portalUrl}/?${parameters}` }
+}
+
+async function openClient(t: Test) {
+  const arrivals: OpenPortal['arrivals'] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    arrivals.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
+    response
+      .setHeader('content-type', 'text/html; charset=utf-8')
+      .end('<!doctype html><title>Client</title><h1>Client</h1>')
+  })
+  server.listen(0, 'localhost')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await once(server.close(), 'close')
+  })
+  return { clientUrl: `http://localhost:${(server.address() as AddressInfo).port}`, arrivals }
+}
+
+/** Nothing listens on it, and nothing will until its owner does. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}

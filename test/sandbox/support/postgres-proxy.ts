@@ -1,0 +1,90 @@
+// Stands between the sandbox and PostgreSQL: makes it slow, lets it fall silent, and reads the statements that pass.
+import { connect, createServer, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+export interface PostgresProxy {
+  /** The address of the same database, by way of the proxy. */
+  url: string
+  /** Every statement sent so far, as text. */
+  statements: string[]
+  /** Nothing passes any more on the connections that are open; no end of connection tells so. New ones are refused. */
+  fallSilent(): void
+  /** New connections pass again; those that fell silent stay so. */
+  speakAgain(): void
+}
+
+/** `delayMs`: how much longer than before each statement takes. */
+export async function startPostgresProxy(
+  t: Test,
+  databaseUrl: string,
+  { delayMs = 0 }: { delayMs?: number } = {},
+): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl)
+  const statements: string[] = []
+  const sockets = new Set<Socket>()
+  const silenced = new WeakSet<Socket>()
+  let isSilent = false
+  const server = createServer(inbound => {
+    if (isSilent) return inbound.resetAndDestroy()
+    const outbound = connect(Number(target.port), target.hostname)
+    for (const socket of [inbound, outbound]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+    }
+    const read = readStatements(text => statements.push(text))
+    // A statement and its values come in one piece, so a piece is a statement. Timers of one length keep the order.
+    inbound.on('data', piece => {
+      read(piece)
+      if (silenced.has(inbound)) return
+      if (delayMs === 0) outbound.write(piece)
+      else setTimeout(() => outbound.write(piece), delayMs)
+    })
+    outbound.on('data', piece => {
+      if (!silenced.has(inbound)) inbound.write(piece)
+    })
+    inbound.on('close', () => outbound.destroy())
+    outbound.on('close', () => {
+      if (!silenced.has(inbound)) inbound.destroy()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise(resolve => server.close(resolve))
+  })
+  const url = new URL(databaseUrl)
+  url.port = String((server.address() as { port: number }).port)
+  return {
+    url: url.href,
+    statements,
+    fallSilent() {
+      isSilent = true
+      for (const socket of sockets) silenced.add(socket)
+    },
+    speakAgain() {
+      isSilent = false
+    },
+  }
+}
+
+// Messages of the protocol (manual, part VIII, 54.7): a letter, four bytes of length, content. The very first has no letter.
+function readStatements(onStatement: (text: string) => void): (piece: Buffer) => void {
+  let rest = Buffer.alloc(0)
+  let isStarted = false
+  return piece => {
+    rest = Buffer.concat([rest, piece])
+    for (;;) {
+      const head = isStarted ? 1 : 0
+      if (rest.length < head + 4) return
+      const end = head + rest.readInt32BE(head)
+      if (rest.length < end) return
+      const type = isStarted ? String.fromCharCode(rest[0] as number) : ''
+      const content = rest.toString('utf8', head + 4, end - 1)
+      if (type === 'Q') onStatement(content)
+      // Parse: the statement's name, then its text.
+      if (type === 'P') onStatement(content.split('\0')[1] ?? '')
+      rest = rest.subarray(end)
+      isStarted = true
+    }
+  }
+}

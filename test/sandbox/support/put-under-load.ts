@@ -1,0 +1,126 @@
+// Logs in, exchanges, refreshes and creates applications without pause, and remembers every answer: later the sandbox is
+// held to its word.
+import { exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
+import { seeded } from './build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from './call-api.ts'
+import type { SandboxProcess } from './start-sandbox.ts'
+
+/** A signed-in user who has given consent; good for every process on the same database. */
+export interface Visitor {
+  cookies: Map<string, string>
+  accessToken: string
+  groupId: string
+}
+
+/** What was promised. Requests that got no answer promise nothing, but must not have been done by half. */
+export interface Promises {
+  applications: { id: string; clientSecret: string; tokens: string[] }[]
+  /** Codes that were given, and whether their exchange was answered with tokens, refused, or not answered. */
+  codes: Map<string, 'redeemed' | 'refused' | 'unanswered'>
+  accessTokens: string[]
+  /** Refresh tokens that were never used, or whose use got no answer. */
+  refreshTokens: string[]
+  /** Answers that no request should get, as text. */
+  surprises: string[]
+  answers: number
+  unanswered: number
+}
+
+export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> {
+  const { accessToken, groupId } = await callAsDeveloper(sandbox)
+  const browser = openBrowser(sandbox)
+  await signIn(browser)
+  return { cookies: browser.cookies, accessToken, groupId }
+}
+
+/** `stop` resolves when the last request has been answered or broken off. */
+export function putUnderLoad(
+  sandbox: SandboxProcess,
+  visitor: Visitor,
+  { workers = 3 }: { workers?: number } = {},
+): { stop(): Promise<Promises> } {
+  const promises: Promises = {
+    applications: [],
+    codes: new Map(),
+    accessTokens: [],
+    refreshTokens: [],
+    surprises: [],
+    answers: 0,
+    unanswered: 0,
+  }
+  let isStopping = false
+  const loop = async (round: () => Promise<void>) => {
+    while (!isStopping) {
+      try {
+        await round()
+        promises.answers += 1
+      } catch (error) {
+        if ((error as { code?: string }).code === undefined) throw error
+        promises.unanswered += 1
+        // Nobody is there any more.
+        if ((error as { code?: string }).code === 'ECONNREFUSED') return
+      }
+    }
+  }
+  const running = Array.from({ length: workers }, () => [
+    loop(() => createOne(sandbox, visitor, promises)),
+    loop(() => logInOnce(sandbox, visitor, promises)),
+  ]).flat()
+  return {
+    async stop() {
+      isStopping = true
+      await Promise.all(running)
+      return promises
+    },
+  }
+}
+
+async function createOne({ api }: SandboxProcess, visitor: Visitor, promises: Promises): Promise<void> {
+  const headers = { authorization: `Bearer ${visitor.accessToken}` }
+  const payload = makeCreateBody(visitor.groupId)
+  const answer = await api.inject({ method: 'POST', url: '/apps/v1', headers, payload })
+  if (answer.statusCode !== 201) return surprised(promises, 'create', answer)
+  const { client, tokens } = answer.json()
+  promises.applications.push({
+    id: client.clientId,
+    clientSecret: client.clientSecrets[0],
+    tokens: tokens.map(({ token }: { token: string }) => token),
+  })
+}
+
+async function logInOnce(sandbox: SandboxProcess, visitor: Visitor, promises: Promises): Promise<void> {
+  const browser = openBrowser(sandbox)
+  for (const [name, value] of visitor.cookies) browser.cookies.set(name, value)
+  const start = await browser.get(startUrl())
+  if (start.statusCode !== 303) return surprised(promises, 'start', start)
+  const code = new URL(locationOf(start)).searchParams.get('code') ?? ''
+  promises.codes.set(code, 'unanswered')
+  const first = await exchange(sandbox, { code })
+  promises.codes.set(code, first.statusCode === 200 ? 'redeemed' : 'refused')
+  if (first.statusCode !== 200) return surprised(promises, 'exchange', first)
+  const { access_token: accessToken, refresh_token: refreshToken } = first.json()
+  promises.accessTokens.push(accessToken)
+  promises.refreshTokens.push(refreshToken)
+  const second = await refresh(sandbox, refreshToken)
+  if (second.statusCode !== 200) return surprised(promises, 'refresh', second)
+  promises.accessTokens.push(second.json().access_token)
+  promises.refreshTokens.splice(promises.refreshTokens.indexOf(refreshToken), 1, second.json().refresh_token)
+}
+
+/** Uses a refresh token of the seeded client. */
+export function refresh({ portal }: Pick<SandboxProcess, 'portal'>, refreshToken: string) {
+  return portal.inject({
+    method: 'POST',
+    url: '/api/exchangeToken',
+    payload: {
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: seeded.clientId,
+      client_secret: seeded.clientSecret,
+    },
+  })
+}
+
+function surprised(promises: Promises, what: string, answer: { statusCode: number; body: string }): void {
+  promises.surprises.push(`${what}: ${answer.statusCode} ${answer.body.slice(0, 200)}`)
+}

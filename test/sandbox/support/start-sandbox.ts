@@ -1,0 +1,141 @@
+// The sandbox as a process of its own: started, asked over real connections, and killed.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { createInterface } from 'node:readline'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { Test } from 'tap'
+import { portalUrl, seeded } from './build-test-sandbox.ts'
+
+export interface SandboxProcess {
+  /** Answer `inject` as the applications themselves would, but from the other side of a connection. */
+  portal: FastifyInstance
+  api: FastifyInstance
+  portalPort: number
+  apiPort: number
+  pid: number
+  /** Everything that was written to the standard output. */
+  logLines: string[]
+  /** kill -9. Resolves when the process is gone. */
+  kill(): Promise<void>
+}
+
+export interface StartOptions {
+  databaseUrl: string
+  settings?: Record<string, string>
+  /** Started in front of the sandbox, such as `['prlimit', '--fsize=1000000']`. */
+  prefix?: string[]
+  /** Without the powers of root, whom no permission stops. */
+  isUnprivileged?: boolean
+}
+
+const nobody = 65_534
+
+interface Exit {
+  code: number | null
+  stderr: string
+}
+
+/** Resolves when it is ready, rejects when it ends before. Ends with the test. */
+export async function startSandbox(t: Test, options: StartOptions): Promise<SandboxProcess> {
+  const { child, exited, logLines } = spawnSandbox(t, options)
+  const ready = new Promise<{ portalPort: number; apiPort: number }>(resolve => {
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
+      logLines.push(line)
+      if (line.includes('"portalPort"')) resolve(JSON.parse(line))
+    })
+  })
+  const failed = exited.then(({ code, stderr }) => {
+    throw new Error(`the sandbox ended with ${code}: ${stderr}`)
+  })
+  const { portalPort, apiPort } = await Promise.race([ready, failed])
+  return {
+    portal: overHttp(portalPort),
+    api: overHttp(apiPort),
+    portalPort,
+    apiPort,
+    pid: child.pid as number,
+    logLines,
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** For starts that must fail: resolves to how the process ended. */
+export async function startInVain(t: Test, options: StartOptions): Promise<Exit> {
+  const { child, exited } = spawnSandbox(t, options)
+  child.stdout?.resume()
+  return exited
+}
+
+function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], isUnprivileged }: StartOptions) {
+  const [command = '', ...parameters] = [...prefix, process.execPath, 'src/sandbox/main.ts']
+  const child: ChildProcess = spawn(command, parameters, {
+    env: {
+      PATH: process.env.PATH,
+      HOST: '127.0.0.1',
+      PORTAL_PORT: '0',
+      API_PORT: '0',
+      PORTAL_URL: portalUrl,
+      DATABASE_URL: databaseUrl,
+      SEED_CLIENT_ID: seeded.clientId,
+      SEED_CLIENT_SECRET: seeded.clientSecret,
+      SEED_REDIRECT_URIS: seeded.redirectUri,
+      SEED_USER_EMAIL: seeded.email,
+      SEED_USER_PASSWORD: seeded.password,
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(isUnprivileged && process.getuid?.() === 0 && { uid: nobody, gid: nobody }),
+  })
+  let stderr = ''
+  child.stderr?.on('data', chunk => {
+    stderr += chunk
+  })
+  const exited = once(child, 'close').then(([code]): Exit => ({ code, stderr }))
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  return { child, exited, logLines: [] as string[] }
+}
+
+function overHttp(port: number): FastifyInstance {
+  const inject = (call: InjectOptions | string) => send(port, typeof call === 'string' ? { url: call } : call)
+  // Whoever asks needs inject and nothing else.
+  return { inject } as unknown as FastifyInstance
+}
+
+async function send(port: number, { method = 'GET', url, headers = {}, payload }: InjectOptions) {
+  const body = payload === undefined || typeof payload === 'string' ? payload : JSON.stringify(payload)
+  const response = await new Promise<{ statusCode: number; headers: NodeJS.Dict<string | string[]>; body: string }>(
+    (resolve, reject) => {
+      const contentType = typeof payload === 'object' ? { 'content-type': 'application/json' } : {}
+      const outgoing = request(
+        // A connection for each request: nothing waits behind another, and nothing is sent twice.
+        { host: '127.0.0.1', port, method, path: String(url), headers: { ...contentType, ...headers }, agent: false },
+        incoming => {
+          let text = ''
+          incoming.setEncoding('utf8').on('data', chunk => {
+            text += chunk
+          })
+          incoming.on('error', reject)
+          incoming.on('end', () =>
+            resolve({ statusCode: incoming.statusCode ?? 0, headers: incoming.headers, body: text }),
+          )
+        },
+      )
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    },
+  )
+  const cookies = [response.headers['set-cookie'] ?? []].flat().map(line => {
+    const [pair = '', ...attributes] = line.split(/; */)
+    const [name = '', value = ''] = pair.split(/=(.*)/s)
+    const maxAge = attributes.find(attribute => /^max-age=/i.test(attribute))?.slice('max-age='.length)
+    return { name, value, ...(maxAge && { maxAge: Number(maxAge) }) }
+  })
+  return { ...response, cookies, json: () => JSON.parse(response.body) }
+}

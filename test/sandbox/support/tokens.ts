@@ -1,0 +1,49 @@
+// Codes and tokens of the seeded user and client, and what becomes of them.
+import type { LightMyRequestResponse } from 'fastify'
+import { exchange, logIn, type StartParameters } from './browser.ts'
+import type { TestSandbox } from './build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from './call-api.ts'
+
+export interface Tokens {
+  access_token: string
+  refresh_token: string
+}
+
+type Portal = Pick<TestSandbox, 'portal'>
+
+export async function getCode(sandbox: Portal, parameters: StartParameters = {}): Promise<string> {
+  return (await logIn(sandbox, parameters)).get('code') ?? ''
+}
+
+/** The tokens of a new login. */
+export async function getTokens(sandbox: Portal): Promise<Tokens> {
+  return (await exchange(sandbox, { code: await getCode(sandbox) })).json()
+}
+
+/** Sends a refresh token; `fields` change the form, undefined leaves one out. */
+export async function refresh(
+  sandbox: Portal,
+  refreshToken: string | undefined,
+  fields: Record<string, string | undefined> = {},
+): Promise<LightMyRequestResponse> {
+  return exchange(sandbox, {
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+    redirect_uri: undefined,
+    state: undefined,
+    ...fields,
+  })
+}
+
+/** Whether the application API takes the access token. */
+export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken: string): Promise<boolean> {
+  const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+  return answer.statusCode === 200
+}
+
+/** An application beside the seeded one, as the fields by which its client authenticates. */
+export async function makeOtherClient(sandbox: TestSandbox) {
+  const { call, groupId } = await callAsDeveloper(sandbox)
+  const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+  return { client_id: client.clientId, client_secret: client.clientSecrets[0] }
+}
