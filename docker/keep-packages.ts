@@ -1,0 +1,35 @@
+// Leaves in package.json only the packages that one part imports: node keep-packages.ts src/client
+// Then "npm prune" removes everything else, by the same rules by which it was installed.
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+
+type Package = { dependencies: Record<string, string>; [field: string]: unknown }
+
+/** What a source file needs when it runs, as names of packages. Types are stripped before that, and need nothing. */
+export function packagesIn(source: string): string[] {
+  const imports = source.matchAll(
+    /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm,
+  )
+  return [...imports]
+    .map(([, name, dynamicName]) => name ?? dynamicName ?? '')
+    .filter(name => !/^(node:|[./])/.test(name))
+    .map(name => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
+}
+
+/** A package.json for `sources` alone. Throws when they import what is not among the dependencies. */
+export function keepPackages(whole: Package, sources: string[]): Package {
+  const { name, version, type, license, engines } = whole
+  const needed = [...new Set(sources.flatMap(packagesIn))].sort()
+  const dependencies = needed.map(needs => {
+    const range = whole.dependencies[needs]
+    if (!range) throw new Error(`${needs} is imported, and is not in the dependencies of package.json.`)
+    return [needs, range]
+  })
+  return { name, version, type, license, engines, dependencies: Object.fromEntries(dependencies) }
+}
+
+if (import.meta.main) {
+  const [part = ''] = process.argv.slice(2)
+  const sources = globSync(`${part}/**/*.ts`).map(path => readFileSync(path, 'utf8'))
+  const whole = JSON.parse(readFileSync('package.json', 'utf8')) as Package
+  writeFileSync('package.json', `${JSON.stringify(keepPackages(whole, sources), null, 2)}\n`)
+}
