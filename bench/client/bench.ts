@@ -1,0 +1,117 @@
+// Measures our client beside a bare server and three stacks of libraries that do the same, in turns, and judges it.
+// --quick tries whether everything works and judges nothing; --no-peers leaves the libraries out.
+import { randomBytes } from 'node:crypto'
+import { availableParallelism, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { middle, percentile, Results } from './results.ts'
+import { type Server, type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
+import { createVisitors } from './visitors.ts'
+
+const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' } } })
+const size = options.quick
+  ? { warmUps: 1, rounds: 2, logins: 40, lists: 40, longLists: 4, steadyRounds: 1, steadySeconds: 0.3, startUps: 1 }
+  : { warmUps: 2, rounds: 9, logins: 400, lists: 250, longLists: 12, steadyRounds: 9, steadySeconds: 1, startUps: 7 }
+const judged: ServerName[] = ['client', 'bare']
+const names = options['no-peers'] ? judged : serverNames
+
+type Measurable = Awaited<ReturnType<typeof prepare>>
+
+const platform = await startPlatform()
+const clientId = '3f1c9a52-6d0e-4f7b-8a57-1d2b3c4d5e6f'
+const environment = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  PUBLIC_URL: 'http://localhost:3000',
+  LOGIN_URL: platform.url,
+  API_URL: platform.url,
+  CLIENT_ID: clientId,
+  CLIENT_SECRET: randomBytes(32).toString('base64url'),
+  COOKIE_KEYS: randomBytes(32).toString('base64url'),
+}
+const results = new Results()
+const all = new Map<ServerName, Measurable>()
+/** How many lists of 20 a second the bare server gave, round by round. */
+const rates: number[] = []
+
+try {
+  for (const name of names) all.set(name, await prepare(name))
+  await inTurns(names, -size.warmUps, size.rounds, measureWork)
+  await inTurns(judged, 0, size.steadyRounds, measureLatency)
+  await Promise.all([...all.values()].map(({ visitors }) => visitors.close()))
+  await inTurns(names, 0, size.startUps, async name =>
+    results.add(name, { startUp: await timeStartUp(name, environment) }),
+  )
+} finally {
+  await Promise.all([...all.values()].map(({ server }) => server.stop()))
+  await platform.stop()
+}
+
+console.log(results.table(names))
+if (loadavg()[0]! > availableParallelism() + 2)
+  console.log('\nThe machine is busy with other things: latency and start-up say little, CPU time somewhat more.')
+const tooMuch = results.overBudget()
+for (const line of tooMuch) console.log(`Over budget: ${line}`)
+process.exitCode = options.quick || tooMuch.length === 0 ? 0 : 1
+
+/** Signs two visitors in: one who has 20 applications and one who has 2,000. */
+async function prepare(name: ServerName) {
+  const server = await startServer(name, environment)
+  const visitors = createVisitors(server.url, clientId)
+  const signIn = async (listSize: number) => {
+    const [session] = await visitors.finishLogins(await visitors.beginLogins(1, listSize))
+    return session!
+  }
+  return { server, visitors, session: await signIn(20), longSession: await signIn(2000) }
+}
+
+/** Each round begins with another server, so that none always comes after the same one. */
+async function inTurns(
+  names: ServerName[],
+  from: number,
+  to: number,
+  work: (name: ServerName, round: number) => Promise<void>,
+): Promise<void> {
+  for (let round = from; round < to; round++) {
+    const first = Math.abs(round) % names.length
+    for (const name of [...names.slice(first), ...names.slice(0, first)]) await work(name, round)
+  }
+}
+
+/** Rounds below 0 warm up. */
+async function measureWork(name: ServerName, round: number): Promise<void> {
+  const { server, visitors, session, longSession } = all.get(name)!
+  const begun = await costOf(server, size.logins, () => visitors.beginLogins(size.logins, 20))
+  const finished = await costOf(server, size.logins, () => visitors.finishLogins(begun.result))
+  const list = await costOf(server, size.lists, () => visitors.readLists(size.lists, session))
+  const longList = await costOf(server, size.longLists, () => visitors.readLists(size.longLists, longSession))
+  if (round < 0) return
+  if (name === 'bare') rates.push(list.perSecond)
+  results.add(name, {
+    redirect: begun.cpu,
+    callback: finished.cpu,
+    signIn: begun.cpu + finished.cpu,
+    list: list.cpu,
+    longList: longList.cpu,
+    memory: longList.memory,
+  })
+}
+
+async function measureLatency(name: ServerName): Promise<void> {
+  const { visitors, session } = all.get(name)!
+  const times = await visitors.readListsSteadily(middle(rates) / 2, size.steadySeconds, session)
+  results.add(name, { p99: percentile(times, 0.99) })
+}
+
+/** Microseconds of CPU time that the server took for one, over all its threads, and its memory in MiB thereafter. */
+async function costOf<T>(server: Server, count: number, work: () => Promise<T>) {
+  const startedAt = performance.now()
+  const before = await server.read()
+  const result = await work()
+  const after = await server.read()
+  return {
+    result,
+    cpu: (after.cpuMicroseconds - before.cpuMicroseconds) / count,
+    memory: after.residentBytes / 1024 / 1024,
+    perSecond: (count / (performance.now() - startedAt)) * 1000,
+  }
+}

@@ -1,0 +1,35 @@
+// The list page as everyone but our client makes it: one call of the API, and our own templates, without any check.
+import { fileURLToPath } from 'node:url'
+import { Eta } from 'eta'
+import { request } from 'undici'
+
+type Record = { '@id': string; data: { name: string; description: string }; metadata: { createdAt: string } }
+
+const eta = new Eta({ views: fileURLToPath(new URL('../../../views/client', import.meta.url)), cache: true })
+const assets = { style: '/assets/style.css', script: '/assets/script.js', icon: '/assets/icon.svg' }
+
+/** Undici for the API in all of them: what is compared is what a library does, not what it leaves to others. */
+export async function showList(accessToken: string): Promise<string> {
+  const headers = { authorization: `Bearer ${accessToken}` }
+  const { body } = await request(`${process.env.API_URL}/apps/v1`, { headers })
+  const { ItemList } = (await body.json()) as { ItemList: Record[] }
+  const applications = ItemList.map(record => ({
+    id: record['@id'],
+    name: record.data.name,
+    description: record.data.description,
+    createdAt: new Date(record.metadata.createdAt),
+  }))
+  return eta.render('/applications.eta', {
+    title: 'Your applications',
+    assets,
+    formatTime: (time: Date) => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    session: { visitorId: 'visitor-1', expiresAt: new Date() },
+    applications,
+    search: '',
+    found: applications.length,
+    total: applications.length,
+    page: 1,
+    pages: 1,
+    wasRemoved: false,
+  })
+}
