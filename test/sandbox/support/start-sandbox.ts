@@ -71,8 +71,10 @@ export async function startInVain(t: Test, options: StartOptions): Promise<Exit>
 }
 
 function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], isUnprivileged }: StartOptions) {
-  const [command = '', ...parameters] = [...prefix, process.execPath, 'src/sandbox/main.ts']
-  const child: ChildProcess = spawn(command, parameters, {
+  // tap puts NODE_OPTIONS into every process that a test starts, and with them writes files of its own at the end: not
+  // what this process may do under a quota or as a user without rights.
+  const asInProduction = ['-u', 'NODE_OPTIONS']
+  const child: ChildProcess = spawn('env', [...asInProduction, ...prefix, process.execPath, 'src/sandbox/main.ts'], {
     env: {
       PATH: process.env.PATH,
       HOST: '127.0.0.1',
