@@ -3,8 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { middle, percentile, Results } from './results.ts'
-import { type Server, type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
+import { costOf, stopChild } from '../child.ts'
+import { middle, percentile } from '../numbers.ts'
+import { Results } from './results.ts'
+import { type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
 import { createVisitors } from './visitors.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' } } })
@@ -42,8 +44,8 @@ try {
     results.add(name, { startUp: await timeStartUp(name, environment) }),
   )
 } finally {
-  await Promise.all([...all.values()].map(({ server }) => server.stop()))
-  await platform.stop()
+  await Promise.all([...all.values()].map(({ server }) => stopChild(server.child)))
+  await stopChild(platform.child)
 }
 
 console.log(results.table(names))
@@ -80,19 +82,19 @@ async function inTurns(
 /** Rounds below 0 warm up. */
 async function measureWork(name: ServerName, round: number): Promise<void> {
   const { server, visitors, session, longSession } = all.get(name)!
-  const begun = await costOf(server, size.logins, () => visitors.beginLogins(size.logins, 20))
-  const finished = await costOf(server, size.logins, () => visitors.finishLogins(begun.result))
-  const list = await costOf(server, size.lists, () => visitors.readLists(size.lists, session))
-  const longList = await costOf(server, size.longLists, () => visitors.readLists(size.longLists, longSession))
+  const begun = await costOf(server.child, () => visitors.beginLogins(size.logins, 20))
+  const finished = await costOf(server.child, () => visitors.finishLogins(begun.result))
+  const list = await costOf(server.child, () => visitors.readLists(size.lists, session))
+  const longList = await costOf(server.child, () => visitors.readLists(size.longLists, longSession))
   if (round < 0) return
-  if (name === 'bare') rates.push(list.perSecond)
+  if (name === 'bare') rates.push((size.lists / list.milliseconds) * 1000)
   results.add(name, {
-    redirect: begun.cpu,
-    callback: finished.cpu,
-    signIn: begun.cpu + finished.cpu,
-    list: list.cpu,
-    longList: longList.cpu,
-    memory: longList.memory,
+    redirect: begun.cpuMicroseconds / size.logins,
+    callback: finished.cpuMicroseconds / size.logins,
+    signIn: (begun.cpuMicroseconds + finished.cpuMicroseconds) / size.logins,
+    list: list.cpuMicroseconds / size.lists,
+    longList: longList.cpuMicroseconds / size.longLists,
+    memory: longList.memoryMiB,
   })
 }
 
@@ -100,18 +102,4 @@ async function measureLatency(name: ServerName): Promise<void> {
   const { visitors, session } = all.get(name)!
   const times = await visitors.readListsSteadily(middle(rates) / 2, size.steadySeconds, session)
   results.add(name, { p99: percentile(times, 0.99) })
-}
-
-/** Microseconds of CPU time that the server took for one, over all its threads, and its memory in MiB thereafter. */
-async function costOf<T>(server: Server, count: number, work: () => Promise<T>) {
-  const startedAt = performance.now()
-  const before = await server.read()
-  const result = await work()
-  const after = await server.read()
-  return {
-    result,
-    cpu: (after.cpuMicroseconds - before.cpuMicroseconds) / count,
-    memory: after.residentBytes / 1024 / 1024,
-    perSecond: (count / (performance.now() - startedAt)) * 1000,
-  }
 }

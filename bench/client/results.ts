@@ -1,4 +1,5 @@
 // Keeps what was measured, compares it with the bare server, round by round, and prints it.
+import { align, middle, middleRatio, rounded } from '../numbers.ts'
 import type { ServerName } from './server.ts'
 
 /** `budget`: our client may take so many times what the bare server takes. */
@@ -50,34 +51,10 @@ export class Results {
   }
 
   #ratio(name: ServerName, measure: Measure): number {
-    const bare = this.#of('bare', measure)
-    return middle(this.#of(name, measure).map((value, round) => value / bare[round]!))
+    return middleRatio(this.#of(name, measure), this.#of('bare', measure))
   }
 
   #of(name: ServerName, measure: Measure): number[] {
     return this.#samples.get(`${name} ${measure}`) ?? []
   }
-}
-
-export function middle(values: number[]): number {
-  return percentile(values, 0.5)
-}
-
-/** `share` from 0 to 1. */
-export function percentile(values: number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-}
-
-function rounded(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)
-}
-
-function align(lines: string[][]): string {
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map(line => line[column]!.length)))
-  return lines
-    .map(line =>
-      line.map((cell, column) => (column ? cell.padStart(widths[column]!) : cell.padEnd(widths[0]!))).join('   '),
-    )
-    .join('\n')
 }

@@ -1,12 +1,12 @@
 // Plays the browsers: signs in over and over, reads the list, and checks that every answer is what it should be.
 import { type Dispatcher, Pool } from 'undici'
+import { repeat } from '../numbers.ts'
 import type { Code } from './code.ts'
 
 /** A login that has begun: what the portal's redirect asks for, and the cookies that the server has set. */
 export type StartedLogin = { callback: string; cookies: string }
 export type Visitors = ReturnType<typeof createVisitors>
 
-const atOnce = 8
 /** What browsers send with every page they open. */
 const browserHeaders = {
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
@@ -84,17 +84,6 @@ export function createVisitors(url: string, clientId: string) {
 
     close: () => pool.close(),
   }
-}
-
-/** So many at once, the next one as soon as one is done. */
-async function repeat<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
-  const results: T[] = []
-  let next = 0
-  const one = async () => {
-    while (next < count) results.push(await work(next++))
-  }
-  await Promise.all(Array.from({ length: Math.min(atOnce, count) }, one))
-  return results
 }
 
 /** The Cookie header that a browser would send back; cookies that end at once are gone. */

@@ -1,0 +1,41 @@
+// What is done with samples, and how they are printed.
+
+export function middle(values: number[]): number {
+  return percentile(values, 0.5)
+}
+
+/** `share` from 0 to 1. */
+export function percentile(values: number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+/** The middle of the quotients, round by round: what a busy moment did to both sides of a round drops out. */
+export function middleRatio(values: number[], others: number[]): number {
+  return middle(values.map((value, round) => value / others[round]!))
+}
+
+export function rounded(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)
+}
+
+/** The first column to the left, the others to the right. */
+export function align(lines: string[][]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map(line => line[column]!.length)))
+  return lines
+    .map(line =>
+      line.map((cell, column) => (column ? cell.padStart(widths[column]!) : cell.padEnd(widths[0]!))).join('   '),
+    )
+    .join('\n')
+}
+
+/** So many at once, the next one as soon as one is done. */
+export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 8): Promise<T[]> {
+  const results: T[] = []
+  let next = 0
+  const one = async () => {
+    while (next < count) results.push(await work(next++))
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, count) }, one))
+  return results
+}

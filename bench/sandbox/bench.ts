@@ -1,0 +1,100 @@
+// Measures the sandbox beside two servers from npm, in turns, and a small store beside one of 1,000,000, and judges it.
+// --quick tries whether everything works and judges nothing.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { costOf, stopChild } from '../child.ts'
+import { align, middle, middleRatio, repeat, rounded } from '../numbers.ts'
+import { type Server, startMockServer, startOidcProvider, startSandbox } from './servers.ts'
+
+const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
+// oidc-provider's store holds 1,000 entries, of which an exchange takes up to four: more codes at once would push each
+// other out.
+const size = options.quick
+  ? { warmUps: 1, rounds: 2, exchanges: 50, reads: 50, few: 100, many: 10_000 }
+  : { warmUps: 5, rounds: 9, exchanges: 200, reads: 400, few: 100, many: 1_000_000 }
+const budgets = { exchangesPerCpuSecond: 2, timeOfListInLargeStore: 1.25 }
+
+const folder = await mkdtemp(join(tmpdir(), 'bench-sandbox-'))
+const servers: Record<string, Server> = {}
+/** One number a round, by what was measured where. */
+const samples = new Map<string, number[]>()
+
+try {
+  servers.sandbox = await startSandbox(join(folder, 'small.db'), size.few)
+  servers['oidc-provider'] = await startOidcProvider()
+  servers['oauth2-mock-server'] = await startMockServer()
+  console.log(`Filling a store with ${size.many.toLocaleString('en')} applications …`)
+  const large = await startSandbox(join(folder, 'large.db'), size.many)
+  for (let round = -size.warmUps; round < size.rounds; round++) {
+    for (const [name, server] of inTurn(Object.entries(servers), round)) await measureWork(name, server, round)
+    const stores: [string, Server][] = [
+      ['small', servers.sandbox],
+      ['large', large],
+    ]
+    for (const [name, server] of inTurn(stores, round)) await measureList(name, server, round)
+  }
+  servers.large = large
+} finally {
+  await Promise.all(Object.values(servers).map(({ child }) => stopChild(child)))
+  await rm(folder, { recursive: true })
+}
+
+const peers = ['oidc-provider', 'oauth2-mock-server']
+const work = [
+  ['code exchange', 'exchange'],
+  ['call with a token', 'read'],
+] as const
+console.log(
+  align([
+    ['median of rounds', 'sandbox', ...peers],
+    ...work.map(([title, measure]) => [
+      title,
+      `${rounded(middle(of('sandbox', measure)))} µs CPU`,
+      ...peers.map(peer => `${rounded(middleRatio(of(peer, measure), of('sandbox', measure)))} times that`),
+    ]),
+  ]),
+)
+console.log('The call is the list of 20 applications at the sandbox, /userinfo at the others.\n')
+console.log(`List of 20 in a store of ${size.few}: ${rounded(middle(of('small', 'list')))} ms.`)
+const timeInLargeStore = middleRatio(of('large', 'list'), of('small', 'list'))
+console.log(`In a store of ${size.many.toLocaleString('en')}: ${rounded(timeInLargeStore)} times that.`)
+
+const faster = middleRatio(of('oidc-provider', 'exchange'), of('sandbox', 'exchange'))
+const overBudget = [
+  faster < budgets.exchangesPerCpuSecond &&
+    `${rounded(faster)} times the exchanges of oidc-provider a CPU second, not ${budgets.exchangesPerCpuSecond}`,
+  timeInLargeStore > budgets.timeOfListInLargeStore &&
+    `the list in the large store takes ${rounded(timeInLargeStore)} times as long, not ${budgets.timeOfListInLargeStore}`,
+].filter(Boolean)
+for (const line of overBudget) console.log(`Over budget: ${line}`)
+process.exitCode = options.quick || overBudget.length === 0 ? 0 : 1
+
+/** Each round begins with another one, so that none always comes after the same one. */
+function inTurn<T>(all: T[], round: number): T[] {
+  const first = Math.abs(round) % all.length
+  return [...all.slice(first), ...all.slice(0, first)]
+}
+
+/** Rounds below 0 warm up. */
+async function measureWork(name: string, server: Server, round: number): Promise<void> {
+  const codes = await server.issueCodes(size.exchanges)
+  const exchanged = await costOf(server.child, () => repeat(codes.length, index => server.exchange(codes[index]!)))
+  const read = await costOf(server.child, () => repeat(size.reads, () => server.read()))
+  if (round < 0) return
+  of(name, 'exchange').push(exchanged.cpuMicroseconds / size.exchanges)
+  of(name, 'read').push(read.cpuMicroseconds / size.reads)
+}
+
+/** One after the other, so that what is measured is time and not waiting. */
+async function measureList(name: string, server: Server, round: number): Promise<void> {
+  const { milliseconds } = await costOf(server.child, () => repeat(size.reads, () => server.read(), 1))
+  if (round >= 0) of(name, 'list').push(milliseconds / size.reads)
+}
+
+function of(name: string, measure: 'exchange' | 'read' | 'list'): number[] {
+  const key = `${name} ${measure}`
+  if (!samples.has(key)) samples.set(key, [])
+  return samples.get(key)!
+}

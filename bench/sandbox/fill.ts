@@ -1,0 +1,56 @@
+// Fills the sandbox's database: with applications of many users, and with codes that wait to be redeemed.
+import { type RawBuilder, sql } from 'kysely'
+import { createGrant } from '../../src/sandbox/store/grants.ts'
+import type { Store } from '../../src/sandbox/store/open-store.ts'
+import { hashToken, makeAlphanumericToken } from '../../src/sandbox/tokens/opaque-token.ts'
+import { client, codeChallenge, state } from './login.ts'
+
+/** Every user has so many, in a group of their own. */
+const listSize = 20
+
+/** So many with the seeded one: 20 are the user's, and the rest belong to others, 20 each. */
+export async function addApplications(store: Store, userId: string, count: number): Promise<void> {
+  // Literals: a number given as a parameter is a float to SQLite.
+  const now = sql.lit(Date.now())
+  const owners = sql.lit(count / listSize)
+  // Numbers from 1; the first owner is the user.
+  const numbers = (last: RawBuilder<number>) =>
+    sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${last})`
+  const uuid = sql`lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)
+    || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
+  const owner = sql`case when n = 1 then ${userId} else 'owner-' || n end`
+  await store.transaction(async db => {
+    await sql`insert into users ${numbers(owners)} select 'owner-' || n, 'owner-' || n || '@sandbox.example', 'O', 'Wner',
+      '', ${now} from numbers where n > 1`.execute(db)
+    await sql`insert into groups ${numbers(owners)} select 'group-' || n, 'Owners', ${now}, ${owner} from numbers`.execute(
+      db,
+    )
+    await sql`insert into memberships ${numbers(owners)} select ${uuid}, ${owner}, 'group-' || n, ${now}, ${owner}
+      from numbers`.execute(db)
+    await sql`insert into applications ${numbers(sql.lit(count - 1))} select ${uuid}, 'group-' || (n % ${owners} + 1), ${uuid},
+      'Weather ' || n, 'Tells what tomorrow will be like.', 'https://weather.example/', 'https://weather.example/icon.png',
+      'https://weather.example/privacy', 'https://weather.example/exchangeToken', 'https://weather.example/exchangeToken',
+      '', '', ${now} + n, ${userId}, ${now} + n, ${userId} from numbers`.execute(db)
+  })
+}
+
+/** Codes for the bench's client, as a login leaves them behind. */
+export async function issueCodes(store: Store, userId: string, count: number): Promise<string[]> {
+  const codes = Array.from({ length: count }, makeAlphanumericToken)
+  await store.transaction(async db => {
+    for (const code of codes)
+      await createGrant(
+        db,
+        userId,
+        {
+          codeHash: hashToken(code),
+          clientId: client.id,
+          redirectUri: client.redirectUri,
+          stateHash: hashToken(state),
+          codeChallenge,
+        },
+        new Date(),
+      )
+  })
+  return codes
+}

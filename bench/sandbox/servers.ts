@@ -1,0 +1,112 @@
+// The servers that are compared: ours on a SQLite file, the others from npm with their stores in memory.
+import type { ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { Agent, request } from 'undici'
+import { Secret } from '../../src/sandbox/secret.ts'
+import { openStore } from '../../src/sandbox/store/open-store.ts'
+import { findCredentials } from '../../src/sandbox/store/users.ts'
+import { readOutput, startMeasuredChild } from '../child.ts'
+import { repeat } from '../numbers.ts'
+import { addApplications, issueCodes } from './fill.ts'
+import { client, codeChallenge, state, toExchangeForm, user } from './login.ts'
+
+export interface Server {
+  child: ChildProcess
+  /** Codes of logins that are over; making them is not measured. */
+  issueCodes(count: number): Promise<string[]>
+  exchange(code: string): Promise<void>
+  /** Asks for what an access token is good for: the list of 20 applications here, who the user is at the others. */
+  read(): Promise<void>
+}
+
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const agent = new Agent({ connections: 8, pipelining: 1 })
+
+/** As in production: logs on, and an answer is given only once the disk has what it promises. */
+export async function startSandbox(path: string, applications: number): Promise<Server> {
+  const databaseUrl = `sqlite:${path}`
+  const child = startMeasuredChild(pathOf('../../src/sandbox/main.ts'), {
+    HOST: '127.0.0.1',
+    PORTAL_PORT: '0',
+    API_PORT: '0',
+    DATABASE_URL: databaseUrl,
+    SEED_CLIENT_ID: client.id,
+    SEED_CLIENT_SECRET: client.secret,
+    SEED_REDIRECT_URIS: client.redirectUri,
+    SEED_USER_EMAIL: user.email,
+    SEED_USER_PASSWORD: user.password,
+  })
+  const [portalPort, apiPort] = await readOutput(child, /"portalPort":(\d+),"apiPort":(\d+)/)
+  const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(), onLost: console.error })
+  child.once('exit', () => void store.close())
+  const userId = (await findCredentials(store.read, user.email))!.userId
+  await addApplications(store, userId, applications)
+  const exchangeUrl = `http://127.0.0.1:${portalPort}/api/exchangeToken`
+  const [code] = await issueCodes(store, userId, 1)
+  const tokens = await call(exchangeUrl, { form: toExchangeForm(code!) })
+  const accessToken = JSON.parse(tokens).access_token
+  return {
+    child,
+    issueCodes: count => issueCodes(store, userId, count),
+    exchange: async code => void (await call(exchangeUrl, { form: toExchangeForm(code) })),
+    read: async () => void (await call(`http://127.0.0.1:${apiPort}/apps/v1`, { accessToken })),
+  }
+}
+
+export async function startOidcProvider(): Promise<Server> {
+  const { child, url } = await startPeer('servers/oidc-provider.ts')
+  const accessToken = await call(`${url}/bench/access-token`)
+  return {
+    child,
+    issueCodes: async count => JSON.parse(await call(`${url}/bench/codes?count=${count}`)),
+    exchange: async code => void (await call(`${url}/token`, { form: toExchangeForm(code) })),
+    read: async () => void (await call(`${url}/me`, { accessToken })),
+  }
+}
+
+export async function startMockServer(): Promise<Server> {
+  const { child, url } = await startPeer('servers/oauth2-mock-server.ts')
+  return {
+    child,
+    issueCodes: count => repeat(count, () => logIn(url)),
+    exchange: async code => void (await call(`${url}/token`, { form: toExchangeForm(code) })),
+    read: async () => void (await call(`${url}/userinfo`, { accessToken: 'any' })),
+  }
+}
+
+/** The code that a login ends with; this server asks nobody. */
+async function logIn(url: string): Promise<string> {
+  const parameters = {
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: client.redirectUri,
+    state,
+    code_challenge: codeChallenge,
+    code_challenge_method: 'S256',
+  }
+  const { headers, body } = await request(`${url}/authorize?${new URLSearchParams(parameters)}`, { dispatcher: agent })
+  await body.dump()
+  return new URL(String(headers.location)).searchParams.get('code')!
+}
+
+async function startPeer(script: string) {
+  const child = startMeasuredChild(pathOf(script), {})
+  const [url] = await readOutput(child, /listening at (http:\/\/127\.0\.0\.1:\d+);/)
+  return { child, url: url! }
+}
+
+/** The body of the answer. Throws when it is not a 200. */
+async function call(url: string, { accessToken = '', form = '' } = {}): Promise<string> {
+  const headers = {
+    ...(accessToken && { authorization: `Bearer ${accessToken}` }),
+    ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
+  }
+  const { statusCode, body } = await request(url, {
+    dispatcher: agent,
+    headers,
+    ...(form && { method: 'POST', body: form }),
+  })
+  const text = await body.text()
+  if (statusCode !== 200) throw new Error(`${url} answered ${statusCode}: ${text}`)
+  return text
+}

@@ -1,0 +1,7 @@
+// oauth2-mock-server, which checks neither client nor code, and signs an ID token beside the access token.
+import { OAuth2Server } from 'oauth2-mock-server'
+
+const server = new OAuth2Server()
+await server.issuer.keys.generate('ES256')
+await server.start(0, '127.0.0.1')
+console.log(`listening at http://127.0.0.1:${server.address().port};`)
