@@ -5,7 +5,7 @@ import { Agent, request } from 'undici'
 import { Secret } from '../../src/sandbox/secret.ts'
 import { openStore } from '../../src/sandbox/store/open-store.ts'
 import { findCredentials } from '../../src/sandbox/store/users.ts'
-import { readOutput, startMeasuredChild } from '../child.ts'
+import { type Environment, readOutput, startMeasuredChild } from '../child.ts'
 import { repeat } from '../numbers.ts'
 import { addApplications, issueCodes } from './fill.ts'
 import { client, codeChallenge, state, toExchangeForm, user } from './login.ts'
@@ -53,8 +53,9 @@ export async function startSandbox(path: string, applications: number): Promise<
   }
 }
 
-export async function startOidcProvider(): Promise<Server> {
-  const { child, url } = await startPeer('servers/oidc-provider.ts')
+/** With the scope `openid` an exchange gives an ID token beside the access token. */
+export async function startOidcProvider(scope: string): Promise<Server> {
+  const { child, url } = await startPeer('servers/oidc-provider.ts', { SCOPE: scope })
   const accessToken = await call(`${url}/bench/access-token`)
   return {
     child,
@@ -89,8 +90,8 @@ async function logIn(url: string): Promise<string> {
   return new URL(String(headers.location)).searchParams.get('code')!
 }
 
-async function startPeer(script: string) {
-  const child = startMeasuredChild(pathOf(script), {})
+async function startPeer(script: string, environment: Environment = {}) {
+  const child = startMeasuredChild(pathOf(script), environment)
   const [url] = await readOutput(child, /listening at (http:\/\/127\.0\.0\.1:\d+);/)
   return { child, url: url! }
 }

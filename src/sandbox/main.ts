@@ -12,7 +12,9 @@ const clock = () => new Date()
 
 async function start(): Promise<void> {
   const config = readConfig(process.env)
-  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } })
+  // Not synchronous: a log that nobody reads would stop the process. What does not fit into the buffer is lost.
+  const destination = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 })
+  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, destination)
   const sandbox = await buildSandbox(config, { clock, logger })
   const ports = await listen(sandbox, config, clock)
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')

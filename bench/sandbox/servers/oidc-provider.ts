@@ -1,4 +1,5 @@
 // oidc-provider doing what our portal does in an exchange: client secret, PKCE, a JWT signed with ES256, a refresh token.
+// With SCOPE "openid applications" it signs an ID token, too, as OpenID Connect has it.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +7,7 @@ import Provider from 'oidc-provider'
 import { client, codeChallenge } from '../login.ts'
 
 const accountId = 'visitor-1'
+const { SCOPE: scope = 'applications' } = process.env
 const resource = 'https://api.example.test'
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
@@ -73,7 +75,7 @@ async function makeCode(): Promise<string> {
     accountId,
     grantId: await makeGrant(),
     redirectUri: client.redirectUri,
-    scope: 'applications',
+    scope,
     resource,
     codeChallenge,
     codeChallengeMethod: 'S256',

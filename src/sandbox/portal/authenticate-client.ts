@@ -8,7 +8,9 @@ import { OAuthError } from './oauth-error.ts'
 
 /**
  * The client's id. Reads `client_id` and `client_secret`, and throws OAuthError: invalid_request when one is missing,
- * invalid_client when they are wrong, or 429 after too many failures of this client or address.
+ * invalid_client when they are wrong, or 429 after too many failures of this client or address. A right secret is
+ * always heard: it has 128 random bits or more and is not found by trying, so a line of wrong ones proves nothing, and
+ * nobody can lock a client out.
  */
 export async function authenticateClient(
   { store, clock }: Parts,
@@ -17,9 +19,10 @@ export async function authenticateClient(
 ): Promise<string> {
   const clientId = requireField(fields, 'client_id')
   const hash = hashToken(requireField(fields, 'client_secret'))
-  // Client and address together: nobody can lock a client out from elsewhere, and its secret is too long to be guessed.
   // What cannot be an id is counted under one name, so that made-up ids do not fill the table.
   const isPossible = /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
+  const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
+  if (hashes.some(valid => isEqualHash(valid, hash))) return clientId
   const buckets: Bucket[] = [
     { key: `client ${isPossible ? clientId : '(impossible)'} ${address}`, limit: 10 },
     { key: `address ${address}`, limit: 100 },
@@ -27,8 +30,6 @@ export async function authenticateClient(
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0)
     throw new OAuthError(429, 'temporarily_unavailable', 'Too Many Requests', retryAfterSeconds)
-  const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
-  if (hashes.some(valid => isEqualHash(valid, hash))) return clientId
   await store.write(db => countFailure(db, buckets, clock()))
   throw new OAuthError(401, 'invalid_client', 'The client is unknown or its secret is wrong.')
 }

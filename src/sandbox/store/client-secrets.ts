@@ -1,4 +1,5 @@
 // Secrets of OAuth clients, as hashes. The two latest of a client are valid.
+import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
 /**
@@ -26,12 +27,8 @@ export async function addClientSecret(db: Db, applicationId: string, hash: strin
 
 /** Hashes of the valid secrets, the newest first; none when there is no such client. */
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('client_secrets')
-    .select('hash')
-    .where('application_id', '=', applicationId)
-    .orderBy('generation', 'desc')
-    .limit(2)
-    .execute()
+  const { rows } = await sql<{ hash: string }>`
+    select hash from client_secrets where application_id = ${applicationId} order by generation desc limit 2
+  `.execute(db)
   return rows.map(row => row.hash)
 }

@@ -2,22 +2,26 @@
 import { randomBytes } from 'node:crypto'
 import type { Secret } from '../secret.ts'
 import { openPostgresDatabase } from './postgres-database.ts'
-import type { Database, Db } from './schema.ts'
+import type { Db } from './schema.ts'
 import { openSqliteDatabase } from './sqlite-database.ts'
 
-export interface Store {
+/** A database that is open and up to date. */
+export interface Database {
   /** For queries that change nothing. They never wait for a writer. */
   readonly read: Db
-  /** One statement that changes something; it is its own transaction. */
+  /** One statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
    * Several statements, all or none. The work may run a second time when another process was in the way,
    * so it must do nothing but query.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+export interface Store extends Database {
   /** Throws when the database cannot be written to just now. */
   probe(): Promise<void>
-  close(): Promise<void>
 }
 
 export interface StoreOptions {
@@ -29,28 +33,19 @@ export interface StoreOptions {
 /** Throws UnusableDatabase with a message for the operator, or the driver's own error when nothing answers. */
 export async function openStore(databaseUrl: Secret, options: StoreOptions): Promise<Store> {
   const url = databaseUrl.reveal()
-  return toStore(
-    url.startsWith('sqlite:')
-      ? await openSqliteDatabase(url.slice('sqlite:'.length), options)
-      : await openPostgresDatabase(url, options),
-  )
-}
-
-function toStore({ reader, writer, patiently, close }: Database): Store {
-  const transaction: Store['transaction'] = work => patiently(() => writer.transaction().execute(work))
+  const database = url.startsWith('sqlite:')
+    ? await openSqliteDatabase(url.slice('sqlite:'.length), options)
+    : await openPostgresDatabase(url, options)
   return {
-    read: reader,
-    write: statement => patiently(() => statement(writer)),
-    transaction,
+    ...database,
     async probe() {
       // Takes a few pages and gives them back: on a full disk a change in place would still succeed.
       const ids = Array.from({ length: 4 }, () => randomBytes(1000).toString('base64url'))
-      await transaction(async db => {
+      await database.transaction(async db => {
         const rows = ids.map(id => ({ id, expires_at: 0 }))
         await db.insertInto('finished_authorizations').values(rows).execute()
         await db.deleteFrom('finished_authorizations').where('id', 'in', ids).execute()
       })
     },
-    close,
   }
 }

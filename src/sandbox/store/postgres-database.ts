@@ -1,8 +1,7 @@
 // A PostgreSQL database as the sandbox's: brought up to date by one instance, while others that start wait.
 import { migrate } from './migrate.ts'
-import type { StoreOptions } from './open-store.ts'
+import type { Database, StoreOptions } from './open-store.ts'
 import { listPostgresTables, lockForMigration, openPostgres, openPostgresForMigration } from './postgres.ts'
-import type { Database } from './schema.ts'
 
 /** Throws UnusableDatabase, or what pg throws when nothing answers. */
 export async function openPostgresDatabase(url: string, { clock, onLost }: StoreOptions): Promise<Database> {
@@ -17,10 +16,10 @@ export async function openPostgresDatabase(url: string, { clock, onLost }: Store
   }
   const { reader, writer } = openPostgres(url, onLost)
   return {
-    reader,
-    writer,
+    read: reader,
     // The database itself makes everyone wait their turn, and no longer than they may.
-    patiently: run => run(),
+    write: statement => statement(writer),
+    transaction: work => writer.transaction().execute(work),
     async close() {
       await Promise.all([reader.destroy(), writer.destroy()])
     },

@@ -74,13 +74,3 @@ interface GrantTable {
 
 /** A connection or a transaction: every function of the store takes one. */
 export type Db = Kysely<Schema>
-
-/** A database that is open and up to date. */
-export interface Database {
-  /** Only for queries that change nothing. */
-  reader: Db
-  writer: Db
-  /** Runs what writes, again where that helps, for two seconds at most. */
-  patiently<T>(run: () => Promise<T>): Promise<T>
-  close(): Promise<void>
-}

@@ -1,8 +1,9 @@
 // A SQLite file as the sandbox's database: looked through for damage, brought up to date, and waited for.
 import { setTimeout as wait } from 'node:timers/promises'
 import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
+import { makeGroupCommit, type Patiently } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
-import type { Database } from './schema.ts'
+import type { Database } from './open-store.ts'
 import { listSqliteTables, openSqlite } from './sqlite.ts'
 import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 
@@ -26,13 +27,14 @@ export async function openSqliteDatabase(path: string, { clock }: { clock: () =>
         damage = found
       })
     : undefined
+  const patiently: Patiently = async run => {
+    if (damage) throw new StoreDamaged(`the database file is damaged (${damage})`)
+    return takeTurn(run)
+  }
   return {
-    reader,
-    writer,
-    async patiently(run) {
-      if (damage) throw new StoreDamaged(`the database file is damaged (${damage})`)
-      return takeTurn(run)
-    },
+    read: reader,
+    write: makeGroupCommit(writer, patiently),
+    transaction: work => patiently(() => writer.transaction().execute(work)),
     async close() {
       await Promise.all([reader.destroy(), writer.destroy(), stopLooking?.()])
     },

@@ -1,0 +1,58 @@
+// Statements that come at the same time share one transaction, because what costs is bringing a transaction to the disk.
+import type { Database } from './open-store.ts'
+import type { Db } from './schema.ts'
+import { storeFaultOf } from './store-fault.ts'
+
+/** Runs what writes when its turn comes, and again while the database is locked. */
+export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
+
+interface Waiting {
+  statement(db: Db): Promise<unknown>
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+/** Each promise settles once its own change is on the disk, or is not and will not be. */
+export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
+  let waiting: Waiting[] = []
+
+  async function commitGroup(): Promise<void> {
+    const group = waiting
+    waiting = []
+    try {
+      const results = await patiently(() => runGroup(writer, group))
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const result = results[index]
+        if (result?.status === 'fulfilled') resolve(result.value)
+        else reject(result?.reason)
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error)
+    }
+  }
+
+  return <T>(statement: (db: Db) => Promise<T>) =>
+    new Promise<T>((resolve, reject) => {
+      waiting.push({ statement, resolve: result => resolve(result as T), reject })
+      // Once everything that has arrived by now is read.
+      if (waiting.length === 1) setImmediate(commitGroup)
+    })
+}
+
+async function runGroup(writer: Db, group: Waiting[]): Promise<PromiseSettledResult<unknown>[]> {
+  const [first, ...others] = group
+  if (first && others.length === 0) return [{ status: 'fulfilled', value: await first.statement(writer) }]
+  return writer.transaction().execute(async db => {
+    const results: PromiseSettledResult<unknown>[] = []
+    for (const { statement } of group) {
+      try {
+        results.push({ status: 'fulfilled', value: await statement(db) })
+      } catch (reason) {
+        // SQLite undoes a refused statement by itself and keeps the others'. A fault of the disk ends them all.
+        if (storeFaultOf(reason)) throw reason
+        results.push({ status: 'rejected', reason })
+      }
+    }
+    return results
+  })
+}
