@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import metadata from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, readConfig } from './config.ts'
+import { openLogOutput } from './operations/log-output.ts'
 import { createMetrics } from './operations/metrics.ts'
 import { prettyLog } from './operations/pretty-log.ts'
 import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
@@ -23,9 +24,7 @@ try {
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: metrics.logHooks,
   }
-  // Not synchronous: a log that nobody reads would stop the process. What does not fit into the buffer is lost.
-  const destination = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 })
-  const logger = pino(options, process.stdout.isTTY ? prettyLog(process.stdout) : destination)
+  const logger = pino(options, process.stdout.isTTY ? prettyLog(process.stdout) : openLogOutput())
   exitOnCrash(logger)
   logger.info({ event: 'settings', settings: config })
 

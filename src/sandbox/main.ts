@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { listen } from './listen.ts'
+import { openLogOutput } from './log-output.ts'
 import { UnusableDatabase } from './store/migrate.ts'
 
 // What is still open after this is cut, so that the stop ends before a supervisor kills the process (usually 10 s or more).
@@ -12,9 +13,7 @@ const clock = () => new Date()
 
 async function start(): Promise<void> {
   const config = readConfig(process.env)
-  // Not synchronous: a log that nobody reads would stop the process. What does not fit into the buffer is lost.
-  const destination = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 })
-  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, destination)
+  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, openLogOutput())
   const sandbox = await buildSandbox(config, { clock, logger })
   const ports = await listen(sandbox, config, clock)
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')
@@ -32,6 +31,8 @@ async function start(): Promise<void> {
     await sandbox.close()
     clearTimeout(deadline)
     logger.info('the sandbox has stopped')
+    // Not when nothing is left to do: that would wait for whoever should read the log.
+    process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }

@@ -132,6 +132,8 @@ t.test('LG-07: a log that nobody reads stops nothing', async t => {
   for (let count = 0; count < 1_000; count++)
     if ((await client.get('/nowhere')).statusCode !== 404) t.fail(`page ${count}`)
   t.equal((await client.get('/')).statusCode, 200)
+  client.child.kill('SIGTERM')
+  t.same(await client.exited, [0, null], 'not even the end of the process')
 })
 
 t.test('LG-09: a fault that nothing caught is one line and the end of the process', async t => {

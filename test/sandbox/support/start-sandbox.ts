@@ -18,6 +18,10 @@ export interface SandboxProcess {
   logLines: string[]
   /** kill -9. Resolves when the process is gone. */
   kill(): Promise<void>
+  /** Resolves to the exit code. */
+  stop(): Promise<number | null>
+  /** From now on nobody reads what it prints. */
+  neglectLog(): void
 }
 
 export interface StartOptions {
@@ -60,6 +64,13 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
       child.kill('SIGKILL')
       await exited
     },
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+      child.stdout?.resume()
+      return (await exited).code
+    },
+    neglectLog: () => void child.stdout?.removeAllListeners('data').pause(),
   }
 }
 

@@ -1,0 +1,62 @@
+import { DatabaseSync } from 'node:sqlite'
+import { sql } from 'kysely'
+import t from 'tap'
+import { storeFaultOf } from '../../../src/sandbox/store/store-fault.ts'
+import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { recordStatements } from '../support/record-statements.ts'
+
+/** Adds rows at the same moment; resolves to what became of each: 'written', the fault of the store, or 'refused'. */
+async function addAtOnce({ store }: TestSandbox, ids: string[]): Promise<string[]> {
+  const writes = ids.map(id =>
+    store.write(db => db.insertInto('finished_authorizations').values({ id, expires_at: 1 }).execute()),
+  )
+  const settled = await Promise.allSettled(writes)
+  return settled.map(one => (one.status === 'fulfilled' ? 'written' : (storeFaultOf(one.reason) ?? 'refused')))
+}
+
+async function listIds({ store }: TestSandbox): Promise<string[]> {
+  const rows = await store.read.selectFrom('finished_authorizations').select('id').orderBy('id').execute()
+  return rows.map(row => row.id)
+}
+
+t.test('of statements that come at once, a refused one takes no other with it', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const become = await addAtOnce(sandbox, ['a', 'b', 'a', 'c'])
+  t.strictSame(become, ['written', 'written', 'refused', 'written'])
+  t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
+})
+
+t.test('statements that come at once are one transaction', async t => {
+  const { databaseUrl, statements } = await recordStatements(t, await makeSqliteUrl(t))
+  const sandbox = await buildTestSandbox(t, { databaseUrl })
+  const before = statements.length
+  await addAtOnce(sandbox, ['a', 'b', 'c'])
+  const insert = 'insert into "finished_authorizations" ("id", "expires_at") values (?, ?)'
+  t.strictSame(statements.slice(before), ['begin immediate', insert, insert, insert, 'commit'])
+  await addAtOnce(sandbox, ['d'])
+  t.equal(statements.at(-1), insert, 'and one that comes alone is its own')
+})
+
+t.test('F-31: on a full disk all that come at once hear of it, and none of them is there', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { page_count: pages } = (await sql<{ page_count: number }>`pragma page_count`.execute(sandbox.store.read))
+    .rows[0]!
+  await sandbox.store.write(db => sql.raw(`pragma max_page_count = ${pages}`).execute(db))
+  // The first would fit; SQLite takes it back when it finds no place for the others.
+  const ids = ['fits', ...Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(2000)}`)]
+  t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['full']))
+  t.strictSame(await listIds(sandbox), [])
+  await sandbox.store.write(db => sql`pragma max_page_count = 1000000`.execute(db))
+  t.strictSame(new Set(await addAtOnce(sandbox, ids)), new Set(['written']))
+})
+
+t.test('F-30: those that come at once while another process writes wait, and are then written once each', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const sandbox = await buildTestSandbox(t, { databaseUrl })
+  const other = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
+  t.teardown(() => other.close())
+  other.exec('begin immediate')
+  setTimeout(() => other.exec('commit'), 200)
+  t.strictSame(await addAtOnce(sandbox, ['a', 'b', 'c']), ['written', 'written', 'written'])
+  t.strictSame(await listIds(sandbox), ['a', 'b', 'c'])
+})
