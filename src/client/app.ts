@@ -79,7 +79,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
   app.addHook('onRequest', crossSiteGuard(config.publicUrl))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  await useViews(app, serveAssets(app))
+  await useViews(app, serveAssets(app), config.loginUrl)
 
   const health = healthRoutes({ sealer, isDraining })
   app.get('/health/live', { logLevel: 'warn' }, health.live)

@@ -12,9 +12,9 @@ export async function healthRoutes(
     reply.header('cache-control', 'no-store')
   })
 
-  scope.get('/health/live', async () => ({ status: 'live' }))
+  scope.get('/health/live', { exposeHeadRoute: true }, async () => ({ status: 'live' }))
 
-  scope.get('/health/ready', async (request, reply) => {
+  scope.get('/health/ready', { exposeHeadRoute: true }, async (request, reply) => {
     if (isStopping()) return reply.status(503).send({ status: 'stopping' })
     try {
       await store.probe()

@@ -8,12 +8,13 @@ import type { NextStep } from '../errors.ts'
 import type { Assets } from './assets.ts'
 import { sessionOf } from './require-session.ts'
 
-export async function useViews(app: FastifyInstance, assets: Assets): Promise<void> {
+/** `portalUrl` is where visitors find what only the platform can show them. */
+export async function useViews(app: FastifyInstance, assets: Assets, portalUrl: string): Promise<void> {
   await app.register(view, {
     engine: { eta: new Eta() },
     root: fileURLToPath(new URL('../../../views/client', import.meta.url)),
     production: true,
-    defaultContext: { assets, formatTime, isWebUrl },
+    defaultContext: { assets, portalUrl, formatTime, isWebUrl },
   })
 }
 

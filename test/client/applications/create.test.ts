@@ -65,7 +65,9 @@ for (const [what, answer] of Object.entries({
 t.test('a visitor in no group is told where to make one, and one in several has to choose', async t => {
   const { browser, platform } = await openForm(t)
   platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
-  t.match(textOf(await browser.get('/applications/new'), 'groupId-hint'), 'You are in no group yet')
+  const page = await browser.get('/applications/new')
+  t.match(textOf(page, 'no-group'), 'You are in no group yet')
+  t.match(page.body, `Make one at the <a href="${platform.url}">login portal</a>`)
 
   platform.answer('GET /identities/v1/visitor-1/links', {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),

@@ -67,6 +67,7 @@ t.test('AP-20: TRACE, CONNECT and methods that nobody knows get no answer that e
   t.notMatch(await raw(['CONNECT 127.0.0.1:1 HTTP/1.1', ...closing, canary]), /^HTTP\/1\.1 2|canary/)
   t.match(await raw(['OPTIONS * HTTP/1.1', ...closing]), /^HTTP\/1\.1 40[45] /)
   t.strictSame((await sandbox.api.inject('/health/live')).json(), { status: 'live' })
+  t.strictSame((await sandbox.api.inject({ method: 'HEAD', url: '/health/live' })).statusCode, 200)
 })
 
 for (const database of await openDatabases(t))
