@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Seed } from './config.ts'
 import type { Passwords } from './portal/passwords.ts'
+import { signOutEverywhere } from './portal/portal-session.ts'
 import { findApplication, insertApplication, setRedirectUris } from './store/applications.ts'
 import { addClientSecret, listSecretHashes } from './store/client-secrets.ts'
 import { createGroup, listMemberships } from './store/groups.ts'
@@ -40,7 +41,10 @@ async function lockSeeding(db: Db): Promise<void> {
 async function seedUser(db: Db, email: string, passwordHash: string, now: Date): Promise<string> {
   const known = await findCredentials(db, email)
   if (known) {
-    if (known.passwordHash !== passwordHash) await setPasswordHash(db, known.userId, passwordHash)
+    if (known.passwordHash !== passwordHash) {
+      await setPasswordHash(db, known.userId, passwordHash)
+      await signOutEverywhere(db, known.userId, now)
+    }
     return known.userId
   }
   const userId = await createUser(db, { email, firstName: 'Sandbox', lastName: 'Developer', passwordHash }, now)

@@ -56,3 +56,7 @@ export async function extendPortalSession(db: Db, idHash: string, expiresAt: Dat
 export async function deletePortalSession(db: Db, idHash: string): Promise<void> {
   await db.deleteFrom('portal_sessions').where('id_hash', '=', idHash).execute()
 }
+
+export async function deletePortalSessionsOf(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('portal_sessions').where('user_id', '=', userId).execute()
+}

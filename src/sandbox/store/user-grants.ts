@@ -49,3 +49,13 @@ export async function revokeGrantsOf(db: Db, userId: string, applicationId: stri
     .where('revoked_at', 'is', null)
     .execute()
 }
+
+/** Ends every grant of this user, of whatever application, codes included. */
+export async function revokeAllGrantsOf(db: Db, userId: string, now: Date): Promise<void> {
+  await db
+    .updateTable('grants')
+    .set({ revoked_at: now.getTime() })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}

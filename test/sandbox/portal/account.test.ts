@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { decodeJwt } from 'jose'
 import t from 'tap'
-import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
 import { holdLock } from '../support/hold-lock.ts'
+import { refresh } from '../support/put-under-load.ts'
 
 const paths = ['/account', '/account/groups', '/account/token', '/account/applications']
-const actions = ['/account/groups', '/account/token', '/account/token/end', '/account/applications']
+const actions = ['/account', '/account/groups', '/account/token', '/account/token/end', '/account/applications']
 
 /** The text of each copyable thing on a page, as a browser would have it. */
 function readCopyable(body: string): string[] {
@@ -352,3 +353,40 @@ t.test('what the address says was withdrawn is believed only when it is true', a
   t.equal(answer.statusCode, 303)
   t.match((await browser.get(locationOf(answer))).body, 'Reference client', 'nothing was withdrawn')
 })
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `RF-12: signing out everywhere ends sessions, refresh tokens and access tokens (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const tokens = (await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '' })).json()
+      const [browser, elsewhere] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
+      const other = await openAsNewcomer(sandbox)
+      const answer = await submitForm(browser, await browser.get('/account'), '/account')
+      t.equal(locationOf(answer), '/signed-out')
+      for (const one of [browser, elsewhere]) t.match((await one.get('/account')).body, '<h1>Sign in</h1>')
+      t.match((await other.get('/account')).body, '<h1>Your account</h1>', 'other users notice nothing')
+      const refused = await refresh(sandbox, tokens.refresh_token)
+      t.equal(refused.statusCode, 401)
+      t.equal(refused.json().error, 'invalid_grant')
+      t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 401)
+    },
+  )
+
+  t.test(`RF-12: a changed password ends what was begun with the old one (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const before = await buildTestSandbox(t, { databaseUrl })
+    const tokens = (await exchange(before, { code: (await logIn(before)).get('code') ?? '' })).json()
+    const cookies = (await openAsDeveloper(before)).cookies
+    await before.close()
+    const unchanged = await buildTestSandbox(t, { databaseUrl })
+    const { refresh_token: refreshToken } = (await refresh(unchanged, tokens.refresh_token)).json()
+    t.type(refreshToken, 'string', 'a restart with the same password ends nothing')
+    await unchanged.close()
+    const after = await buildTestSandbox(t, { databaseUrl, password: 'another correct horse' })
+    t.equal((await refresh(after, refreshToken)).json().error, 'invalid_grant')
+    const browser = openBrowser(after)
+    for (const [name, value] of cookies) browser.cookies.set(name, value)
+    t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
+  })
+}

@@ -78,4 +78,6 @@ async function useAccount(sandbox: TestSandbox): Promise<void> {
   for (const action of ['/account/groups', '/account/token', '/account/applications'])
     await submitForm(browser, await browser.get(action), action, { name: 'New' })
   await submitForm(browser, await browser.get('/account'), '/sign-out')
+  const other = await openAsDeveloper(sandbox)
+  await submitForm(other, await other.get('/account'), '/account')
 }

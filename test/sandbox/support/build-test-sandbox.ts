@@ -31,7 +31,8 @@ export interface TestSandbox extends Sandbox {
 
 /**
  * `databaseUrl` for a database that is there already (PostgreSQL, or one shared by two sandboxes); without it, a new
- * SQLite file. `portalUrl` and `apiUrl` where it really listens. `redirectUris` and `seed: false` change the seeding.
+ * SQLite file. `portalUrl` and `apiUrl` where it really listens. `redirectUris`, `password` and `seed: false` change the
+ * seeding.
  */
 export async function buildTestSandbox(
   t: Test,
@@ -40,6 +41,7 @@ export async function buildTestSandbox(
     portalUrl?: string
     apiUrl?: string
     redirectUris?: string[]
+    password?: string
     seed?: false
     at?: Date
   } = {},
@@ -61,7 +63,7 @@ export async function buildTestSandbox(
             clientSecret: new Secret(seeded.clientSecret),
             redirectUris: options.redirectUris ?? [seeded.redirectUri],
             userEmail: seeded.email,
-            userPassword: new Secret(seeded.password),
+            userPassword: new Secret(options.password ?? seeded.password),
           },
     logLevel: 'info',
   }

@@ -9,7 +9,7 @@ import { requireVisitor } from './require-visitor.ts'
 
 export async function accountPages(scope: FastifyInstance, parts: Parts): Promise<void> {
   requireVisitor(scope, parts)
-  profilePage(scope)
+  profilePage(scope, parts)
   groupsPage(scope, parts)
   accessTokenPage(scope, parts)
   allowedApplicationsPage(scope, parts)

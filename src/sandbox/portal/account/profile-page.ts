@@ -1,7 +1,24 @@
-// GET /account: who I am, and the ways to everything else.
+// GET /account: who I am, the ways to everything else, and signing out everywhere.
 import type { FastifyInstance } from 'fastify'
-import { showAccountPage } from './require-visitor.ts'
+import type { Parts } from '../../app.ts'
+import { signOutEverywhere } from '../portal-session.ts'
+import { makeAccountForm, readAccountForm } from './account-form.ts'
+import { showAccountPage, visitorOf } from './require-visitor.ts'
 
-export function profilePage(scope: FastifyInstance): void {
-  scope.get('/account', async (_request, reply) => showAccountPage(reply, 'account/profile', { title: 'Your account' }))
+export function profilePage(scope: FastifyInstance, parts: Parts): void {
+  scope.get('/account', async (request, reply) =>
+    showAccountPage(reply, 'account/profile', {
+      title: 'Your account',
+      formToken: makeAccountForm(parts, request, 'sign out everywhere'),
+    }),
+  )
+
+  scope.post('/account', async (request, reply) => {
+    readAccountForm(parts, request, 'sign out everywhere')
+    const userId = visitorOf(request).id
+    await parts.store.transaction(db => signOutEverywhere(db, userId, parts.clock()))
+    request.log.info({ code: 'signed-out-everywhere', userId }, 'a user signed out everywhere')
+    // The cookie of this browser names a session that is no more.
+    return reply.redirect('/signed-out', 303)
+  })
 }
