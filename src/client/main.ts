@@ -4,7 +4,6 @@ import metadata from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { openLogOutput } from './operations/log-output.ts'
-import { createMetrics } from './operations/metrics.ts'
 import { prettyLog } from './operations/pretty-log.ts'
 import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
 import { createTracing } from './operations/tracing.ts'
@@ -13,33 +12,34 @@ import { createDispatcher } from './upstream.ts'
 try {
   const config = readConfig(process.env)
   const { metricsPort, loginInternalUrl, apiInternalUrl } = config
-  const metrics = createMetrics({
-    [new URL(apiInternalUrl).origin]: 'api',
-    [new URL(loginInternalUrl).origin]: 'portal',
-  })
+  const origins = { [new URL(apiInternalUrl).origin]: 'api', [new URL(loginInternalUrl).origin]: 'portal' }
+  // Nothing is counted, and the package not even loaded, where nobody reads it.
+  const metrics =
+    metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics(origins)
   const tracing = createTracing()
   const options = {
     level: config.logLevel,
     base: { app: 'client', version: metadata.version },
     timestamp: pino.stdTimeFunctions.isoTime,
-    hooks: metrics.logHooks,
+    ...(metrics && { hooks: metrics.logHooks }),
   }
   const logger = pino(options, process.stdout.isTTY ? prettyLog(process.stdout) : openLogOutput())
   exitOnCrash(logger)
   logger.info({ event: 'settings', settings: config })
 
   let isDraining = false
+  const dispatcher = createDispatcher()
   const client = await buildClient(config, {
     logger,
-    dispatcher: tracing.observeCalls(metrics.observeCalls(createDispatcher())),
+    dispatcher: tracing.observeCalls(metrics?.observeCalls(dispatcher) ?? dispatcher),
     observeRequests(app) {
-      metrics.observeRequests(app)
+      metrics?.observeRequests(app)
       tracing.observeRequests(app)
       endConnectionsOnClose(app)
     },
     isDraining: () => isDraining,
   })
-  const metricsServer = metricsPort === undefined ? undefined : await metrics.listen(config.host, metricsPort)
+  const metricsServer = await metrics?.listen(config.host, metricsPort!)
   stopOnSignal(client, config.prestopDelayMs, {
     onDraining: () => {
       isDraining = true
