@@ -9,7 +9,8 @@ export type Caller = { accessToken: string; requestId: string }
 /** Makes a call as the visitor of this request; see `sessionOf`. */
 export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
 
-export type Application = {
+/** What is read of every application of a list, of which there may be thousands. */
+export type ListedApplication = {
   id: string
   name: string
   description: string
@@ -17,8 +18,11 @@ export type Application = {
   iconUrl: string
   privacyPolicyUrl: string
   createdAt: Date | undefined
-  updatedAt: Date | undefined
   groupId: string | undefined
+}
+
+export type Application = ListedApplication & {
+  updatedAt: Date | undefined
   /** Undefined where the API does not tell it. `redirectUris` is one string, a comma-separated list. */
   client: { redirectUris: string; defaultRedirectUri: string; scopes: string; defaultScopes: string } | undefined
 }
@@ -98,14 +102,14 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
 
   return {
     /** Every application that the visitor develops, in the order of the API. */
-    async list(caller: Caller): Promise<Application[]> {
+    async list(caller: Caller): Promise<ListedApplication[]> {
       const answer = await send(caller, 'GET', '/apps/v1', undefined, listLimits)
       const items = isRecord(answer.json) ? answer.json.ItemList : undefined
       if (answer.status !== 200 || !Array.isArray(items)) throw fault(answer)
       // Without an id that fits into an address there is no page to lead to.
       return items
         .filter(isRecord)
-        .map(readApplication)
+        .map(readListed)
         .filter(({ id }) => isApplicationId(id))
     },
 
@@ -176,12 +180,11 @@ function pathOf(id: string): string {
 }
 
 /** Whatever is missing or of another type becomes an empty text: one odd record must not hide the others. */
-function readApplication(record: Record<string, unknown>): Application {
+function readListed(record: Record<string, unknown>): ListedApplication {
   const data = isRecord(record.data) ? record.data : {}
   const metadata = isRecord(record.metadata) ? record.metadata : {}
   const links = Array.isArray(record.inLinks) ? record.inLinks : []
   const group = links.find(link => isRecord(link) && link['@type'] === 'DeveloperOf')
-  const { client } = record
   return {
     id: asText(record['@id']),
     name: asText(data.name),
@@ -190,8 +193,15 @@ function readApplication(record: Record<string, unknown>): Application {
     iconUrl: asText(data.iconUrl),
     privacyPolicyUrl: asText(data.privacyPolicyUrl),
     createdAt: asTime(metadata.createdAt),
-    updatedAt: asTime(metadata.updatedAt),
     groupId: asText(group?.from) || undefined,
+  }
+}
+
+function readApplication(record: Record<string, unknown>): Application {
+  const { metadata, client } = record
+  return {
+    ...readListed(record),
+    updatedAt: isRecord(metadata) ? asTime(metadata.updatedAt) : undefined,
     client: isRecord(client)
       ? {
           redirectUris: [client.redirectUris].flat().map(asText).join(','),

@@ -1,5 +1,5 @@
 // The form of an application: its fields, their bounds, and what is sent of them.
-import { type Application, allFields, type Field, FieldError, type Fields } from './application-api.ts'
+import { allFields, type Field, FieldError, type Fields, type ListedApplication } from './application-api.ts'
 
 const longestUrl = 2_048
 
@@ -59,7 +59,7 @@ export function fieldsToUpdate(fields: Fields, isClientKnown: boolean): Partial<
 }
 
 /** Whether an application has what a form says. */
-export function hasFields(application: Application, fields: Fields): boolean {
+export function hasFields(application: ListedApplication, fields: Fields): boolean {
   const told = ['name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const
   return (
     told.every(field => application[field] === fields[field]) &&
