@@ -1,5 +1,5 @@
 // The first step of a login: a fresh state, and the address that sends the browser to the portal.
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Portal } from './portal.ts'
 
 export type StartedLogin = {
@@ -23,7 +23,7 @@ export function beginLogin(portal: Portal, usesPkce: boolean, now: Date): Starte
     state,
   })
   if (codeVerifier) {
-    parameters.set('code_challenge', createHash('sha256').update(codeVerifier).digest('base64url'))
+    parameters.set('code_challenge', hash('sha256', codeVerifier, 'base64url'))
     parameters.set('code_challenge_method', 'S256')
   }
   return { url: `${portal.loginUrl}/?${parameters}`, state, codeVerifier }

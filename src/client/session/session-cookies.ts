@@ -1,5 +1,5 @@
 // The cookies of a signed-in visitor: the session with its access token, and the grant with its refresh token.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import { type Cookie, type Cookies, expire } from './cookies.ts'
 import type { Sealer } from './seal.ts'
@@ -103,5 +103,5 @@ export function hasSession(cookies: Cookies): boolean {
 }
 
 function grantNameOf({ refreshToken }: Grant): string {
-  return grantPrefix + createHash('sha256').update(refreshToken).digest('base64url').slice(0, 8)
+  return grantPrefix + hash('sha256', refreshToken, 'base64url').slice(0, 8)
 }

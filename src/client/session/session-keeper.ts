@@ -1,5 +1,5 @@
 // Keeps a visitor signed in: begins the session, renews it before it runs out, and ends it only when it is truly over.
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { Portal } from '../oauth/portal.ts'
 import { refreshTokens } from '../oauth/refresh-tokens.ts'
@@ -80,7 +80,7 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
   }
 
   async function renew(grant: Grant, cookies: Cookies, requestId: string): Promise<Kept> {
-    const key = createHash('sha256').update(grant.refreshToken).digest('base64url')
+    const key = hash('sha256', grant.refreshToken, 'base64url')
     const tokens = await renewals.do(key, () => refreshTokens(portal, grant.refreshToken, requestId))
     return { ...keep(tokens, grant, cookies), event: 'session_renewed', visitorId: grant.visitorId }
   }
