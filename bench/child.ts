@@ -9,6 +9,8 @@ export type Environment = Record<string, string>
 /** What a piece of work cost the server, over all its threads. */
 export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: number }
 
+/** How long a server may take to listen. */
+const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
 export function startChild(script: string, environment: Environment): ChildProcess {
@@ -28,10 +30,16 @@ export function startHelper(script: string): ChildProcess {
 function run(parameters: string[], environment: Environment, [stdout, ...more]: ['pipe' | 'inherit', 'ipc'?]) {
   // Nothing of this machine's environment: a setting that happens to stand there must not change what is measured.
   const child = spawn(process.execPath, parameters, { env: environment, stdio: ['ignore', stdout, 'inherit', ...more] })
-  // Whatever goes wrong here, nobody is left behind.
-  process.once('exit', () => child.kill('SIGKILL'))
+  children.add(child)
+  child.once('exit', () => children.delete(child))
   return child
 }
+
+const children = new Set<ChildProcess>()
+// Whatever goes wrong here, nobody is left behind.
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
 
 /** The groups of the first match in what the process prints; what it prints from then on is read and dropped. */
 export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Promise<string[]> {
@@ -46,7 +54,9 @@ export async function readOutput({ stdout }: ChildProcess, pattern: RegExp): Pro
       stdout.off('data', look).resume()
       resolve(found.slice(1))
     }
-    stdout.on('data', look).once('end', () => reject(new Error(`A server has stopped too early:\n${printed}`)))
+    const fail = () => reject(new Error(`A server has not said what was waited for:\n${printed}`))
+    stdout.on('data', look).once('end', fail)
+    setTimeout(fail, patienceMs).unref()
   })
 }
 

@@ -12,7 +12,7 @@ import { createVisitors } from './visitors.ts'
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' } } })
 const size = options.quick
   ? { warmUps: 1, rounds: 2, logins: 40, lists: 40, longLists: 4, steadyRounds: 1, steadySeconds: 0.3, startUps: 1 }
-  : { warmUps: 2, rounds: 9, logins: 400, lists: 250, longLists: 12, steadyRounds: 9, steadySeconds: 1, startUps: 7 }
+  : { warmUps: 2, rounds: 9, logins: 400, lists: 250, longLists: 40, steadyRounds: 9, steadySeconds: 1, startUps: 7 }
 const judged: ServerName[] = ['client', 'bare']
 const names = options['no-peers'] ? judged : serverNames
 
