@@ -60,6 +60,8 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    // Without a sign of life, for a response that nobody reads. No page takes longer to come than 25 s.
+    connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,

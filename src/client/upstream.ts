@@ -116,11 +116,13 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
 async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
+  const giveUp = () => {
     const error = new DOMException(`No answer in ${deadlineMs} ms`, 'TimeoutError')
     controller.abort(error)
     late.reject(error)
-  }, deadlineMs)
+  }
+  // Timers come before what has arrived: after a pause of the process an answer may be there, waiting to be read.
+  const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
   return Promise.race([work(controller.signal), late.promise]).finally(() => clearTimeout(timer))
 }
 

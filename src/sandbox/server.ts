@@ -31,6 +31,8 @@ export function createServer(
     // All three are needed: Node takes the larger of the first two, and looks only every interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000 },
+    // Without a sign of life, for a response that nobody reads.
+    connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: true,

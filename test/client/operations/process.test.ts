@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { takePorts } from '../../container/support/take-ports.ts'
 import { publicUrl } from '../support/build-test-client.ts'
-import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
+import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
 /** A form that has arrived but for its last byte; `end` sends that, `answer` is what comes until the connection closes. */
 async function openRequest({ url }: SpawnedClient) {
@@ -136,8 +137,40 @@ t.test('LG-07: a log that nobody reads stops nothing', async t => {
   t.same(await client.exited, [0, null], 'not even the end of the process')
 })
 
+t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the process', async t => {
+  const [port] = await takePorts(1)
+  const toFullDisk = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
+  const client = await spawnClient(t, { LOG_LEVEL: 'trace' }, { port: port!, prefix: toFullDisk })
+  for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)
+  client.child.kill('SIGTERM')
+  t.same(await client.exited, [0, null])
+})
+
+t.test('F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost', async t => {
+  const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
+  client.child.kill('SIGUSR2')
+  for (let count = 0; count < 3_000; count++) await client.get('/nowhere')
+  const written = client.output().length
+  client.child.kill('SIGUSR2')
+  await once(client.child.stdout, 'data')
+  t.ok(written < 300_000, `${written} bytes before`)
+  const last = await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
+  t.equal(last.statusCode, 404)
+  await client.says('after-the-flood')
+})
+
+/** At a signal nothing can be written to the standard output any more; at the next one it can. */
+const fillDisk = `
+  import fs from 'node:fs'
+  const { write } = fs
+  let isFull = false
+  process.on('SIGUSR2', () => { isFull = !isFull })
+  fs.write = (fd, data, done) =>
+    isFull ? setImmediate(done, Object.assign(new Error('no space left'), { code: 'ENOSPC' })) : write(fd, data, done)
+`
+
 t.test('LG-09: a fault that nothing caught is one line and the end of the process', async t => {
-  const client = await spawnClient(t, { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(crash)}` })
+  const client = await spawnClient(t, { NODE_OPTIONS: importing(crash) })
   client.child.kill('SIGUSR2')
   t.same(await client.exited, [1, null])
   const fatal = client.log().filter(({ level }) => level === 60)

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
@@ -13,12 +14,26 @@ const main = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.ur
 
 export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 
+type Options = {
+  /** Started in front of the client, such as `underLimit(100)`; then as in production, without the NODE_OPTIONS of tap. */
+  prefix?: string[]
+  /** A port where it is to listen, for where its log does not tell. */
+  port?: number
+}
+
+/** NODE_OPTIONS that run these lines before the client. */
+export const importing = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
+
+/** A prefix that leaves the client so many open files and connections. */
+export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
+
 /** Comes back when it listens. It gets the settings given, and nothing of this machine's environment. */
-export async function spawnClient(t: Test, environment: Record<string, string>) {
-  const child = spawn(process.execPath, [main], {
+export async function spawnClient(t: Test, environment: Record<string, string>, { prefix, port }: Options = {}) {
+  const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
+  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, main], {
     env: {
       HOST: '127.0.0.1',
-      PORT: '0',
+      PORT: String(port ?? 0),
       PUBLIC_URL: publicUrl,
       LOGIN_URL: 'http://127.0.0.1:1',
       API_URL: 'http://127.0.0.1:1',
@@ -33,10 +48,12 @@ export async function spawnClient(t: Test, environment: Record<string, string>) 
   const exited = once(child, 'exit') as Promise<[code: number | null, signal: string | null]>
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
-  const listening = () => /"msg":"Server listening at ([^"]*)"/.exec(output)?.[1]
+  let known: string | undefined
+  const listening = () => known ?? /"msg":"Server listening at ([^"]*)"/.exec(output)?.[1]
   while (!listening()) {
     if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
-    await Promise.race([once(child.stdout, 'data'), exited])
+    if (port === undefined) await Promise.race([once(child.stdout, 'data'), exited])
+    else if (await accepts(port)) known = `http://127.0.0.1:${port}`
   }
   const inject = (options: InjectOptions) => send(listening()!, options)
   return {
@@ -63,6 +80,14 @@ export async function spawnClient(t: Test, environment: Record<string, string>) 
       while (!output.includes(text)) await once(child.stdout, 'data')
     },
   }
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  return once(socket, 'connect').then(
+    () => Boolean(socket.destroy()),
+    () => false,
+  )
 }
 
 /** What inject does, over a connection of its own. */
