@@ -1,6 +1,10 @@
 // What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
 import t from 'tap'
+import { createServer } from '../../src/sandbox/server.ts'
 import { buildTestSandbox } from './support/build-test-sandbox.ts'
 import { exchangeRaw, openSocket } from './support/raw-socket.ts'
 
@@ -36,6 +40,21 @@ t.test('DO-02: headers or bodies that drip are cut off on both listeners, and no
   for (const listener of [api, portal])
     t.match(await exchangeRaw(listener, ['GET /health/live HTTP/1.1', host, 'Connection: close']), /^HTTP\/1\.1 200 /)
   await Promise.all(drips)
+})
+
+t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds at most', async t => {
+  const server = createServer(pino({ level: 'silent' }), () => '')
+  t.teardown(() => server.close())
+  server.get('/', async () => Buffer.alloc(16 * 1024 * 1024))
+  t.ok(server.server.timeout > 20_000, 'longer than an answer may take')
+  t.ok(server.server.timeout <= 35_000, 'which may pass twice')
+  server.server.timeout = 500
+  const served = once(server.server, 'connection') as Promise<[Socket]>
+  const socket = await openSocket(server)
+  const closed = once((await served)[0], 'close')
+  socket.write('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+  await closed
+  socket.destroy()
 })
 
 t.test('DO-11: requests that two readers could read in two ways are refused', async t => {
