@@ -1,0 +1,105 @@
+// More visitors at once than anybody has: nothing grows without end, and when they are gone all is as before.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { Client } from 'undici'
+import { memoryOf } from '../../container/support/memory-of.ts'
+import { signIn } from '../support/build-test-client.ts'
+import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
+
+t.test('DO-06: thousands of logins are begun in seconds: each is answered, and nothing of them stays', async t => {
+  const platform = await startScriptedPlatform(t)
+  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: [] })
+  const begin = async (count: number) => {
+    const answer = await client.get(`/login?returnTo=/applications?page=${count}`, {
+      'x-forwarded-for': `10.0.0.${count}`,
+    })
+    return answer.statusCode
+  }
+  const beginAThousand = async () => {
+    const startedAt = performance.now()
+    const statuses = new Set<number>()
+    for (let count = 0; count < 1_000; count += 50) {
+      const some = await Promise.all(Array.from({ length: 50 }, (_, index) => begin(count + index)))
+      for (const status of some) statuses.add(status)
+    }
+    t.same([...statuses], [302])
+    return (performance.now() - startedAt) / 1_000
+  }
+  for (let round = 0; round < 3; round++) await beginAThousand()
+  const before = memoryOf(client.child.pid)
+  const health: Promise<{ statusCode: number }>[] = []
+  for (let round = 0; round < 5; round++) {
+    const thousand = beginAThousand()
+    health.push(client.get('/health/ready'))
+    const took = await thousand
+    t.ok(took < 5, `${took} s`)
+  }
+  for (const { statusCode } of await Promise.all(health)) t.equal(statusCode, 200)
+  const more = memoryOf(client.child.pid) - before
+  t.ok(more < 48, `${more} MiB more after 5,000`)
+  t.same(
+    platform.received().map(({ url }) => url),
+    ['/.well-known/oauth-authorization-server'],
+    'nobody else is asked',
+  )
+})
+
+t.test('F-37: with all its files taken it refuses new visitors, serves those who are there, and recovers', async t => {
+  const platform = await startScriptedPlatform(t, {
+    'POST /api/exchangeToken': giveTokens(),
+    'GET /apps/v1': { body: collection([]) },
+  })
+  const environment = { LOGIN_URL: platform.url, API_URL: platform.url }
+  const client = await spawnClient(t, environment, { prefix: underLimit(100) })
+  await signIn(client.browser)
+  const visitor = stayConnected(t, client)
+  const visit = async () => [await visitor('/'), await visitor('/applications'), await visitor('/health/ready')]
+  t.same(await visit(), [200, 200, 200])
+
+  const flood = await openConnections(client, 300)
+  t.ok(flood.refused() > 150, `${flood.refused()} refused`)
+  t.same(await visit(), [200, 200, 200], 'on a connection that is there')
+  await t.rejects(client.client.inject({ url: '/health/live' }), 'on a new one')
+
+  flood.end()
+  while (!(await client.client.inject({ url: '/health/live' }).catch(() => undefined)));
+  t.same(await visit(), [200, 200, 200])
+  t.equal((await client.client.inject({ url: '/login' })).statusCode, 302)
+  t.equal((await signIn(client.browser)).statusCode, 200)
+  t.notMatch(client.output(), '"event":"crashed"')
+})
+
+/** Asks over one and the same connection, as the visitor who has signed in. */
+function stayConnected(t: Test, { url, browser }: SpawnedClient) {
+  const connection = new Client(url)
+  t.teardown(() => connection.destroy())
+  return async (path: string) => {
+    const headers = { cookie: browser.cookieHeader() }
+    const { statusCode, body } = await connection.request({ method: 'GET', path, headers })
+    await body.dump()
+    return statusCode
+  }
+}
+
+/** Comes back when the first of them have been refused, and no more are within 300 ms. */
+async function openConnections({ url }: SpawnedClient, count: number) {
+  let refused = 0
+  const sockets = Array.from({ length: count }, () =>
+    connect(Number(new URL(url).port), '127.0.0.1')
+      .on('error', () => {})
+      .on('close', () => refused++),
+  )
+  await Promise.race(sockets.map(socket => once(socket, 'close')))
+  for (let last = -1; last !== refused; ) {
+    last = refused
+    await new Promise(resolve => setTimeout(resolve, 300))
+  }
+  return {
+    refused: () => refused,
+    end() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
