@@ -1,8 +1,8 @@
 // The client as a process: where it listens, how it stops, and what a log that nobody reads does to it. Real time passes.
-import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { takePorts } from '../../container/support/take-ports.ts'
 import { publicUrl } from '../support/build-test-client.ts'
@@ -91,17 +91,6 @@ t.test('CT-06: it listens where it is told to, on an address of IPv6 as well', a
   t.equal((await client.get('/health/live')).statusCode, 200)
 })
 
-t.test('CT-06: localhost is every address of that name', async t => {
-  const client = await spawnClient(t, { HOST: 'localhost' })
-  const { port } = new URL(client.url)
-  for (const { address } of await lookup('localhost', { all: true })) {
-    const socket = connect(Number(port), address)
-    await once(socket, 'connect')
-    socket.destroy()
-    t.pass(address)
-  }
-})
-
 t.test('LG-05: every line has the time in UTC, the service and its version', async t => {
   const client = await spawnClient(t, {})
   await client.get('/')
@@ -149,14 +138,14 @@ t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the
 t.test('F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost', async t => {
   const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
   client.child.kill('SIGUSR2')
-  for (let count = 0; count < 3_000; count++) await client.get('/nowhere')
-  const written = client.output().length
+  for (let count = 0; count < 4_000; count++) await client.get('/nowhere')
+  t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
   client.child.kill('SIGUSR2')
-  await once(client.child.stdout, 'data')
-  t.ok(written < 300_000, `${written} bytes before`)
-  const last = await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
-  t.equal(last.statusCode, 404)
-  await client.says('after-the-flood')
+  // What comes before the first of it is written is lost, too.
+  while (!client.output().includes('after-the-flood')) {
+    await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
+    await setTimeout(20)
+  }
 })
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */

@@ -2,7 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { portalUrl, seeded } from './build-test-sandbox.ts'
@@ -29,6 +31,8 @@ export interface StartOptions {
   settings?: Record<string, string>
   /** Started in front of the sandbox, such as `['prlimit', '--fsize=1000000']`. */
   prefix?: string[]
+  /** Where it is to listen, for where its log does not tell. */
+  ports?: { portalPort: number; apiPort: number }
   /** Without the powers of root, whom no permission stops. */
   isUnprivileged?: boolean
 }
@@ -44,6 +48,7 @@ interface Exit {
 export async function startSandbox(t: Test, options: StartOptions): Promise<SandboxProcess> {
   const { child, exited, logLines } = spawnSandbox(t, options)
   const ready = new Promise<{ portalPort: number; apiPort: number }>(resolve => {
+    if (options.ports) void untilItAccepts(options.ports.apiPort).then(() => resolve(options.ports!))
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
       logLines.push(line)
       if (line.includes('"portalPort"')) resolve(JSON.parse(line))
@@ -74,6 +79,21 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
   }
 }
 
+/** The API listens last. */
+async function untilItAccepts(port: number): Promise<void> {
+  for (let isOpen = false; !isOpen; await setTimeout(20)) {
+    const socket = connect(port, '127.0.0.1')
+    isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+  }
+}
+
+/** A prefix that leaves the sandbox so many open files and connections. */
+export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
+
 /** For starts that must fail: resolves to how the process ended. */
 export async function startInVain(t: Test, options: StartOptions): Promise<Exit> {
   const { child, exited } = spawnSandbox(t, options)
@@ -81,7 +101,7 @@ export async function startInVain(t: Test, options: StartOptions): Promise<Exit>
   return exited
 }
 
-function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], isUnprivileged }: StartOptions) {
+function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], ports, isUnprivileged }: StartOptions) {
   // tap puts NODE_OPTIONS into every process that a test starts, and with them writes files of its own at the end: not
   // what this process may do under a quota or as a user without rights.
   const asInProduction = ['-u', 'NODE_OPTIONS']
@@ -89,8 +109,8 @@ function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], isUnprivile
     env: {
       PATH: process.env.PATH,
       HOST: '127.0.0.1',
-      PORTAL_PORT: '0',
-      API_PORT: '0',
+      PORTAL_PORT: String(ports?.portalPort ?? 0),
+      API_PORT: String(ports?.apiPort ?? 0),
       PORTAL_URL: portalUrl,
       DATABASE_URL: databaseUrl,
       SEED_CLIENT_ID: seeded.clientId,
