@@ -1,6 +1,7 @@
 // What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
@@ -74,4 +75,39 @@ t.test('DO-11: requests that two readers could read in two ways are refused', as
   for (const listener of [api, portal])
     for (const [name, lines] of Object.entries(shapes))
       t.match(await exchangeRaw(listener, lines, '0\r\n\r\n'), /^HTTP\/1\.1 (400|501) /, name)
+})
+
+/** Sends it over a connection that stays, and resolves to what comes next. */
+async function ask(socket: Socket, text: string): Promise<string> {
+  socket.write(text)
+  return (await once(socket, 'data'))[0]
+}
+
+t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keeps them, and used again', async t => {
+  const { api, portal } = await buildTestSandbox(t)
+  for (const listener of [api, portal]) {
+    t.equal(listener.server.keepAliveTimeout, 72_000)
+    await listener.listen({ host: '127.0.0.1', port: 0 })
+    // Idle for longer than an answer may take.
+    listener.server.timeout = 500
+    const socket = await openSocket(listener)
+    for (let count = 0; count < 2; count += 1) {
+      const answer = await ask(socket, 'GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+      t.match(answer, /^HTTP\/1\.1 200 /)
+      t.match(answer, /\r\nKeep-Alive: timeout=72\r\n/i)
+      await setTimeout(1200)
+    }
+    t.notOk(socket.destroyed)
+    socket.destroy()
+  }
+})
+
+t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const socket = await openSocket(portal)
+  const head = 'POST /api/exchangeToken HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n'
+  const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\n'
+  t.equal(await ask(socket, head + form), 'HTTP/1.1 100 Continue\r\n\r\n')
+  t.match(await ask(socket, 'a=b'), /^HTTP\/1\.1 400 .*"invalid_request"/s)
+  socket.destroy()
 })
