@@ -27,7 +27,7 @@ export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
  * `POST /api/exchangeToken` (the query does not count). A request that was not scripted fails the test.
  * Without a script the portal has no metadata: the flow is exactly the specification's.
  */
-export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}) {
+export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {
   const script = new Map<string, Script>(
     Object.entries({ 'GET /.well-known/oauth-authorization-server': { status: 404, body: {} }, ...scripts }),
   )
@@ -52,14 +52,14 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
       send(response, answer)
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   t.teardown(async () => {
     server.closeAllConnections()
     server.close()
     if (unexpected.length > 0) throw new Error(`Requests that the test did not expect: ${unexpected.join(', ')}`)
   })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
 
   return {
     url,
