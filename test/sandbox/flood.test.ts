@@ -1,0 +1,117 @@
+// More at once than anybody has: the sandbox says when to come again, does not grow, and recovers.
+import { Agent, get } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { memoryOf } from '../container/support/memory-of.ts'
+import { exchange, openBrowser, signIn, startUrl } from './support/browser.ts'
+import { makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
+import { newcomer, readHiddenFields } from './support/forms.ts'
+import { type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
+
+type Answers = { statusCode: number; headers: NodeJS.Dict<unknown> }[]
+
+/** A thousand of them, twenty at a time; looks at health after each hundred. */
+async function sendAThousand(t: Test, sandbox: SandboxProcess, send: (index: number) => Promise<Answers[number]>) {
+  const answers: Answers = []
+  for (let first = 0; first < 1_000; first += 20) {
+    answers.push(...(await Promise.all(Array.from({ length: 20 }, (_, index) => send(first + index)))))
+    if (first % 100 === 0) t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
+  }
+  return answers
+}
+
+/** From the first 429 on no other answer, and each says when to come again. */
+function endsIn429(t: Test, answers: Answers, most: number) {
+  const refused = answers.filter(({ statusCode }) => statusCode === 429)
+  // Those that came together with the last one that was heard.
+  t.ok(answers.length - refused.length <= most + 20, `${answers.length - refused.length} were heard`)
+  t.ok(answers.slice(most + 20).every(({ statusCode }) => statusCode === 429))
+  t.ok(refused.every(({ headers }) => /^[1-9]\d*$/.test(String(headers['retry-after']))))
+}
+
+const from = (index: number) => ({ 'x-forwarded-for': `10.0.${index >> 8}.${index & 255}` })
+
+t.test('DO-06: of 1,000 wrong exchanges from one address 100 are heard, and a right secret always is', async t => {
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
+  const wrong = (index: number) =>
+    sandbox.portal.inject({
+      method: 'POST',
+      url: '/api/exchangeToken',
+      headers: from(index),
+      payload: { grant_type: 'authorization_code', client_id: `client-${index}`, client_secret: 'wrong', code: 'x' },
+    })
+  endsIn429(t, await sendAThousand(t, sandbox, wrong), 100)
+  const before = memoryOf(sandbox.pid)
+  endsIn429(t, await sendAThousand(t, sandbox, wrong), 0)
+  const more = memoryOf(sandbox.pid) - before
+  t.ok(more < 32, `${more} MiB more`)
+  t.equal(
+    (await exchange(sandbox, { code: 'none' })).json().error,
+    'invalid_grant',
+    'whoever knows the secret is heard',
+  )
+})
+
+t.test('DO-06: of 1,000 wrong sign-ins from one address 100 are heard', async t => {
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
+  const browser = openBrowser(sandbox)
+  const fields = readHiddenFields(await browser.get(startUrl()), '/sign-in')
+  const wrong = (index: number) =>
+    browser.post('/sign-in', { ...fields, email: `${index}@example.test`, password: 'wrong' }, from(index))
+  endsIn429(t, await sendAThousand(t, sandbox, wrong), 100)
+  const before = memoryOf(sandbox.pid)
+  endsIn429(t, await sendAThousand(t, sandbox, wrong), 0)
+  const more = memoryOf(sandbox.pid) - before
+  t.ok(more < 48, `${more} MiB more`)
+})
+
+t.test('DO-06: of 1,000 sign-ups from one address 100 are heard', async t => {
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
+  const browser = openBrowser(sandbox)
+  const fields = readHiddenFields(await browser.get(startUrl()), '/sign-up')
+  const answers = await sendAThousand(t, sandbox, index =>
+    browser.post('/sign-up', { ...newcomer, ...fields, email: `${index}@example.test` }, from(index)),
+  )
+  endsIn429(t, answers, 100)
+})
+
+t.test('F-37: with all its files taken it refuses new visitors, serves those who are there, and recovers', async t => {
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix: underLimit(100) })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  /** Over one and the same connection. */
+  const visit = (path: string) =>
+    new Promise<number | undefined>((resolve, reject) =>
+      get({ host: '127.0.0.1', port: sandbox.portalPort, path, agent }, answer => {
+        answer.resume().on('end', () => resolve(answer.statusCode))
+      }).on('error', reject),
+    )
+  const visits = async () => [await visit(startUrl()), await visit('/health/ready')]
+  t.strictSame(await visits(), [200, 200])
+
+  let refused = 0
+  const flood = Array.from({ length: 300 }, () =>
+    connect(sandbox.portalPort, '127.0.0.1')
+      .on('error', () => undefined)
+      .on('close', () => {
+        refused += 1
+      }),
+  )
+  for (let last = -1; refused === 0 || last !== refused; await setTimeout(300)) last = refused
+  t.ok(refused > 150, `${refused} refused`)
+  t.strictSame(await visits(), [200, 200], 'on a connection that is there')
+  await t.rejects(async () => sandbox.portal.inject('/health/live'), 'on a new one')
+  await t.rejects(async () => sandbox.api.inject('/health/live'), 'on a new one')
+
+  for (const socket of flood) socket.destroy()
+  const isBack = () =>
+    sandbox.api.inject('/health/live').then(
+      () => true,
+      () => false,
+    )
+  while (!(await isBack())) await setTimeout(20)
+  t.strictSame(await visits(), [200, 200])
+  t.match((await signIn(openBrowser(sandbox))).body, seeded.email)
+  t.equal(await sandbox.stop(), 0)
+})
