@@ -1,0 +1,48 @@
+// The portal is killed between two pages of a login, and started again.
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { exchange, locationOf, openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
+import { startSandbox } from '../support/start-sandbox.ts'
+
+t.test('F-43: killed and started again before each step, the portal takes the form of the page before', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  let sandbox = await startSandbox(t, { databaseUrl })
+  const inject = (options: never) => sandbox.portal.inject(options)
+  const browser = openBrowser({ portal: { inject } as unknown as FastifyInstance })
+  const restart = async () => {
+    await sandbox.kill()
+    sandbox = await startSandbox(t, { databaseUrl })
+  }
+  const start = await browser.get(startUrl())
+  await restart()
+  const signedIn = await browser.submit(start, { email: seeded.email, password: seeded.password })
+  await restart()
+  const consent = await browser.get(locationOf(signedIn))
+  await restart()
+  const location = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
+  t.equal(location.origin + location.pathname, seeded.redirectUri)
+  t.equal(location.searchParams.get('state'), 'a-state')
+  await restart()
+  t.equal((await exchange(sandbox, { code: location.searchParams.get('code') ?? '' })).statusCode, 200)
+})
+
+t.test('F-43: a portal that has lost its store believes no form of before, and leads to nobody’s address', async t => {
+  const before = openBrowser(await buildTestSandbox(t))
+  const start = await before.get(startUrl())
+  const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })
+  const consent = await before.get(locationOf(signedIn))
+  const now = openBrowser(await buildTestSandbox(t))
+  for (const [name, value] of before.cookies) now.cookies.set(name, value)
+  for (const [page, fields] of [
+    [start, { email: seeded.email, password: seeded.password }],
+    [consent, { decision: 'allow' }],
+    [consent, { decision: 'decline' }],
+  ] as const) {
+    const answer = await now.submit(page, fields)
+    t.equal(answer.statusCode, 400)
+    t.match(answer.body, 'This page has been open for too long.')
+    t.notMatch(answer.body, /href="(https?:)?\/\//)
+    t.equal(answer.headers.location, undefined)
+  }
+})
