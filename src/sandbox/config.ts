@@ -14,6 +14,8 @@ export interface SandboxConfig {
   /** `sqlite:path` or `postgres://…`, which may hold a password. */
   databaseUrl: Secret
   seed: Seed | undefined
+  /** How long to go on serving after SIGTERM, while /health/ready says no. */
+  prestopDelayMs: number
   logLevel: string
 }
 
@@ -60,6 +62,7 @@ export function readConfig(environment: Environment): SandboxConfig {
     apiUrl: readOrigin(env, 'API_URL', 'http://127.0.0.1:4001', problems),
     databaseUrl: readDatabaseUrl(env, problems),
     seed: readSeed(env, problems),
+    prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', problems) * 1000,
     logLevel: env.LOG_LEVEL || 'info',
   }
   if (!logLevels.includes(config.logLevel)) problems.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}`)
@@ -86,6 +89,13 @@ function readPort(env: Environment, name: string, fallback: number, problems: st
   const port = env[name] ? Number(env[name]) : fallback
   if (!Number.isInteger(port) || port < 0 || port > 65535) problems.push(`${name} must be a port number`)
   return port
+}
+
+function readSeconds(env: Environment, name: string, problems: string[]): number {
+  const seconds = Number(env[name] || 0)
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > 3600)
+    problems.push(`${name} must be a whole number of seconds, at most 3600`)
+  return seconds
 }
 
 function readOrigin(env: Environment, name: string, fallback: string, problems: string[]): string {

@@ -1,4 +1,5 @@
 // Starts the sandbox by itself: settings, listeners, and a clean stop.
+import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
 import { ConfigError, readConfig } from './config.ts'
@@ -23,6 +24,8 @@ async function start(): Promise<void> {
     // Asked twice: whoever asks does not want to wait.
     if (isStopping) process.exit(1)
     isStopping = true
+    sandbox.announceStop()
+    await wait(config.prestopDelayMs)
     const deadline = setTimeout(() => {
       // close() alone waits for as long as one stuck upload does.
       sandbox.portal.server.closeAllConnections()

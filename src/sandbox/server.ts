@@ -35,9 +35,17 @@ export function createServer(
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
-    return503OnClosing: true,
+    return503OnClosing: false,
   })
   server.removeContentTypeParser('text/plain')
+  let isClosing = false
+  server.addHook('preClose', async () => {
+    isClosing = true
+  })
+  server.addHook('onSend', async (_request, reply) => {
+    // What still arrives is answered as ever, and the next request goes to another instance.
+    if (isClosing) reply.header('connection', 'close')
+  })
   server.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {

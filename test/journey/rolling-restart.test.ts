@@ -18,7 +18,7 @@ async function startReplica(
   origin: string,
 ): Promise<Replica> {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...environment },
+    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', PRESTOP_DELAY: '1', ...environment },
     stdio: 'inherit',
   })
   t.teardown(() => child.kill('SIGKILL'))

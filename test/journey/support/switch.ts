@@ -3,16 +3,29 @@ import { once } from 'node:events'
 import { createServer, request as forward } from 'node:http'
 import type { Test } from 'tap'
 
-/** Replicas by their origins; a replica that refuses the connection has done nothing, so the next one is asked. */
+/** How often each replica is asked whether it is ready. */
+const lookEveryMs = 50
+
+/** Replicas by their origins. One that refuses the connection has done nothing, so the next one is asked. */
 export async function startSwitch(t: Test, port: number, origins: string[]) {
   const served = new Map(origins.map(origin => [origin, 0]))
+  const ready = new Set(origins)
+  const looking = setInterval(() => {
+    for (const origin of origins)
+      fetch(`${origin}/health/ready`).then(
+        ({ ok }) => (ok ? ready.add(origin) : ready.delete(origin)),
+        () => ready.delete(origin),
+      )
+  }, lookEveryMs)
+  t.teardown(() => clearInterval(looking))
   let turn = 0
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = Buffer.concat(chunks)
     for (let tries = 0; tries < origins.length * 2; tries++) {
-      const origin = origins[turn++ % origins.length]!
+      const candidates = origins.filter(origin => ready.has(origin))
+      const origin = candidates[turn++ % candidates.length] ?? origins[0]!
       try {
         await new Promise<void>((resolve, reject) => {
           const { method = 'GET', headers } = request

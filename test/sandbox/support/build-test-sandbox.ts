@@ -65,6 +65,7 @@ export async function buildTestSandbox(
             userEmail: seeded.email,
             userPassword: new Secret(options.password ?? seeded.password),
           },
+    prestopDelayMs: 0,
     logLevel: 'info',
   }
   const logger: FastifyBaseLogger = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) })
