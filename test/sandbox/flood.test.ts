@@ -3,10 +3,10 @@ import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { memoryOf } from '../container/support/memory-of.ts'
 import { exchange, openBrowser, signIn, startUrl } from './support/browser.ts'
 import { makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { newcomer, readHiddenFields } from './support/forms.ts'
+import { memoryOf } from './support/memory-of.ts'
 import { type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
 
 type Answers = { statusCode: number; headers: NodeJS.Dict<unknown> }[]

@@ -13,32 +13,44 @@ t.test('LG-07: a log that nobody reads stops nothing, not even the end of the pr
   t.equal(await sandbox.stop(), 0)
 })
 
-t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the process', async t => {
-  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
-  const prefix = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), ports: { portalPort, apiPort }, prefix })
-  for (let count = 0; count < 50; count++) {
-    t.equal((await sandbox.portal.inject('/nowhere')).statusCode, 404)
-    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
-  }
-  t.equal(await sandbox.stop(), 0)
-})
+t.test(
+  'F-39, LG-07: a log on a full disk stops nothing, not even the end of the process',
+  { timeout: 30_000 },
+  async t => {
+    const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+    const prefix = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
+    const sandbox = await startSandbox(t, {
+      databaseUrl: await makeSqliteUrl(t),
+      ports: { portalPort, apiPort },
+      prefix,
+    })
+    for (let count = 0; count < 50; count++) {
+      t.equal((await sandbox.portal.inject('/nowhere')).statusCode, 404)
+      t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+    }
+    t.equal(await sandbox.stop(), 0)
+  },
+)
 
-t.test('F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost', async t => {
-  const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(fillDisk)}`]
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix })
-  process.kill(sandbox.pid, 'SIGUSR2')
-  for (let count = 0; count < 4_000; count++) await sandbox.portal.inject('/nowhere')
-  const written = sandbox.logLines.length
-  t.ok(written < 1_000, `${written} lines before`)
-  process.kill(sandbox.pid, 'SIGUSR2')
-  // What comes before the first of it is written is lost, too.
-  const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
-  while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
-    await sandbox.portal.inject(late)
-    await setTimeout(20)
-  }
-})
+t.test(
+  'F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost',
+  { timeout: 30_000 },
+  async t => {
+    const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(fillDisk)}`]
+    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix })
+    process.kill(sandbox.pid, 'SIGUSR2')
+    for (let count = 0; count < 4_000; count++) await sandbox.portal.inject('/nowhere')
+    const written = sandbox.logLines.length
+    t.ok(written < 1_000, `${written} lines before`)
+    process.kill(sandbox.pid, 'SIGUSR2')
+    // What comes before the first of it is written is lost, too.
+    const late = { url: '/nowhere', headers: { 'x-request-id': 'after-the-flood' } }
+    while (!sandbox.logLines.at(-1)?.includes('after-the-flood')) {
+      await sandbox.portal.inject(late)
+      await setTimeout(20)
+    }
+  },
+)
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */
 const fillDisk = `

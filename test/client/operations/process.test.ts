@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { takePorts } from '../../container/support/take-ports.ts'
 import { publicUrl } from '../support/build-test-client.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
 /** A form that has arrived but for its last byte; `end` sends that, `answer` is what comes until the connection closes. */
@@ -126,27 +126,35 @@ t.test('LG-07: a log that nobody reads stops nothing', async t => {
   t.same(await client.exited, [0, null], 'not even the end of the process')
 })
 
-t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the process', async t => {
-  const [port] = await takePorts(1)
-  const toFullDisk = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
-  const client = await spawnClient(t, { LOG_LEVEL: 'trace' }, { port: port!, prefix: toFullDisk })
-  for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)
-  client.child.kill('SIGTERM')
-  t.same(await client.exited, [0, null])
-})
+t.test(
+  'F-39, LG-07: a log on a full disk stops nothing, not even the end of the process',
+  { timeout: 30_000 },
+  async t => {
+    const port = await findFreePort()
+    const toFullDisk = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
+    const client = await spawnClient(t, { LOG_LEVEL: 'trace' }, { port, prefix: toFullDisk })
+    for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)
+    client.child.kill('SIGTERM')
+    t.same(await client.exited, [0, null])
+  },
+)
 
-t.test('F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost', async t => {
-  const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
-  client.child.kill('SIGUSR2')
-  for (let count = 0; count < 4_000; count++) await client.get('/nowhere')
-  t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
-  client.child.kill('SIGUSR2')
-  // What comes before the first of it is written is lost, too.
-  while (!client.output().includes('after-the-flood')) {
-    await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
-    await setTimeout(20)
-  }
-})
+t.test(
+  'F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost',
+  { timeout: 30_000 },
+  async t => {
+    const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
+    client.child.kill('SIGUSR2')
+    for (let count = 0; count < 4_000; count++) await client.get('/nowhere')
+    t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
+    client.child.kill('SIGUSR2')
+    // What comes before the first of it is written is lost, too.
+    while (!client.output().includes('after-the-flood')) {
+      await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
+      await setTimeout(20)
+    }
+  },
+)
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */
 const fillDisk = `
