@@ -1,5 +1,12 @@
 // The form of an application: its fields, their bounds, and what is sent of them.
-import { allFields, type Field, FieldError, type Fields, type ListedApplication } from './application-api.ts'
+import {
+  type Application,
+  allFields,
+  type Field,
+  FieldError,
+  type Fields,
+  type ListedApplication,
+} from './application-api.ts'
 
 const longestUrl = 2_048
 
@@ -28,7 +35,8 @@ export function readFieldsOf(form: Record<string, string>): Fields {
 export function checkFields(fields: Fields, required: readonly Field[]): void {
   const problems: Record<string, string[]> = {}
   for (const field of allFields) {
-    const { length } = fields[field]
+    // Characters as the API counts them: an emoji is one.
+    const { length } = [...fields[field]]
     const most = longestField[field]
     const mustBeLink = field === 'webPageUrl' || field === 'iconUrl' || field === 'privacyPolicyUrl'
     if (length === 0 && required.includes(field)) problems[field] = ['Please fill this in.']
@@ -65,6 +73,13 @@ export function hasFields(application: ListedApplication, fields: Fields): boole
     told.every(field => application[field] === fields[field]) &&
     (application.groupId ?? fields.groupId) === fields.groupId
   )
+}
+
+/** Whether an application's client has what a form says; lists do not tell. */
+export function hasClientFields(client: NonNullable<Application['client']>, fields: Fields): boolean {
+  const asked = fieldsToCreate(fields)
+  const told = ['redirectUris', 'defaultRedirectUri', 'scopes', 'defaultScopes'] as const
+  return told.every(field => client[field] === asked[field])
 }
 
 /** Whether an address that somebody typed may become a link. */

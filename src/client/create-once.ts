@@ -1,6 +1,6 @@
 // Creates one application for one form, however often the form is delivered.
 import type { ApplicationApi, CallAsVisitor, Credentials, Fields } from './application-api.ts'
-import { fieldsToCreate, hasFields } from './application-form.ts'
+import { fieldsToCreate, hasClientFields, hasFields } from './application-form.ts'
 import { PublicError } from './errors.ts'
 import { Once } from './once.ts'
 import type { FormToken } from './web/forms.ts'
@@ -26,8 +26,12 @@ export function createCreator(api: ApplicationApi, clock: () => Date) {
       // The API tells times in seconds.
       const since = Math.floor(form.shownAt.getTime() / 1000) * 1000
       const isFromThisForm = (createdAt: Date | undefined) => createdAt !== undefined && createdAt.getTime() >= since
-      const found = applications.find(one => isFromThisForm(one.createdAt) && hasFields(one, fields))
-      if (found) return { id: found.id, credentials: undefined, fields: asked }
+      for (const one of applications.filter(one => isFromThisForm(one.createdAt) && hasFields(one, fields))) {
+        const { client } = await callAsVisitor(caller => api.get(caller, one.id))
+        // Another form may have made one with the same name.
+        if (client === undefined || hasClientFields(client, fields))
+          return { id: one.id, credentials: undefined, fields: asked }
+      }
       const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields)))
       return { ...answer, fields: asked }
     })

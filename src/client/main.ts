@@ -23,8 +23,10 @@ try {
     timestamp: pino.stdTimeFunctions.isoTime,
     ...(metrics && { hooks: metrics.logHooks }),
   }
-  const logger = pino(options, process.stdout.isTTY ? prettyLog(process.stdout) : openLogOutput())
-  exitOnCrash(logger)
+  const isTerminal = process.stdout.isTTY
+  const { output, flush } = isTerminal ? { output: prettyLog(process.stdout), flush: async () => {} } : openLogOutput()
+  const logger = pino(options, output)
+  exitOnCrash(logger, flush)
   logger.info({ event: 'settings', settings: config })
 
   let isDraining = false
@@ -44,7 +46,10 @@ try {
     onDraining: () => {
       isDraining = true
     },
-    onStopped: () => metricsServer?.close(),
+    async onStopped() {
+      metricsServer?.close()
+      await flush()
+    },
   })
   await client.listen({ host: config.host, port: config.port })
 } catch (error) {

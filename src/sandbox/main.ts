@@ -14,7 +14,8 @@ const clock = () => new Date()
 
 async function start(): Promise<void> {
   const config = readConfig(process.env)
-  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, openLogOutput())
+  const { output, flush } = openLogOutput()
+  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output)
   const sandbox = await buildSandbox(config, { clock, logger })
   const ports = await listen(sandbox, config, clock)
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')
@@ -34,6 +35,7 @@ async function start(): Promise<void> {
     await sandbox.close()
     clearTimeout(deadline)
     logger.info('the sandbox has stopped')
+    await flush()
     // Not when nothing is left to do: that would wait for whoever should read the log.
     process.exit(0)
   }

@@ -1,18 +1,19 @@
 // What both listeners of the sandbox have in common: limits, deadlines, request ids and one log line a request.
 import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
 
+type ToBody = (statusCode: number, message: string) => unknown
+
 /**
- * A Fastify instance without routes. Nothing of it is left to a default that matters. `describeBadUrl` is the body for
- * addresses that no route can be asked about, such as a broken percent-encoding.
+ * A Fastify instance without routes. Nothing of it is left to a default that matters. `toBody` makes the body of faults
+ * that no route can be asked about: an address with a broken percent-encoding, headers without end.
  */
-export function createServer(
-  logger: FastifyBaseLogger,
-  describeBadUrl: (statusCode: number) => unknown,
-): FastifyInstance {
+export function createServer(logger: FastifyBaseLogger, toBody: ToBody): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
     // Fastify's own request lines carry the query string, and with it codes and states.
@@ -20,8 +21,9 @@ export function createServer(
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     frameworkErrors(error, _request, reply) {
       const statusCode = error.statusCode ?? 400
-      ;(reply as FastifyReply).status(statusCode).send(describeBadUrl(statusCode))
+      ;(reply as FastifyReply).status(statusCode).send(toBody(statusCode, 'This address cannot be read.'))
     },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, toBody),
     trustProxy: false,
     exposeHeadRoutes: false,
     bodyLimit: formBodyLimit,
@@ -59,6 +61,21 @@ export function createServer(
     )
   })
   return server
+}
+
+/** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
+  const reason = STATUS_CODES[status] ?? ''
+  const body = toBody(status, reason)
+  const isText = typeof body === 'string'
+  const text = isText ? body : JSON.stringify(body)
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: ${isText ? 'text/plain' : 'application/json'}; charset=utf-8\r\n` +
+      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
+      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  )
 }
 
 function requestIdOf(header: unknown): string {

@@ -10,7 +10,7 @@ const hardStopMs = 10_000
 export function stopOnSignal(
   app: FastifyInstance,
   prestopDelayMs: number,
-  { onDraining, onStopped }: { onDraining: () => void; onStopped: () => void },
+  { onDraining, onStopped }: { onDraining: () => void; onStopped: () => Promise<void> },
 ): void {
   let isStopping = false
   const stop = async (signal: string) => {
@@ -22,7 +22,7 @@ export function stopOnSignal(
     // Fastify waits for every request, also for one whose body never comes.
     setTimeout(() => app.server.closeAllConnections(), hardStopMs).unref()
     await app.close()
-    onStopped()
+    await onStopped()
     process.exit(0)
   }
   process.on('SIGTERM', stop)
@@ -42,9 +42,10 @@ export function endConnectionsOnClose(app: FastifyInstance): void {
 }
 
 /** A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end. */
-export function exitOnCrash(log: FastifyInstance['log']): void {
-  process.on('uncaughtException', ({ name, message, stack }) => {
+export function exitOnCrash(log: FastifyInstance['log'], flush: () => Promise<void>): void {
+  process.on('uncaughtException', async ({ name, message, stack }) => {
     log.fatal({ event: 'crashed', cause: { name, message, stack } })
+    await flush()
     process.exit(1)
   })
 }

@@ -14,7 +14,7 @@ import { requireToken } from './require-token.ts'
 import { schemas } from './schemas.ts'
 
 export async function buildApi(parts: Parts): Promise<FastifyInstance> {
-  const api = createServer(parts.logger, statusCode => toErrorBody(statusCode, 'This address cannot be read.'))
+  const api = createServer(parts.logger, toErrorBody)
   await api.register(healthRoutes, { store: parts.store, isStopping: parts.isStopping })
   await api.register(apiRoutes, parts)
   await api.ready()

@@ -24,7 +24,7 @@ export async function authenticateClient(
   const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
   if (hashes.some(valid => isEqualHash(valid, hash))) return clientId
   const buckets: Bucket[] = [
-    { key: `client ${isPossible ? clientId : '(impossible)'} ${address}`, limit: 10 },
+    { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10 },
     { key: `address ${address}`, limit: 100 },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())

@@ -1,4 +1,5 @@
 // Reads the start-authorization request: whom to trust with an answer is settled first, everything else after that.
+import type { Parts } from '../app.ts'
 import { type Application, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
 import { AuthorizationError, PageError } from './error-pages.ts'
@@ -40,16 +41,19 @@ export function isAuthorizeRequest(query: Record<string, unknown>): boolean {
  * Throws PageError while nobody is known who could be told (RFC 6749 4.1.2.1), then AuthorizationError, which goes to the
  * redirect URI. Unknown parameters are ignored, empty ones count as left out (RFC 6749 3.1).
  */
-export async function readAuthorizeRequest(db: Db, query: Record<string, unknown>): Promise<AuthorizeRequest> {
+export async function readAuthorizeRequest(
+  { store, config }: Pick<Parts, 'store' | 'config'>,
+  query: Record<string, unknown>,
+): Promise<AuthorizeRequest> {
   const { parameters, repeated } = collectParameters(query)
-  const application = await findClient(db, parameters)
+  const application = await findClient(store.read, parameters)
   const redirectUri = checkRedirectUri(application, parameters)
   const state = parameters.state
   const refuse = (code: string, description: string): never => {
     throw new AuthorizationError(
       code,
       description,
-      addToUrl(redirectUri, { error: code, error_description: description, state }),
+      addToUrl(redirectUri, { error: code, error_description: description, state, iss: config.portalUrl }),
     )
   }
   if (repeated.length > 0) refuse('invalid_request', `${repeated[0]} was given more than once.`)

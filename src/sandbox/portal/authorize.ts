@@ -16,7 +16,7 @@ export function authorizePage(scope: FastifyInstance, parts: Parts): void {
     const query = request.query as Record<string, unknown>
     // Somebody typed the portal's address: no client has sent them.
     if (!isAuthorizeRequest(query)) return reply.redirect('/account', 303)
-    const authorization = await readAuthorizeRequest(store.read, query)
+    const authorization = await readAuthorizeRequest(parts, query)
     const visitor = await findVisitor(parts, request)
     if (!visitor)
       return showSignInPage(reply, parts, {

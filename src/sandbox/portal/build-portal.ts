@@ -9,7 +9,7 @@ import { pageRoutes } from './pages.ts'
 import { userCallRoutes } from './user-calls/user-calls.ts'
 
 export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
-  const portal = createServer(parts.logger, () => 'This address cannot be read.')
+  const portal = createServer(parts.logger, (_statusCode, message) => message)
   if (parts.config.portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
       // For this host alone: other names below it are not ours to decide about.

@@ -61,7 +61,7 @@ export function consentPage(scope: FastifyInstance, parts: Parts): void {
 
     // Read again, because the application may have been changed or removed since the page was shown.
     const query = Object.fromEntries(new URL(question.path, parts.config.portalUrl).searchParams)
-    const authorization = await readAuthorizeRequest(store.read, query)
+    const authorization = await readAuthorizeRequest(parts, query)
     const location = await store.transaction(async db => {
       const expiresAt = new Date(clock().getTime() + formLifetimeMs)
       if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined

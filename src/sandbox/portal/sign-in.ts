@@ -106,7 +106,11 @@ export async function checkPassword(
   if (retryAfterSeconds > 0) return { refusal: 'too-many-failures', retryAfterSeconds }
   // An address that is no text for the database (PostgreSQL takes no NUL) belongs to nobody.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
-  if (await passwords.verify(password, credentials?.passwordHash)) return { userId: credentials?.userId ?? '' }
+  const isRight = await passwords.verify(password, credentials?.passwordHash)
+  // Once more: of many tries at once, those that waited for a turn to be checked must not count as one.
+  const stillBackOffSeconds = await findBackOff(store.read, buckets, clock())
+  if (stillBackOffSeconds > 0) return { refusal: 'too-many-failures', retryAfterSeconds: stillBackOffSeconds }
+  if (isRight) return { userId: credentials?.userId ?? '' }
   await store.write(db => countFailure(db, buckets, clock()))
   return { refusal: 'wrong' }
 }

@@ -91,7 +91,7 @@ t.test('PG-15: a replica that does not know the form asks the list first, and of
       .slice(calls)
       .map(({ method, url }) => `${method} ${url}`)
       .filter(call => !call.includes('.well-known')),
-    ['GET /apps/v1'],
+    ['GET /apps/v1', 'GET /apps/v1/app-1'],
   )
 
   const page = await browser.get(String(answer.headers.location))
