@@ -4,6 +4,16 @@ import { makeSqliteUrl } from './support/build-test-sandbox.ts'
 import { findFreePort } from './support/open-portal.ts'
 import { startSandbox } from './support/start-sandbox.ts'
 
+/** At a signal nothing can be written to the standard output any more; at the next one it can. */
+const fillDisk = `
+  import fs from 'node:fs'
+  const { write } = fs
+  let isFull = false
+  process.on('SIGUSR2', () => { isFull = !isFull })
+  const noSpace = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
+`
+
 t.test('LG-07: a log that nobody reads stops nothing, not even the end of the process', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
   sandbox.neglectLog()
@@ -51,16 +61,6 @@ t.test(
     }
   },
 )
-
-/** At a signal nothing can be written to the standard output any more; at the next one it can. */
-const fillDisk = `
-  import fs from 'node:fs'
-  const { write } = fs
-  let isFull = false
-  process.on('SIGUSR2', () => { isFull = !isFull })
-  fs.write = (fd, data, done) =>
-    isFull ? setImmediate(done, Object.assign(new Error('no space left'), { code: 'ENOSPC' })) : write(fd, data, done)
-`
 
 t.test('the last line of the log is there when somebody reads it', async t => {
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })

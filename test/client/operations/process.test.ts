@@ -8,6 +8,16 @@ import { publicUrl } from '../support/build-test-client.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
+/** At a signal nothing can be written to the standard output any more; at the next one it can. */
+const fillDisk = `
+  import fs from 'node:fs'
+  const { write } = fs
+  let isFull = false
+  process.on('SIGUSR2', () => { isFull = !isFull })
+  const noSpace = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
+`
+
 /** A form that has arrived but for its last byte; `end` sends that, `answer` is what comes until the connection closes. */
 async function openRequest({ url }: SpawnedClient) {
   const { hostname, port } = new URL(url)
@@ -155,16 +165,6 @@ t.test(
     }
   },
 )
-
-/** At a signal nothing can be written to the standard output any more; at the next one it can. */
-const fillDisk = `
-  import fs from 'node:fs'
-  const { write } = fs
-  let isFull = false
-  process.on('SIGUSR2', () => { isFull = !isFull })
-  fs.write = (fd, data, done) =>
-    isFull ? setImmediate(done, Object.assign(new Error('no space left'), { code: 'ENOSPC' })) : write(fd, data, done)
-`
 
 t.test('LG-09: a fault that nothing caught is one line and the end of the process', async t => {
   const client = await spawnClient(t, { NODE_OPTIONS: importing(crash) })
