@@ -186,3 +186,16 @@ t.test('PG-15: where the list cannot be asked, nothing is created', async t => {
   t.equal(readForm(page, '/applications').name, typed.name)
   t.equal(platform.received('POST /apps/v1').length, 0)
 })
+
+t.test('F-41: a form with the same name and another redirect URI creates another application', async t => {
+  const { browser, platform, form, clock, api } = await openForm(t)
+  const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+  await browser.post('/applications', form)
+  const { redirectUris } = typed
+  const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
+  platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
+  clock.advance(2)
+  const answer = await browser.post('/applications', { ...second, redirectUris: 'https://weather.test/other' })
+  t.equal(answer.headers.location, '/applications/app-2')
+  t.equal(platform.received('POST /apps/v1').length, 2)
+})

@@ -52,6 +52,13 @@ for (const [field, most, value] of bounds) {
   })
 }
 
+t.test('PG-17: an emoji is one character, as it is to the API', async t => {
+  const { browser, form } = await openForm(t)
+  const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
+  t.equal(faultOf(tooLong, 'name'), 'At most 200 characters, please: these are 201.')
+  t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
+})
+
 t.test('PG-17: what is required is asked for beside its field, and blanks are not enough', async t => {
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })

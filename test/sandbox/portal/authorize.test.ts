@@ -78,6 +78,7 @@ t.test(
       t.equal(location.searchParams.get('error'), error, url)
       t.equal(location.searchParams.get('state'), 'a-state')
       t.ok(location.searchParams.get('error_description'))
+      t.equal(location.searchParams.get('iss'), portalUrl, 'CL-23: a client believes no error without it')
       t.equal(location.searchParams.get('code'), null)
     }
   },

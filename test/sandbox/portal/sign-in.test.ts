@@ -1,6 +1,7 @@
 import t from 'tap'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+import { submitForm } from '../support/forms.ts'
 
 const right = { email: seeded.email, password: seeded.password }
 
@@ -146,4 +147,18 @@ t.test('DO-09: of 80 sign-ins at once some are told to come again, and other pag
   t.ok(statuses.every(status => status === 403 || status === 503))
   t.ok(statuses.includes(503))
   t.ok(statuses.filter(status => status === 403).length >= 50)
+})
+
+t.test('PS-06: of many passwords tried at the same moment hardly more than ten are checked', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const tries = Array.from({ length: 40 }, async (_, index) => {
+    const browser = openBrowser(sandbox)
+    // The right one is among the last, and must not be found out.
+    const password = index === 39 ? seeded.password : `wrong ${index}`
+    return submitForm(browser, await browser.get('/account'), '/sign-in', { email: seeded.email, password })
+  })
+  const statuses = (await Promise.all(tries)).map(answer => answer.statusCode)
+  t.ok(statuses.filter(status => status === 403).length <= 12, statuses.join())
+  t.ok(statuses.filter(status => status === 429).length >= 28, statuses.join())
+  t.notOk(statuses.includes(303))
 })
