@@ -1,5 +1,6 @@
 // What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -100,6 +101,7 @@ t.test('F-45: connections are kept for 72 idle seconds, longer than a proxy keep
     t.notOk(socket.destroyed)
     socket.destroy()
   }
+  t.match(readFileSync('docs/operations.md', 'utf8'), 'Keep-alive is 72 seconds', 'and whoever runs a proxy can know')
 })
 
 t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {

@@ -28,8 +28,9 @@ t.test('CK-05: a sealed value shows nothing of its payload, and is never the sam
   t.equal(new Set(values).size, 100)
   for (const value of values) {
     t.match(value, /^[\w-]+$/)
-    t.notMatch(value, 'eyJ')
-    t.notMatch(Buffer.from(value, 'base64url').toString('latin1'), 'eyJ')
+    // Three letters of it would be there by chance, in one run of twenty.
+    t.notMatch(value, payload.slice(0, 8))
+    t.notMatch(Buffer.from(value, 'base64url').toString('latin1'), payload.slice(0, 8))
   }
 })
 
