@@ -61,7 +61,8 @@ export async function launchChromium(
 /** A page in a jar of its own. `troubles` collects what must not happen on any page, in this tab or another. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
   const context = await browser.newContext(options)
-  context.setDefaultTimeout(20_000)
+  // Longer than a busy machine stands still for.
+  context.setDefaultTimeout(120_000)
   const troubles: string[] = []
   const pages = new Set<string>()
   context.on('request', request => {

@@ -34,6 +34,8 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<{ page: Page; troubles: string[] }> {
   const context = await browser.newContext(options)
+  // Longer than a busy machine stands still for.
+  context.setDefaultTimeout(120_000)
   const page = await context.newPage()
   const troubles: string[] = []
   page.on('console', message => {
