@@ -58,15 +58,16 @@ function inTime(): number {
 
 /** Runs again while the database is locked; what has failed with "busy" was rolled back whole. */
 async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {
-  while (performance.now() < deadline) {
+  for (;;) {
     try {
       return await run()
     } catch (error) {
       if (storeFaultOf(error) !== 'busy') throw error
+      // Only now: a process that stood still for two seconds has not asked yet.
+      if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')
       await wait(5 + Math.random() * 20)
     }
   }
-  throw new StoreBusy('the database stayed locked')
 }
 
 function refuseWith(damage: string | undefined): void {
