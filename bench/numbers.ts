@@ -1,4 +1,4 @@
-// What is done with samples, and how they are printed.
+// What both benches do: samples and what is made of them, and who comes when.
 
 export function middle(values: number[]): number {
   return percentile(values, 0.5)
@@ -27,6 +27,12 @@ export function align(lines: string[][]): string {
       line.map((cell, column) => (column ? cell.padStart(widths[column]!) : cell.padEnd(widths[0]!))).join('   '),
     )
     .join('\n')
+}
+
+/** Each round begins with another one, so that none always comes after the same one. Rounds may be negative. */
+export function inTurn<T>(all: T[], round: number): T[] {
+  const first = Math.abs(round) % all.length
+  return [...all.slice(first), ...all.slice(0, first)]
 }
 
 /** So many at once, the next one as soon as one is done. */

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { costOf, stopChild } from '../child.ts'
-import { middle, percentile } from '../numbers.ts'
+import { inTurn, middle, percentile } from '../numbers.ts'
 import { Results } from './results.ts'
 import { type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
 import { createVisitors } from './visitors.ts'
@@ -66,7 +66,6 @@ async function prepare(name: ServerName) {
   return { server, visitors, session: await signIn(20), longSession: await signIn(2000) }
 }
 
-/** Each round begins with another server, so that none always comes after the same one. */
 async function inTurns(
   names: ServerName[],
   from: number,
@@ -74,8 +73,7 @@ async function inTurns(
   work: (name: ServerName, round: number) => Promise<void>,
 ): Promise<void> {
   for (let round = from; round < to; round++) {
-    const first = Math.abs(round) % names.length
-    for (const name of [...names.slice(first), ...names.slice(0, first)]) await work(name, round)
+    for (const name of inTurn(names, round)) await work(name, round)
   }
 }
 

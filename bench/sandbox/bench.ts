@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { costOf, stopChild } from '../child.ts'
-import { align, middle, middleRatio, repeat, rounded } from '../numbers.ts'
+import { align, inTurn, middle, middleRatio, repeat, rounded } from '../numbers.ts'
 import { type Server, startMockServer, startOidcProvider, startSandbox } from './servers.ts'
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } })
@@ -28,16 +28,16 @@ try {
   servers['oidc-provider'] = await startOidcProvider('applications')
   servers['oauth2-mock-server'] = await startMockServer()
   console.log(`Filling a store with ${size.many.toLocaleString('en')} applications …`)
-  const large = await startSandbox(join(folder, 'large.db'), size.many)
+  const exchanging = Object.entries(servers)
+  servers.large = await startSandbox(join(folder, 'large.db'), size.many)
+  const stores: [string, Server][] = [
+    ['small', servers.sandbox],
+    ['large', servers.large],
+  ]
   for (let round = -size.warmUps; round < size.rounds; round++) {
-    for (const [name, server] of inTurn(Object.entries(servers), round)) await measureWork(name, server, round)
-    const stores: [string, Server][] = [
-      ['small', servers.sandbox],
-      ['large', large],
-    ]
+    for (const [name, server] of inTurn(exchanging, round)) await measureWork(name, server, round)
     for (const [name, server] of inTurn(stores, round)) await measureList(name, server, round)
   }
-  servers.large = large
 } finally {
   await Promise.all(Object.values(servers).map(({ child }) => stopChild(child)))
   await rm(folder, { recursive: true })
@@ -75,12 +75,6 @@ process.exitCode = options.quick || overBudget.length === 0 ? 0 : 1
 function tooFew(peer: string, budget: number): string | false {
   const ratio = middleRatio(of(peer, 'exchange'), of('sandbox', 'exchange'))
   return ratio < budget && `${rounded(ratio)} times the exchanges of ${peer} a CPU second, not ${budget}`
-}
-
-/** Each round begins with another one, so that none always comes after the same one. */
-function inTurn<T>(all: T[], round: number): T[] {
-  const first = Math.abs(round) % all.length
-  return [...all.slice(first), ...all.slice(0, first)]
 }
 
 /** Rounds below 0 warm up. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Seed } from './config.ts'
 import type { Passwords } from './portal/passwords.ts'
-import { signOutEverywhere } from './portal/portal-session.ts'
+import { signOutEverywhere } from './portal/sign-out.ts'
 import { findApplication, insertApplication, setRedirectUris } from './store/applications.ts'
 import { addClientSecret, listSecretHashes } from './store/client-secrets.ts'
 import { createGroup, listMemberships } from './store/groups.ts'

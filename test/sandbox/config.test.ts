@@ -43,10 +43,20 @@ t.test('every problem is named at once, and no value of a secret with it', async
     PORTAL_URL: 'http://portal.example.test',
     API_URL: 'http://127.0.0.1:4001/',
     DATABASE_URL: 'mysql://root:canary@localhost/x',
+    PRESTOP_DELAY: 'soon',
     LOG_LEVEL: 'loud',
     SEED_CLIENT_SECRET: 'canary',
   })
-  const named = ['PORTAL_PORT', 'API_PORT', 'PORTAL_URL', 'API_URL', 'DATABASE_URL', 'LOG_LEVEL', 'SEED_CLIENT_ID']
+  const named = [
+    'PORTAL_PORT',
+    'API_PORT',
+    'PORTAL_URL',
+    'API_URL',
+    'DATABASE_URL',
+    'PRESTOP_DELAY',
+    'LOG_LEVEL',
+    'SEED_CLIENT_ID',
+  ]
   for (const name of named)
     t.ok(
       problems.some(problem => problem.startsWith(name)),

@@ -4,13 +4,10 @@ import type { Parts } from '../app.ts'
 import {
   createPortalSession,
   deletePortalSession,
-  deletePortalSessionsOf,
   extendPortalSession,
   findPortalSession,
 } from '../store/portal-sessions.ts'
-import type { Db } from '../store/schema.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
-import { revokeAllGrantsOf } from '../store/user-grants.ts'
 import type { User } from '../store/users.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 
@@ -66,15 +63,6 @@ export async function endPortalSession({ store }: Parts, request: FastifyRequest
   const idHash = readIdHash(request)
   if (idHash) await store.write(db => deletePortalSession(db, idHash))
   reply.clearCookie(cookieName, cookieOptions)
-}
-
-/**
- * Ends every session of the user and everything that applications were given on their behalf (RFC 9700 4.14.2): for whoever
- * fears that somebody else is signed in as them. Two statements: call it in a transaction.
- */
-export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
-  await deletePortalSessionsOf(db, userId)
-  await revokeAllGrantsOf(db, userId, now)
 }
 
 function readIdHash(request: FastifyRequest): string | undefined {

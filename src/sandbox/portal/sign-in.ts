@@ -102,14 +102,14 @@ export async function checkPassword(
     { key: `account ${hashToken(normaliseEmail(email))}`, limit: 10 },
     { key: `address ${address}`, limit: 100 },
   ]
-  const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
-  if (retryAfterSeconds > 0) return { refusal: 'too-many-failures', retryAfterSeconds }
+  const before = await findBackOff(store.read, buckets, clock())
+  if (before > 0) return { refusal: 'too-many-failures', retryAfterSeconds: before }
   // An address that is no text for the database (PostgreSQL takes no NUL) belongs to nobody.
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const isRight = await passwords.verify(password, credentials?.passwordHash)
-  // Once more: of many tries at once, those that waited for a turn to be checked must not count as one.
-  const stillBackOffSeconds = await findBackOff(store.read, buckets, clock())
-  if (stillBackOffSeconds > 0) return { refusal: 'too-many-failures', retryAfterSeconds: stillBackOffSeconds }
+  // Once more: of many tries at once, those after the tenth failure must not learn whether they were right.
+  const after = await findBackOff(store.read, buckets, clock())
+  if (after > 0) return { refusal: 'too-many-failures', retryAfterSeconds: after }
   if (isRight) return { userId: credentials?.userId ?? '' }
   await store.write(db => countFailure(db, buckets, clock()))
   return { refusal: 'wrong' }

@@ -1,7 +1,7 @@
 // GET /account: who I am, the ways to everything else, and signing out everywhere.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
-import { signOutEverywhere } from '../portal-session.ts'
+import { signOutEverywhere } from '../sign-out.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
