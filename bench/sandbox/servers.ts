@@ -1,5 +1,8 @@
 // The servers that are compared: ours on a SQLite file, the others from npm with their stores in memory.
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { Secret } from '../../src/sandbox/secret.ts'
@@ -19,16 +22,20 @@ export interface Server {
   read(): Promise<void>
 }
 
+/** So many exchanges are under way at a time, as where many visitors come. */
+export const atOnce = 32
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
-const agent = new Agent({ connections: 8, pipelining: 1 })
+const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
-/** As in production: logs on, and an answer is given only once the disk has what it promises. */
-export async function startSandbox(path: string, applications: number): Promise<Server> {
+/** As in production: an answer is given only once the disk has what it promises. Silent it writes no log, as the others. */
+export async function startSandbox(path: string, applications: number, logLevel: 'info' | 'silent'): Promise<Server> {
   const databaseUrl = `sqlite:${path}`
+  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
   const child = startMeasuredChild(pathOf('../../src/sandbox/main.ts'), {
     HOST: '127.0.0.1',
-    PORTAL_PORT: '0',
-    API_PORT: '0',
+    PORTAL_PORT: String(portalPort),
+    API_PORT: String(apiPort),
+    LOG_LEVEL: logLevel,
     DATABASE_URL: databaseUrl,
     SEED_CLIENT_ID: client.id,
     SEED_CLIENT_SECRET: client.secret,
@@ -36,12 +43,15 @@ export async function startSandbox(path: string, applications: number): Promise<
     SEED_USER_EMAIL: user.email,
     SEED_USER_PASSWORD: user.password,
   })
-  const [portalPort, apiPort] = await readOutput(child, /"portalPort":(\d+),"apiPort":(\d+)/)
+  // A server whose log nobody reads would soon wait for that.
+  child.stdout?.resume()
+  const origin = `http://127.0.0.1:${portalPort}`
+  while (!(await isReady(origin))) await wait(50)
   const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(), onLost: console.error })
   child.once('exit', () => void store.close())
   const userId = (await findCredentials(store.read, user.email))!.userId
   await addApplications(store, userId, applications)
-  const exchangeUrl = `http://127.0.0.1:${portalPort}/api/exchangeToken`
+  const exchangeUrl = `${origin}/api/exchangeToken`
   const [code] = await issueCodes(store, userId, 1)
   const tokens = await call(exchangeUrl, { form: toExchangeForm(code!) })
   const accessToken = JSON.parse(tokens).access_token
@@ -53,15 +63,22 @@ export async function startSandbox(path: string, applications: number): Promise<
   }
 }
 
-/** With the scope `openid` an exchange gives an ID token beside the access token. */
+/** With the scope `openid` an exchange gives an ID token, with `applications` an access token that is a JWT. */
 export async function startOidcProvider(scope: string): Promise<Server> {
   const { child, url } = await startPeer('servers/oidc-provider.ts', { SCOPE: scope })
-  const accessToken = await call(`${url}/bench/access-token`)
+  let accessToken: Promise<string> | undefined
   return {
     child,
-    issueCodes: async count => JSON.parse(await call(`${url}/bench/codes?count=${count}`)),
+    async issueCodes(count) {
+      // The exchanges will push it out of this server's store.
+      accessToken = undefined
+      return JSON.parse(await call(`${url}/bench/codes?count=${count}`))
+    },
     exchange: async code => void (await call(`${url}/token`, { form: toExchangeForm(code) })),
-    read: async () => void (await call(`${url}/me`, { accessToken })),
+    async read() {
+      accessToken ??= call(`${url}/bench/access-token`)
+      await call(`${url}/me`, { accessToken: await accessToken })
+    },
   }
 }
 
@@ -95,6 +112,20 @@ async function startPeer(script: string, environment: Environment = {}) {
   const [url] = await readOutput(child, /listening at (http:\/\/127\.0\.0\.1:\d+);/)
   return { child, url: url! }
 }
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}
+
+const isReady = (origin: string) =>
+  call(`${origin}/health/ready`).then(
+    () => true,
+    () => false,
+  )
 
 /** The body of the answer. Throws when it is not a 200. */
 async function call(url: string, { accessToken = '', form = '' } = {}): Promise<string> {

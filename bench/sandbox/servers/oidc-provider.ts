@@ -1,5 +1,5 @@
 // oidc-provider doing what our portal does in an exchange: client secret, PKCE, a JWT signed with ES256, a refresh token.
-// With SCOPE "openid applications" it signs an ID token, too, as OpenID Connect has it.
+// By the scope "openid" the JWT is an ID token, beside a random access token; by "applications" it is the access token.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,8 @@ import Provider from 'oidc-provider'
 import { client, codeChallenge } from '../login.ts'
 
 const accountId = 'visitor-1'
-const { SCOPE: scope = 'applications' } = process.env
+const { SCOPE: scope = '' } = process.env
+const isForApi = scope.split(' ').includes('applications')
 const resource = 'https://api.example.test'
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
@@ -76,7 +77,7 @@ async function makeCode(): Promise<string> {
     grantId: await makeGrant(),
     redirectUri: client.redirectUri,
     scope,
-    resource,
+    ...(isForApi && { resource }),
     codeChallenge,
     codeChallengeMethod: 'S256',
   } as never)

@@ -1,5 +1,5 @@
 // Random strings that open doors (codes, refresh tokens, secrets, session ids), and the hashes under which they are stored.
-import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -24,7 +24,7 @@ export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): strin
 
 /** SHA-256 in base64url. One round is enough, because what is hashed here has at least 128 random bits. */
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
+  return hash('sha256', token, 'base64url')
 }
 
 /** Compares two hashes (or other strings) without telling by the time taken where they differ. */
