@@ -18,7 +18,9 @@ export function readCallFields(request: FastifyRequest, known: readonly string[]
     const value = body[name]
     if (value === undefined || value === '') continue
     if (Array.isArray(value)) throw new OAuthError(400, 'invalid_request', `${name} was given more than once.`)
-    if (typeof value !== 'string') throw new OAuthError(400, 'invalid_request', `${name} must be a string.`)
+    // JSON can hold half a surrogate pair, which no address and no database takes.
+    if (typeof value !== 'string' || !value.isWellFormed())
+      throw new OAuthError(400, 'invalid_request', `${name} must be a string.`)
     fields[name] = value
   }
   return fields

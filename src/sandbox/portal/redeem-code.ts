@@ -28,7 +28,10 @@ export async function redeemCode(parts: Parts, exchange: Exchange): Promise<Toke
     // S256 of RFC 7636 is the same SHA-256 in base64url. A verifier where no challenge was sent matches nothing.
     codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
   }
-  const redeemed = await store.write(db => redeemGrant(db, binding, hashToken(refreshToken), now))
+  // A redirect URI that is no text for the database (PostgreSQL takes no NUL) is nobody's.
+  const redeemed = binding.redirectUri.includes('\0')
+    ? undefined
+    : await store.write(db => redeemGrant(db, binding, hashToken(refreshToken), now))
   if (!redeemed) throw await explainRefusal(parts, binding)
   return issueTokens(parts, { ...redeemed, clientId: exchange.clientId, refreshToken })
 }

@@ -71,6 +71,8 @@ function findPasswordProblem(password: string, email: string): string | undefine
   const length = [...password].length
   if (length < shortestPassword) return `Choose at least ${shortestPassword} characters.`
   if (length > longest.password) return `Choose at most ${longest.password} characters.`
+  // Half a surrogate pair would be hashed as another character.
+  if (!password.isWellFormed()) return 'Use letters, digits and signs only.'
   const address = normaliseEmail(email)
   if ([address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose something else than your e-mail address.'

@@ -92,6 +92,10 @@ t.test('/api/register says everything that is wrong at once, with 422', async t 
   const json = { ...ada, termsAccepted: true }
   t.equal((await sandbox.portal.inject({ method: 'POST', url, payload: json })).statusCode, 201, 'JSON is taken, too')
   t.equal((await sandbox.portal.inject({ method: 'POST', url })).statusCode, 400)
+  const half = '\ud800 is half a surrogate pair'
+  const halves = { ...json, email: `${half}@example.test`, password: `not ${half}`, firstName: half, lastName: half }
+  const refused = await sandbox.portal.inject({ method: 'POST', url, payload: halves })
+  t.strictSame(Object.keys(refused.json().message).sort(), ['email', 'firstName', 'lastName', 'password'])
   t.match(await sandbox.portal.inject({ url }), { statusCode: 405, headers: { allow: 'POST' } })
 })
 
@@ -130,6 +134,9 @@ t.test(
   'AZ-01, AZ-02, AZ-03: /api/authorize checks the start parameters as the page does, and gives no code',
   async t => {
     const sandbox = await buildTestSandbox(t)
+    const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
+    const allowed = { userId: user?.id, clientId: seeded.clientId, ...credentials }
+    t.equal((await post(sandbox, 'authorizeApplication', allowed)).statusCode, 200)
     const faults = [
       { client_id: 'nobody' },
       { client_id: '' },
@@ -147,6 +154,12 @@ t.test(
       t.equal(answer.statusCode, 400, JSON.stringify(fault))
       t.match(answer.json(), { message: /^[A-Z\w].*\.$/ })
       t.equal(answer.headers.location, undefined)
+    }
+    for (const name of Object.keys({ ...startFields, ...credentials })) {
+      const payload = { ...startFields, ...credentials, [name]: 'half a surrogate pair: \ud800' }
+      const answer = await sandbox.portal.inject({ method: 'POST', url: '/api/authorize', payload })
+      t.equal(answer.statusCode, 400, name)
+      t.strictSame(answer.json(), { message: `${name} must be a string.` })
     }
     t.strictSame(await sandbox.store.read.selectFrom('grants').selectAll().execute(), [])
   },
