@@ -29,14 +29,13 @@ export async function findVisitor({ store, clock }: Parts, request: FastifyReque
   if (!session) return undefined
   const endMs = Math.min(clock().getTime() + idleLifetimeMs, session.startedAt.getTime() + lifetimeMs)
   if (endMs - session.expiresAt.getTime() < stepMs) return session.user
-  try {
-    await store.write(db => extendPortalSession(db, idHash, new Date(endMs)))
-  } catch (error) {
-    const fault = storeFaultOf(error)
-    if (!fault) throw error
-    // What only reads must go on while nothing can be written (F-30, F-31).
-    request.log.warn({ code: 'session-not-extended', fault }, 'a session may end early')
-  }
+  // Not awaited: what only reads must not wait while nothing can be written (F-30, F-31).
+  store
+    .write(db => extendPortalSession(db, idHash, new Date(endMs)))
+    .catch((error: Error) => {
+      const fault = storeFaultOf(error)
+      request.log.warn({ code: 'session-not-extended', fault, cause: error.message }, 'a session may end early')
+    })
   return session.user
 }
 
