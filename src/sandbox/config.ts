@@ -38,6 +38,7 @@ const seedNames = [
   'SEED_USER_EMAIL',
   'SEED_USER_PASSWORD',
 ]
+const placeholder = /^(change.?me|placeholder|your.?(client.?|user.?)?(secret|password))/i
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** Every problem found in the settings. Names settings, never their values. */
@@ -55,7 +56,7 @@ export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
   const config = {
-    host: env.HOST || 'localhost',
+    host: readHost(env, problems),
     portalPort: readPort(env, 'PORTAL_PORT', 4000, problems),
     apiPort: readPort(env, 'API_PORT', 4001, problems),
     portalUrl: readOrigin(env, 'PORTAL_URL', 'http://127.0.0.1:4000', problems),
@@ -85,17 +86,24 @@ function withFiles(environment: Environment, problems: string[]): Environment {
   return env
 }
 
+function readHost(env: Environment, problems: string[]): string {
+  const host = env.HOST || 'localhost'
+  if (!/^[\w.:%-]+$/.test(host)) problems.push('HOST must be a host name or an IP address')
+  return host
+}
+
 function readPort(env: Environment, name: string, fallback: number, problems: string[]): number {
-  const port = env[name] ? Number(env[name]) : fallback
-  if (!Number.isInteger(port) || port < 0 || port > 65535) problems.push(`${name} must be a port number`)
-  return port
+  const text = env[name] || `${fallback}`
+  // Digits alone: to Number a space is 0, which would be any free port.
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
+  return Number(text)
 }
 
 function readSeconds(env: Environment, name: string, problems: string[]): number {
-  const seconds = Number(env[name] || 0)
-  if (!Number.isInteger(seconds) || seconds < 0 || seconds > 3600)
+  const text = env[name] || '0'
+  if (!/^\d{1,4}$/.test(text) || Number(text) > 3600)
     problems.push(`${name} must be a whole number of seconds, at most 3600`)
-  return seconds
+  return Number(text)
 }
 
 function readOrigin(env: Environment, name: string, fallback: string, problems: string[]): string {
@@ -124,6 +132,8 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
     problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
   if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
     problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
+  for (const name of ['SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD'])
+    if (placeholder.test(env[name] ?? '')) problems.push(`${name} looks like a placeholder; set one of your own`)
   if (!redirectUris.every(isRedirectUri))
     problems.push('SEED_REDIRECT_URIS must be redirect URIs, comma-separated: https, or http on loopback')
   if (!(env.SEED_USER_EMAIL ?? '').includes('@')) problems.push('SEED_USER_EMAIL must be an e-mail address')

@@ -12,9 +12,12 @@ export async function healthRoutes(
     reply.header('cache-control', 'no-store')
   })
 
-  scope.get('/health/live', { exposeHeadRoute: true }, async () => ({ status: 'live' }))
+  // Asked every few seconds: at info there would be nothing else to see in the log.
+  const options = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
-  scope.get('/health/ready', { exposeHeadRoute: true }, async (request, reply) => {
+  scope.get('/health/live', options, async () => ({ status: 'live' }))
+
+  scope.get('/health/ready', options, async (request, reply) => {
     if (isStopping()) return reply.status(503).send({ status: 'stopping' })
     try {
       await store.probe()

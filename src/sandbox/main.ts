@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig, type SandboxConfig } from './config.ts'
 import { listen } from './listen.ts'
 import { openLogOutput } from './log-output.ts'
 import { UnusableDatabase } from './store/migrate.ts'
@@ -16,8 +16,11 @@ async function start(): Promise<void> {
   const config = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output)
+  logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
   const sandbox = await buildSandbox(config, { clock, logger })
-  const ports = await listen(sandbox, config, clock)
+  const ports = await listen(sandbox, config, clock).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`HOST, PORTAL_PORT or API_PORT cannot be listened on (${reasonOf(error)})`)
+  })
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')
 
   let isStopping = false
@@ -42,10 +45,19 @@ async function start(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 }
 
+/** Secrets mask themselves; an e-mail address is personal. */
+function forLog(config: SandboxConfig) {
+  return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
+}
+
+/** An AggregateError (a host with several addresses) has no message of its own. */
+function reasonOf(error: NodeJS.ErrnoException): string | undefined {
+  return error.message || error.code
+}
+
 start().catch((error: Error) => {
   const isForOperator = error instanceof ConfigError || error instanceof UnusableDatabase
-  // An AggregateError (a host with several addresses) has no message of its own.
-  const reason = error.message || (error as NodeJS.ErrnoException).code
+  const reason = reasonOf(error)
   process.stderr.write(`${isForOperator ? reason : `The sandbox did not start: ${reason}`}\n`)
   // One listener may be open already.
   process.exit(1)

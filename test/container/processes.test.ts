@@ -206,8 +206,10 @@ t.test('CT-02, CT-04: 200 sign-ins at once keep the sandbox within 256 MiB', asy
 
 t.test('CT-08: wrong settings end the sandbox at once, each named, none of their values shown', async t => {
   const wrong = {
+    HOST: 'hunter 2',
     PORTAL_PORT: 'hunter2',
     API_PORT: '65536',
+    PRESTOP_DELAY: 'hunter2',
     PORTAL_URL: 'http://hunter2.example',
     API_URL: 'hunter2',
     DATABASE_URL: 'mysql://hunter2',
@@ -218,8 +220,15 @@ t.test('CT-08: wrong settings end the sandbox at once, each named, none of their
     SEED_USER_PASSWORD: 'hunter2',
     LOG_LEVEL: 'hunter2',
   }
-  const { ended, output } = start(t, 'sandbox', wrong)
-  t.same(await ended, [1, null])
-  for (const name of Object.keys(wrong)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
-  t.notMatch(output(), /hunter|^ +at /m)
+  const files = {
+    DATABASE_URL_FILE: '/hunter2',
+    SEED_CLIENT_SECRET_FILE: '/hunter2',
+    SEED_USER_PASSWORD_FILE: '/hunter2',
+  }
+  for (const settings of [wrong, files]) {
+    const { ended, output } = start(t, 'sandbox', settings)
+    t.same(await ended, [1, null])
+    for (const name of Object.keys(settings)) t.match(output(), new RegExp(`^ +${name}\\b`, 'm'), name)
+    t.notMatch(output(), /hunter|^ +at /m)
+  }
 })

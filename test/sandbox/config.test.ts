@@ -36,6 +36,26 @@ t.test('without any settings the sandbox has its ports, an SQLite file and no se
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
 })
 
+t.test('CT-08: a number is written in digits, and nothing but digits', t => {
+  for (const name of ['PORTAL_PORT', 'API_PORT', 'PRESTOP_DELAY'])
+    for (const text of [' ', '0x10', '1e3', '-1', '4.5', '+4', '65536'])
+      t.match(problemsOf({ [name]: text }), [new RegExp(`^${name} must be`)], `${name}="${text}"`)
+  t.match(readConfig({ PORTAL_PORT: '0', API_PORT: '65535', PRESTOP_DELAY: '3600' }), {
+    portalPort: 0,
+    apiPort: 65535,
+    prestopDelayMs: 3_600_000,
+  })
+  t.end()
+})
+
+t.test('CT-08: a host is a name or an address', t => {
+  for (const host of ['localhost', '0.0.0.0', '::', 'fe80::1%eth0', 'sandbox.example.test'])
+    t.equal(readConfig({ HOST: host }).host, host)
+  for (const host of ['http://localhost', ' ', 'localhost:4000/x', 'two words'])
+    t.match(problemsOf({ HOST: host }), [/^HOST must be/], host)
+  t.end()
+})
+
 t.test('every problem is named at once, and no value of a secret with it', async t => {
   const problems = problemsOf({
     PORTAL_PORT: 'abc',
@@ -70,6 +90,15 @@ t.test('SE-03: a seeded secret that is too short to be random stops the start', 
   t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: 'changeme' }), [/^SEED_CLIENT_SECRET/])
   t.match(problemsOf({ ...seed, SEED_USER_PASSWORD: '1234567' }), [/^SEED_USER_PASSWORD/])
   t.match(problemsOf({ ...seed, SEED_REDIRECT_URIS: 'http://app.example.test/x' }), [/^SEED_REDIRECT_URIS/])
+})
+
+t.test('SE-03: a placeholder is no secret, however long it is', t => {
+  for (const text of ['changeme', 'Change-Me', 'placeholder', 'your-secret', 'YOUR_CLIENT_SECRET', 'your password']) {
+    const long = `${text}-0123456789-0123456789`
+    t.match(problemsOf({ ...seed, SEED_CLIENT_SECRET: long }), [/^SEED_CLIENT_SECRET looks like a placeholder/], text)
+    t.match(problemsOf({ ...seed, SEED_USER_PASSWORD: long }), [/^SEED_USER_PASSWORD looks like a placeholder/], text)
+  }
+  t.end()
 })
 
 t.test('secrets and the database address may stand in files', async t => {

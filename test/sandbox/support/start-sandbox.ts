@@ -51,7 +51,7 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     if (options.ports) void untilItAccepts(options.ports.apiPort).then(() => resolve(options.ports!))
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
       logLines.push(line)
-      if (line.includes('"portalPort"')) resolve(JSON.parse(line))
+      if (line.includes('the sandbox is ready')) resolve(JSON.parse(line))
     })
   })
   const failed = exited.then(({ code, stderr }) => {

@@ -1,0 +1,65 @@
+// The sandbox as a process: what it says when it starts, and how it stops. Real time passes.
+import t from 'tap'
+import { makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
+import { startInVain, startSandbox } from './support/start-sandbox.ts'
+
+t.test('CT-08: at the start it says what its settings are, without secrets and addresses of people', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '1', API_URL: 'https://api.test' } })
+  const { settings } = JSON.parse(sandbox.logLines[0]!)
+  t.strictSame(settings, {
+    host: '127.0.0.1',
+    portalPort: 0,
+    apiPort: 0,
+    portalUrl: 'http://127.0.0.1:4000',
+    apiUrl: 'https://api.test',
+    databaseUrl: '[redacted]',
+    seed: {
+      clientId: seeded.clientId,
+      clientSecret: '[redacted]',
+      redirectUris: [seeded.redirectUri],
+      userEmail: '[redacted]',
+      userPassword: '[redacted]',
+    },
+    prestopDelayMs: 1000,
+    logLevel: 'info',
+  })
+  const log = sandbox.logLines.join('')
+  for (const secret of [seeded.clientSecret, seeded.password, seeded.email, databaseUrl]) t.notOk(log.includes(secret))
+})
+
+t.test('CT-08: a host or a port that it cannot listen on is a reason not to start, and named', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const running = await startSandbox(t, { databaseUrl })
+  const reasons: [Record<string, string>, RegExp][] = [
+    [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: HOST, .*ENOTFOUND.*\n$/],
+    [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
+    [{ PORTAL_PORT: `${running.portalPort}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
+    [{ API_PORT: `${running.apiPort}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
+  ]
+  for (const [settings, reason] of reasons) {
+    const { code, stderr } = await startInVain(t, { databaseUrl, settings })
+    t.equal(code, 1)
+    t.match(stderr, reason)
+  }
+})
+
+t.test('CT-05: told to stop, it is not ready, serves what still comes, and exits with 0', async t => {
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings: { PRESTOP_DELAY: '2' } })
+  const { portal, api } = sandbox
+  for (const listener of [portal, api]) t.equal((await listener.inject('/health/ready')).statusCode, 200)
+  const code = sandbox.stop()
+  while ((await portal.inject('/health/ready')).statusCode === 200);
+  for (const listener of [portal, api]) {
+    const ready = await listener.inject('/health/ready')
+    t.equal(ready.statusCode, 503)
+    t.strictSame(ready.json(), { status: 'stopping' })
+    t.equal((await listener.inject('/health/live')).statusCode, 200)
+  }
+  t.equal((await portal.inject('/account')).statusCode, 200, 'a load balancer that has not noticed yet is served')
+  t.equal((await api.inject('/')).statusCode, 200)
+  t.equal(await code, 0)
+  const log = sandbox.logLines.join('')
+  t.match(log, /"route":"\/account"/)
+  t.notMatch(log, '/health/', 'and health is not logged at info')
+})
