@@ -21,7 +21,8 @@ export function requireToken(scope: FastifyInstance, parts: Parts): void {
     if ((request.query as Record<string, unknown>).access_token !== undefined)
       throw new ApiError(400, 'Send the access token in the Authorization header only.')
     const caller = await findCaller(parts, authorization)
-    if (!caller) throw unauthorized('invalid_token')
+    // To whom sent no token the challenge names no error (RFC 6750 3.1).
+    if (!caller) throw unauthorized(/^Bearer +\S/i.test(authorization) ? 'invalid_token' : undefined)
     request.setDecorator<Caller>(decoratorName, caller)
   })
 }
