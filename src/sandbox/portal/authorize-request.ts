@@ -2,6 +2,7 @@
 import type { Parts } from '../app.ts'
 import { type Application, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/store-fault.ts'
 import { AuthorizationError, PageError } from './error-pages.ts'
 
 /** A request that passed every check. */
@@ -92,9 +93,17 @@ function collectParameters(query: Record<string, unknown>): { parameters: Parame
 async function findClient(db: Db, { client_id: clientId }: Parameters): Promise<Application> {
   const isPossible = clientId !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
   const application = isPossible ? await findApplication(db, clientId) : undefined
-  if (!application)
-    throw new PageError(400, 'The application that sent you here is not registered, so you cannot sign in to it.')
+  if (!application) throw notRegistered()
   return application
+}
+
+function notRegistered(): PageError {
+  return new PageError(400, 'The application that sent you here is not registered, so you cannot sign in to it.')
+}
+
+/** For a consent or a code that could not be stored: the application may have been removed since the request was read. */
+export function refuseRemoved(error: unknown): never {
+  throw isForeignKeyViolation(error) ? notRegistered() : error
 }
 
 function checkRedirectUri(application: Application, { redirect_uri: redirectUri }: Parameters): string {

@@ -2,7 +2,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
 import { hasConsent } from '../store/consents.ts'
-import { isAuthorizeRequest, readAuthorizeRequest, startParameters, toAuthorizePath } from './authorize-request.ts'
+import {
+  isAuthorizeRequest,
+  readAuthorizeRequest,
+  refuseRemoved,
+  startParameters,
+  toAuthorizePath,
+} from './authorize-request.ts'
 import { showConsentPage } from './consent.ts'
 import { issueCode } from './issue-code.ts'
 import { findVisitor } from './portal-session.ts'
@@ -25,7 +31,7 @@ export function authorizePage(scope: FastifyInstance, parts: Parts): void {
         formTargets: [new URL(authorization.redirectUri).origin, new URL(authorization.cancelUrl).origin],
       })
     if (await hasConsent(store.read, visitor.id, authorization.application.id)) {
-      const location = await store.write(db => issueCode(db, parts, authorization, visitor.id))
+      const location = await store.write(db => issueCode(db, parts, authorization, visitor.id)).catch(refuseRemoved)
       return reply.redirect(location, 303)
     }
     return showConsentPage(reply, parts, authorization, visitor)

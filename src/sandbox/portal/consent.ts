@@ -6,7 +6,13 @@ import { rememberConsent } from '../store/consents.ts'
 import { finishAuthorization } from '../store/finished-authorizations.ts'
 import type { User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { type AuthorizeRequest, addToUrl, readAuthorizeRequest, toAuthorizePath } from './authorize-request.ts'
+import {
+  type AuthorizeRequest,
+  addToUrl,
+  readAuthorizeRequest,
+  refuseRemoved,
+  toAuthorizePath,
+} from './authorize-request.ts'
 import { PageError } from './error-pages.ts'
 import { issueCode } from './issue-code.ts'
 import { setPageHeaders } from './page-headers.ts'
@@ -62,13 +68,14 @@ export function consentPage(scope: FastifyInstance, parts: Parts): void {
     // Read again, because the application may have been changed or removed since the page was shown.
     const query = Object.fromEntries(new URL(question.path, parts.config.portalUrl).searchParams)
     const authorization = await readAuthorizeRequest(parts, query)
-    const location = await store.transaction(async db => {
+    const answer = store.transaction(async db => {
       const expiresAt = new Date(clock().getTime() + formLifetimeMs)
       if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
       if (decision === 'decline') return toCancelLocation(authorization)
       await rememberConsent(db, visitor.id, authorization.application.id, clock())
       return issueCode(db, parts, authorization, visitor.id)
     })
+    const location = await answer.catch(refuseRemoved)
     if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
     request.log.info({ code: `consent-${decision}`, clientId: authorization.application.id }, 'consent was answered')
     return reply.redirect(location, 303)

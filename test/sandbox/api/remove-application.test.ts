@@ -1,9 +1,20 @@
 import t from 'tap'
-import { exchange, openBrowser, signIn } from '../support/browser.ts'
-import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { getCode, getTokens, isAccepted, refresh } from '../support/tokens.ts'
+
+/** The next change that is to be stored comes just after the application was removed. */
+function removeBeforeNextChange({ store }: TestSandbox): void {
+  const { write, transaction } = store
+  const removeOnce = async () => {
+    Object.assign(store, { write, transaction })
+    await write(db => db.deleteFrom('applications').where('id', '=', seeded.clientId).execute())
+  }
+  store.write = statement => removeOnce().then(() => write(statement))
+  store.transaction = work => removeOnce().then(() => transaction(work))
+}
 
 for (const database of await openDatabases(t)) {
   t.test(`AP-18: removing an application ends its client at once, and no other (${database.name})`, async t => {
@@ -56,6 +67,49 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await call('POST', `${path}/refreshSecret`)).json(), notFound)
     t.strictSame((await call('DELETE', path)).json(), notFound)
   })
+
+  t.test(
+    `AP-18, AZ-16: an application that goes just before a consent or a code is stored is not registered (${database.name})`,
+    async t => {
+      const { email, password } = seeded
+      const post = ({ portal }: TestSandbox, path: string, payload: object) =>
+        portal.inject({ method: 'POST', url: `/api/${path}`, payload })
+      const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+      const sends = {
+        async 'a consent'(sandbox: TestSandbox) {
+          const browser = openBrowser(sandbox)
+          const page = await signIn(browser)
+          removeBeforeNextChange(sandbox)
+          return browser.submit(page, { decision: 'allow' })
+        },
+        async 'a login after consent'(sandbox: TestSandbox) {
+          const browser = openBrowser(sandbox)
+          await browser.submit(await signIn(browser), { decision: 'allow' })
+          removeBeforeNextChange(sandbox)
+          return browser.get(startUrl())
+        },
+        async 'a script’s login'(sandbox: TestSandbox) {
+          await getCode(sandbox)
+          removeBeforeNextChange(sandbox)
+          return post(sandbox, 'authorize', { ...start, email, password })
+        },
+      }
+      for (const [name, send] of Object.entries(sends)) {
+        const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+        const answer = await send(sandbox)
+        t.equal(answer.statusCode, 400, name)
+        t.match(answer.body, 'The application that sent you here is not registered')
+        t.equal(answer.headers.location, undefined)
+      }
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [user] = await sandbox.store.read.selectFrom('users').select('id').execute()
+      removeBeforeNextChange(sandbox)
+      const fields = { userId: user?.id, clientId: seeded.clientId, email, password }
+      const answer = await post(sandbox, 'authorizeApplication', fields)
+      t.equal(answer.statusCode, 404)
+      t.strictSame(answer.json(), { message: 'App not found.' })
+    },
+  )
 }
 
 t.test('AP-18: a consent page that was open when the application went leads nowhere', async t => {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
+import { isForeignKeyViolation } from '../../store/store-fault.ts'
 import { type CallFields, readCallFields, requireField } from '../call-fields.ts'
 import { findVisitor } from '../portal-session.ts'
 import { authenticateUser } from './authenticate-user.ts'
@@ -20,11 +21,20 @@ export function authorizeApplication(scope: FastifyInstance, parts: Parts): void
     if ((await findSender(parts, request, fields)) !== userId) throw permissionDenied()
     const isPossible = /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
     const application = isPossible ? await findApplication(store.read, clientId) : undefined
-    if (!application) throw new UserCallError(404, { message: 'App not found.' })
-    await store.write(db => rememberConsent(db, userId, clientId, clock()))
+    if (!application) throw notFound()
+    await store
+      .write(db => rememberConsent(db, userId, clientId, clock()))
+      .catch(error => {
+        // Removed in this moment.
+        throw isForeignKeyViolation(error) ? notFound() : error
+      })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
     return { userId, clientId }
   })
+}
+
+function notFound(): UserCallError {
+  return new UserCallError(404, { message: 'App not found.' })
 }
 
 /** By e-mail and password, or else by the portal's session. */

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { hasConsent } from '../../store/consents.ts'
-import { readAuthorizeRequest, startParameters } from '../authorize-request.ts'
+import { readAuthorizeRequest, refuseRemoved, startParameters } from '../authorize-request.ts'
 import { readCallFields } from '../call-fields.ts'
 import { issueCode } from '../issue-code.ts'
 import { authenticateUser } from './authenticate-user.ts'
@@ -17,7 +17,7 @@ export function authorize(scope: FastifyInstance, parts: Parts): void {
     const userId = await authenticateUser(parts, fields, request.ip)
     if (!(await hasConsent(store.read, userId, authorization.application.id)))
       throw new UserCallError(403, { message: 'App authorization required', userId })
-    const redirectUrl = await store.write(db => issueCode(db, parts, authorization, userId))
+    const redirectUrl = await store.write(db => issueCode(db, parts, authorization, userId)).catch(refuseRemoved)
     request.log.info({ code: 'code-issued', clientId: authorization.application.id }, 'a script signed in')
     return { redirectUrl, userId }
   })
