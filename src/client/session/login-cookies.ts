@@ -30,9 +30,10 @@ export function endLogin(state: string): Cookie {
 
 /** Newest first. */
 export function pendingStates(cookies: Cookies): string[] {
-  const age = (state: string) => readStateTime(state)?.getTime() ?? 0
-  const names = Object.keys(cookies).filter(name => name.startsWith(prefix))
-  return names.map(name => name.slice(prefix.length)).sort((one, other) => age(other) - age(one))
+  const startedAt = (state: string) => readStateTime(state)?.getTime() ?? 0
+  const states = Object.keys(cookies).flatMap(name => (name.startsWith(prefix) ? name.slice(prefix.length) : []))
+  // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
+  return states.reverse().sort((one, other) => startedAt(other) - startedAt(one))
 }
 
 /** Packed, not JSON: five of these travel beside a session, within the 16 KiB that a server takes for all headers. */
