@@ -1,6 +1,7 @@
 // Does a thing once: whoever asks for it again while it runs, or shortly after, shares the answer.
 
-type Entry<T> = { answer: Promise<T> | undefined; forgetAt: number }
+/** `doneAt` in milliseconds since 1970, and undefined while the work runs. */
+type Entry<T> = { answer: Promise<T> | undefined; doneAt?: number; keepMs: number }
 
 /** A thing that was done before, and whose answer is not kept. */
 export class AlreadyDone extends Error {}
@@ -26,7 +27,7 @@ export class Once<T> {
     if (known?.answer) return known.answer
     if (known) throw new AlreadyDone()
 
-    const entry: Entry<T> = { answer: work(), forgetAt: Number.POSITIVE_INFINITY }
+    const entry: Entry<T> = { answer: work(), keepMs: 0 }
     this.#makeRoom()
     this.#entries.set(key, entry)
     try {
@@ -37,7 +38,8 @@ export class Once<T> {
     } finally {
       const keepMs = entry.answer ? this.#keepMs : 0
       if (keepMs === 0) entry.answer = undefined
-      entry.forgetAt = this.#clock().getTime() + Math.max(keepMs, this.#refuseMs)
+      entry.keepMs = Math.max(keepMs, this.#refuseMs)
+      entry.doneAt = this.#clock().getTime()
     }
   }
 
@@ -47,14 +49,20 @@ export class Once<T> {
 
   #find(key: string): Entry<T> | undefined {
     const entry = this.#entries.get(key)
-    return entry && entry.forgetAt > this.#clock().getTime() ? entry : undefined
+    return entry && this.#isKept(entry) ? entry : undefined
+  }
+
+  #isKept({ doneAt, keepMs }: Entry<T>): boolean {
+    if (doneAt === undefined) return true
+    const ageMs = this.#clock().getTime() - doneAt
+    // A clock that was set back must not turn seconds into days.
+    return ageMs >= 0 && ageMs < keepMs
   }
 
   /** Oldest first, so that a flood of keys costs old answers and not memory. */
   #makeRoom(): void {
-    const now = this.#clock().getTime()
-    for (const [key, { forgetAt }] of this.#entries) {
-      if (forgetAt > now && this.#entries.size < mostEntries) break
+    for (const [key, entry] of this.#entries) {
+      if (this.#isKept(entry) && this.#entries.size < mostEntries) break
       this.#entries.delete(key)
     }
   }

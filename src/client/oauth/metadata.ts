@@ -16,7 +16,8 @@ const deadlineMs = 1_000
 export function createPortalMetadata(portal: Portal, clock: () => Date) {
   let known = nothing
   let latest: Promise<Metadata> | undefined
-  let staleAt = 0
+  let askedAt = 0
+  let goodForMs = 0
 
   return {
     /** As last read, for where nothing may be asked. */
@@ -25,15 +26,17 @@ export function createPortalMetadata(portal: Portal, clock: () => Date) {
     /** Never fails: without a document a login goes on exactly as the specification has it. */
     read(requestId: string): Promise<Metadata> {
       const now = clock().getTime()
-      if (latest && now < staleAt) return latest
-      staleAt = now + keepMs
+      // A clock that was set back must not make it good for longer.
+      if (latest && now >= askedAt && now < askedAt + goodForMs) return latest
+      askedAt = now
+      goodForMs = keepMs
       latest = fetchMetadata(portal, requestId).then(
         metadata => {
           known = metadata
           return metadata
         },
         () => {
-          staleAt = now + retryAfterMs
+          goodForMs = retryAfterMs
           return known
         },
       )

@@ -73,6 +73,29 @@ t.test('F-21: a session does not become infinite by a clock that goes back: it e
   t.equal((await browser.get('/applications', { site: 'same-origin', headers: { cookie } })).statusCode, 401)
 })
 
+t.test('F-21: a clock that is set back does not keep the portal’s document for a day', async t => {
+  const { browser, clock, platform } = await buildTestClient(t)
+  const asked = () => platform.received('GET /.well-known/oauth-authorization-server').length
+  await browser.get('/login')
+  t.equal(asked(), 1)
+  clock.advance(-day)
+  await browser.get('/login')
+  t.equal(asked(), 2)
+  await browser.get('/login')
+  t.equal(asked(), 2)
+})
+
+t.test('F-21: a clock that is set back does not give a renewal’s answer again for a day', async t => {
+  const { browser, clock, renewals } = await buildSignedIn(t)
+  const copy = browser.copy()
+  clock.advance(3601)
+  t.equal((await openList(browser)).statusCode, 200)
+  clock.advance(-60)
+  copy.cookies.delete('__Host-session')
+  t.equal((await openList(copy)).statusCode, 200)
+  t.equal(renewals().length, 2)
+})
+
 t.test('F-20: a clock five minutes off that is then set right refuses no cookie of its own', async t => {
   for (const skew of [-300, 300]) {
     const { browser, clock } = await buildSignedIn(t)
