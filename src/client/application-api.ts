@@ -43,6 +43,10 @@ export const allFields = [
 export type Field = (typeof allFields)[number]
 export type Fields = Record<Field, string>
 
+export function byNewest(one: ListedApplication, other: ListedApplication): number {
+  return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
+}
+
 /** Shown once, and kept by nobody here. */
 export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: { id: string; token: string }[] }
 
@@ -96,6 +100,13 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
         nextStep: toList,
       })
     if (status === 404) return noSuchApplication()
+    if (status === 409)
+      return new PublicError(
+        'api_conflict',
+        409,
+        'This does not go together with what the application API has by now.',
+        { nextStep: toList },
+      )
     if (status === 429 || status >= 500) return upstream.unavailable(answer)
     return upstream.unexpected(`status ${status}`)
   }

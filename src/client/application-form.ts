@@ -12,7 +12,7 @@ const longestUrl = 2_048
 
 /** Most characters of each field, as the application API bounds them. */
 export const longestField: Record<Field, number> = {
-  groupId: 100,
+  groupId: 200,
   name: 200,
   description: 2_000,
   webPageUrl: longestUrl,

@@ -1,5 +1,5 @@
 // Creates one application for one form, however often the form is delivered.
-import type { ApplicationApi, CallAsVisitor, Credentials, Fields } from './application-api.ts'
+import { type ApplicationApi, byNewest, type CallAsVisitor, type Credentials, type Fields } from './application-api.ts'
 import { fieldsToCreate, hasClientFields, hasFields } from './application-form.ts'
 import { PublicError } from './errors.ts'
 import { Once } from './once.ts'
@@ -9,11 +9,13 @@ import type { FormToken } from './web/forms.ts'
 export type Created = { id: string; credentials: Credentials | undefined }
 
 const keepMs = 10 * 60 * 1000
+/** Each is a call to the API: one form must not cause any number of them. */
+const mostLookedAt = 3
 
 /**
  * Browsers send a form again by themselves when the connection drops before the answer, and people press twice. The
  * API takes no idempotency key and replicas share no memory, so a process that does not know the form looks for its
- * application first. What is left is two replicas within one round trip to the API.
+ * application first, among the newest few. What is left is two replicas within one round trip to the API.
  * The result throws FieldError, and PublicError 409 where the form was used for other fields.
  */
 export function createCreator(api: ApplicationApi, clock: () => Date) {
@@ -26,7 +28,8 @@ export function createCreator(api: ApplicationApi, clock: () => Date) {
       // The API tells times in seconds.
       const since = Math.floor(form.shownAt.getTime() / 1000) * 1000
       const isFromThisForm = (createdAt: Date | undefined) => createdAt !== undefined && createdAt.getTime() >= since
-      for (const one of applications.filter(one => isFromThisForm(one.createdAt) && hasFields(one, fields))) {
+      const alike = applications.filter(one => isFromThisForm(one.createdAt) && hasFields(one, fields))
+      for (const one of alike.toSorted(byNewest).slice(0, mostLookedAt)) {
         const { client } = await callAsVisitor(caller => api.get(caller, one.id))
         // Another form may have made one with the same name.
         if (client === undefined || hasClientFields(client, fields))

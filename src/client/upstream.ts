@@ -46,6 +46,13 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     } catch (error) {
       if (error instanceof PublicError) throw error
       if (isTimeout(error)) throw fault('timeout', 504, 'took too long to answer. Please try again.', error)
+      if (isBadCertificate(error))
+        throw fault(
+          'certificate',
+          502,
+          'could not be reached safely. If this lasts, tell the operator of this site.',
+          error,
+        )
       throw fault('unreachable', 502, 'could not be reached. Please try again soon.', error)
     } finally {
       openCalls--
@@ -88,7 +95,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     }
     const text = Buffer.concat(chunks).toString('utf8')
     const json = isJson(headers['content-type']) ? parseJson(text) : undefined
-    return { status, text, json, retryAfterSeconds: readRetryAfter(headers['retry-after']) }
+    return { status, text, json, retryAfterSeconds: readRetryAfter(headers) }
   }
 
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
@@ -157,10 +164,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** RFC 9110 10.2.3 allows seconds or a date; only the seconds are trusted, clocks differ. */
-function readRetryAfter(header: string | string[] | undefined): number | undefined {
-  if (typeof header !== 'string' || !/^\d{1,12}$/.test(header)) return undefined
-  return Math.min(Number(header), longestRetryAfterSeconds) || undefined
+/** RFC 9110 10.2.3 allows seconds or a date; a date is read by the sender's own clock, which its Date header tells. */
+function readRetryAfter({ 'retry-after': header, date }: Dispatcher.ResponseData['headers']): number | undefined {
+  if (typeof header !== 'string') return undefined
+  const untilDate = / GMT$/.test(header) ? Math.ceil((Date.parse(header) - Date.parse(String(date))) / 1000) : undefined
+  const seconds = /^\d{1,12}$/.test(header) ? Number(header) : untilDate
+  return seconds && seconds > 0 ? Math.min(seconds, longestRetryAfterSeconds) : undefined
 }
 
 function isLostConnection(error: unknown): boolean {
@@ -170,6 +179,11 @@ function isLostConnection(error: unknown): boolean {
 function isTimeout(error: unknown): boolean {
   const isDeadline = error instanceof Error && error.name === 'TimeoutError'
   return isDeadline || /^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(codeOf(error))
+}
+
+/** What OpenSSL and Node say of a certificate that is not to be trusted. */
+function isBadCertificate(error: unknown): boolean {
+  return /CERT|^UNABLE_TO_VERIFY|^INVALID_CA$|^HOSTNAME_MISMATCH$/.test(codeOf(error))
 }
 
 function codeOf(error: unknown): string {

@@ -1,6 +1,6 @@
 // The visitor's applications: all of them, one of them, a new client secret for it, and its end.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ApplicationApi, isApplicationId, noSuchApplication } from '../application-api.ts'
+import { type ApplicationApi, byNewest, isApplicationId, noSuchApplication } from '../application-api.ts'
 import { Once } from '../once.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { type Forms, showCredentials } from '../web/forms.ts'
@@ -24,7 +24,7 @@ export function applicationRoutes({ api, forms, clock }: Parts) {
       const search = typeof q === 'string' ? q.trim().slice(0, 200) : ''
       const applications = await visitorOf(request).call(api.list)
       const found = applications.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
-      found.sort((one, other) => (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0))
+      found.sort(byNewest)
       const pages = Math.max(1, Math.ceil(found.length / pageSize))
       const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
       return showPage(reply, 'applications', {

@@ -66,6 +66,7 @@ function activate(
       const replaced = await keeper.replace(request.cookies, request.id)
       setCookies(reply, replaced.cookies)
       logEvent(request, 'access_token_refused', { level: 'warn' })
+      if (replaced.event) logEvent(request, replaced.event)
       if (!replaced.session) throw new SignInNeeded()
       accessToken = replaced.session.accessToken
       try {

@@ -29,7 +29,16 @@ const bounds: [field: string, most: number, value: string][] = [
   ['webPageUrl', 2_048, url(2_048)],
   ['iconUrl', 2_048, url(2_048)],
   ['privacyPolicyUrl', 2_048, url(2_048)],
+  [
+    'redirectUris',
+    8_000,
+    Array.from({ length: 4 }, () => url(1_999))
+      .join(',')
+      .padEnd(8_000, 'x'),
+  ],
   ['defaultRedirectUri', 2_048, url(2_048)],
+  ['scopes', 2_000, 's'.repeat(2_000)],
+  ['defaultScopes', 2_000, 's'.repeat(2_000)],
 ]
 
 for (const [field, most, value] of bounds) {
@@ -81,6 +90,7 @@ t.test('PG-17: what is required is asked for beside its field, and blanks are no
 
 const noWebUrls = [
   'javascript:alert(1)',
+  ' javascript:alert(1)',
   'JaVaScRiPt:alert(1)',
   'data:text/html,<script>alert(1)</script>',
   'java\nscript:alert(1)',

@@ -46,6 +46,7 @@ t.test(
     browser.cookies.delete('__Host-session')
     t.equal((await browser.get(`/applications?q=${canary}`, { headers })).statusCode, 200)
     await browser.get('/applications/app-1')
+    await client.get('/applications', { cookie: '__Host-session=sealed-by-another-key' })
     await browser.get(`/${canary}?code=${canary}`)
     await browser.get(`/applications/%ff${canary}`)
     await browser.post(`/applications/${canary}/delete`, { formToken: canary })
@@ -64,6 +65,7 @@ t.test(
       'client_logins_total{outcome="login_succeeded"} 1',
       'client_logins_total{outcome="login_callback_invalid"} 1',
       'client_refreshes_total{outcome="renewed"} 1',
+      'client_refreshes_total{outcome="unreadable"} 1',
       'client_upstream_seconds_count{to="portal",status="200"} 2',
       'client_upstream_seconds_count{to="api",status="200"} 2',
     ])

@@ -1,9 +1,10 @@
 // Many calls at once, and connections that the other side closes at the wrong moment.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
 
 const list = rawAnswer(JSON.stringify(collection([applicationRecord('app-1')])))
@@ -114,10 +115,14 @@ for (const status of [429, 503]) {
       ['999999999', 'in 3600 seconds', '3600'],
       ['0', 'try again soon', undefined],
       ['-5', 'try again soon', undefined],
-      ['Wed, 21 Oct 2037 07:28:00 GMT', 'try again soon', undefined],
+      ['Wed, 21 Oct 2037 07:28:00 GMT', 'in 3600 seconds', '3600'],
+      ['Sun, 01 Mar 2026 12:01:30 GMT', 'in 90 seconds', '90'],
+      ['Sun, 01 Mar 2026 11:59:00 GMT', 'try again soon', undefined],
+      ['99 GMT', 'try again soon', undefined],
       ['garbage', 'try again soon', undefined],
     ] as const) {
-      platform.answer('GET /apps/v1', { status, headers: { 'retry-after': header }, body: {} })
+      const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
+      platform.answer('GET /apps/v1', { status, headers, body: {} })
       const startedAt = performance.now()
       const page = await browser.get('/applications')
       t.ok(performance.now() - startedAt < 1_000, header)
@@ -125,7 +130,7 @@ for (const status of [429, 503]) {
       t.match(textOf(page), words, header)
       t.equal(page.headers['retry-after'], told, header)
     }
-    t.equal(platform.received('GET /apps/v1').length, 7, 'each asked once')
+    t.equal(platform.received('GET /apps/v1').length, 10, 'each asked once')
   })
 }
 
@@ -149,6 +154,37 @@ t.test('DO-14: a page makes one call, and one more where the session is renewed'
   t.equal(await calls(browser.get('/applications/app-1')), 1)
   const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
   t.equal(await calls(browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://a.test/' })), 1)
+  t.equal(await calls(browser.get('/applications/new')), 1)
   clock.advance(3_601)
   t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')
+  platform.answer('GET /apps/v1', { status: 401, body: {} })
+  clock.advance(11)
+  t.equal(await calls(browser.get('/applications')), 3, 'a call, a renewal, and the call once more')
 })
+
+t.test(
+  'DO-14: a new application is a look at the list and one call, and three looks more where others are like it',
+  async t => {
+    const clock = new TestClock()
+    const api = rememberingApi(clock)
+    const { browser, platform } = await buildTestClient(t, { clock, scripts: api.scripts })
+    await signIn(browser)
+    const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
+    const create = async () => {
+      const form = readForm(await browser.get('/applications/new'), '/applications')
+      const before = platform.received().length
+      await browser.post('/applications', { ...form, ...typed })
+      return platform.received().length - before
+    }
+    t.equal(await create(), 2)
+
+    const createdAt = '2027-01-01T00:00:00+00:00'
+    const client = { redirectUris: 'https://other.test/', defaultRedirectUri: '', scopes: '', defaultScopes: '' }
+    const alike = Array.from({ length: 50 }, (_, index) =>
+      applicationRecord(`app-${index + 1}`, { name: 'Tides' }, { metadata: { createdAt }, client }),
+    )
+    platform.answer('GET /apps/v1', { body: collection(alike) })
+    for (const record of alike) platform.answer(`GET /apps/v1/${record['@id']}`, { body: record })
+    t.equal(await create(), 5)
+  },
+)

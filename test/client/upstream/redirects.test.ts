@@ -48,10 +48,17 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     const form = readForm(await browser.get('/applications/new'), '/applications')
     const secret = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
     const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
-    for (const call of ['POST /apps/v1', 'POST /apps/v1/app-1/refreshSecret', 'DELETE /apps/v1/app-1'])
-      platform.answer(call, redirect)
+    const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+    const changing = [
+      'POST /apps/v1',
+      'PUT /apps/v1/app-1',
+      'POST /apps/v1/app-1/refreshSecret',
+      'DELETE /apps/v1/app-1',
+    ]
+    for (const call of changing) platform.answer(call, redirect)
     const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
     t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 502)
+    t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...typed })).statusCode, 502)
     t.equal((await browser.post('/applications/app-1/secret', secret)).statusCode, 502)
     t.equal((await browser.post('/applications/app-1/delete', removal)).statusCode, 502)
     for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1', 'GET /identities/v1/visitor-1/links'])
@@ -63,27 +70,37 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
   })
 }
 
-t.test('UP-02: a redirect at the renewal, the revocation and the metadata is followed nowhere', async t => {
-  const { browser, platform, listener, clock } = await start(t)
-  const redirect = { status: 307, headers: { location: `${listener.url}/steal` }, body: '' }
-  await signIn(browser)
-  clock.advance(3_590)
-  platform.answer('POST /api/exchangeToken', redirect)
-  t.equal((await browser.get('/applications')).statusCode, 200, 'the old access token still does')
-  clock.advance(60)
-  t.equal((await browser.get('/applications')).statusCode, 502)
-  t.ok(
-    browser.names().some(name => name.startsWith('__Host-refresh')),
-    'and no reason to end the session',
-  )
+for (const status of [301, 302, 303, 307, 308]) {
+  t.test(`UP-02: a ${status} at the renewal, the revocation and the metadata is followed nowhere`, async t => {
+    const { browser, platform, listener, clock } = await start(t)
+    const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
+    platform.answer('GET /.well-known/oauth-authorization-server', {
+      body: { issuer: platform.url, revocation_endpoint: `${platform.url}/api/revokeToken` },
+    })
+    clock.advance(3_600)
+    await signIn(browser)
+    clock.advance(3_590)
+    platform.answer('POST /api/exchangeToken', redirect)
+    t.equal((await browser.get('/applications')).statusCode, 200, 'the old access token still does')
+    clock.advance(60)
+    t.equal((await browser.get('/applications')).statusCode, 502)
+    t.ok(
+      browser.names().some(name => name.startsWith('__Host-refresh')),
+      'and no reason to end the session',
+    )
 
-  platform.answer('GET /.well-known/oauth-authorization-server', redirect)
-  platform.answer('POST /api/revokeToken', redirect)
-  clock.advance(3_600)
-  t.equal((await browser.get('/login')).statusCode, 302)
-  t.equal((await browser.post('/logout')).statusCode, 303)
-  t.equal(listener.connections, 0)
-})
+    platform.answer('POST /api/revokeToken', redirect)
+    t.equal((await browser.post('/logout')).statusCode, 303)
+    t.equal(platform.received('POST /api/revokeToken').length, 1)
+
+    platform.answer('GET /.well-known/oauth-authorization-server', redirect)
+    clock.advance(3_600)
+    const asked = platform.received('GET /.well-known/oauth-authorization-server').length
+    t.equal((await browser.get('/login')).statusCode, 302)
+    t.equal(platform.received('GET /.well-known/oauth-authorization-server').length, asked + 1)
+    t.equal(listener.connections, 0)
+  })
+}
 
 t.test('UP-01: no address in a request, a token, a callback or an answer is asked', async t => {
   const { browser, platform, listener, clock } = await start(t)

@@ -5,7 +5,7 @@ import { buildTestClient, clientSecret, signIn, TestClock } from '../support/bui
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, giveTokens, send } from '../support/scripted-platform.ts'
+import { applicationRecord, collection, giveTokens, send } from '../support/scripted-platform.ts'
 
 async function start(t: Test) {
   const clock = new TestClock()
@@ -35,6 +35,25 @@ t.test('UP-14: a 401 of the API renews the session once, and the page is shown',
   t.equal(platform.received('GET /apps/v1').length, 2)
   t.ok(setCookieLines(page).some(line => line.startsWith('__Host-session=')))
 })
+
+t.test(
+  'F-23: an access token that ends while a slow list is under way is renewed once, and the list comes',
+  async t => {
+    const { browser, platform, clock, log } = await start(t)
+    platform.answer('GET /apps/v1', async (_request, response) => {
+      const isFirst = platform.received('GET /apps/v1').length === 1
+      if (isFirst) clock.advance(3_601)
+      send(response, isFirst ? unauthorized : { body: collection([applicationRecord('app-1')]) })
+    })
+    const page = await browser.get('/applications')
+    t.equal(page.statusCode, 200)
+    t.match(textOf(page), 'Weather')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2)
+    const events = log.map(line => JSON.parse(line).event)
+    for (const event of ['access_token_refused', 'session_renewed'])
+      t.equal(events.filter(one => one === event).length, 1, `LG-04: ${event}`)
+  },
+)
 
 t.test('UP-14: an API that always answers 401 ends at the login, after one renewal and two calls', async t => {
   const { browser, platform } = await start(t)
@@ -101,7 +120,7 @@ for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
     for (const [what, answer] of Object.entries(bodies)) {
       platform.answer('GET /apps/v1', { status, ...answer })
       const page = await browser.get('/applications')
-      t.equal(page.statusCode, 502, what)
+      t.equal(page.statusCode, status === 409 ? 409 : 502, what)
       t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary, what)
       platform.answer('POST /api/exchangeToken', { status: status === 599 ? 500 : status, ...answer })
       const login = await signIn(browser.copy())
@@ -123,6 +142,25 @@ t.test('PG-20: an error page is fixed words and a request id, and names nothing 
   const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
   t.equal(line?.reqId, id, 'the log has the cause under that id')
   t.ok(line?.cause?.code)
+})
+
+t.test('PG-20: a fault of our own is fixed words and a request id, and the log has the cause once', async t => {
+  const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
+  const { browser, log } = await buildTestClient(t, {
+    observeRequests: client =>
+      client.get('/throws', () => {
+        throw new Error(thrown)
+      }),
+  })
+  const page = await browser.get('/throws')
+  t.equal(page.statusCode, 500)
+  t.match(page.headers['content-type'], 'text/html')
+  t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary)
+  t.notMatch(page.body, /\bat \/|node_modules|ECONN|10\.0\.0\.1|\.ts\b/)
+  const id = /name this request: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+  const faults = log.map(entry => JSON.parse(entry)).filter(({ event }) => event === 'internal')
+  t.equal(faults.length, 1)
+  t.match(faults[0], { reqId: id, cause: { stack: thrown } })
 })
 
 t.test('UP-12: nothing of the browser’s request is passed on but a sound request id', async t => {

@@ -58,16 +58,17 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
     t.notMatch(page.body, /certificate|CERT_|127\.0\.0\.1/i)
     t.equal(browser.cookie('__Host-session'), undefined)
     t.same(portal.received, [])
-    const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_unreachable')
+    const fault = log.map(line => JSON.parse(line)).find(({ event }) => event === 'portal_certificate')
     t.equal(fault?.cause?.code, code, 'LG-04: the log says that it is a matter of certificates')
   })
 
   t.test(`UP-09, F-05: a certificate ${what} keeps the access token from the API`, async t => {
     const api = await startTls(t, certificate)
-    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
     t.equal((await browser.get('/applications')).statusCode, 502)
     t.same(api.received, [])
+    t.match(log.join(''), `"event":"api_certificate"`)
     t.ok(browser.cookie('__Host-session'))
   })
 }
