@@ -20,7 +20,7 @@ import { createSessionKeeper } from './session/session-keeper.ts'
 import { createDispatcher, createUpstream } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
 import { crossSiteGuard, navigationsOnly } from './web/cross-site-guard.ts'
-import { answerBadAddress, answerClientError, useErrorPages } from './web/error-pages.ts'
+import { answerBadAddress, answerClientError, refuseWithoutHost, useErrorPages } from './web/error-pages.ts'
 import { createForms } from './web/forms.ts'
 import { requireSession } from './web/require-session.ts'
 import { securityHeaders } from './web/security-headers.ts'
@@ -59,7 +59,8 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     exposeHeadRoutes: false,
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    // Of a request without a host Node would answer by itself, and without our headers: see refuseWithoutHost.
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     // Without a sign of life, for a response that nobody reads. No page takes longer to come than 25 s.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
@@ -72,12 +73,15 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
       answerBadAddress(error, request as FastifyRequest, reply)
     },
   })
+  // What a client expects may be left out of account (RFC 9110 10.1.1); Node would answer by itself here, too.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response))
   app.removeAllContentTypeParsers()
   app.decorateRequest('session', undefined)
   useErrorPages(app, forms)
   options.observeRequests?.(app)
   logRequests(app)
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers))
+  app.addHook('onRequest', refuseWithoutHost)
   app.addHook('onRequest', crossSiteGuard(config.publicUrl))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })

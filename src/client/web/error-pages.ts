@@ -1,7 +1,7 @@
 // Turns every fault into a page that says what happened and what to do, and into one line of the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { askToSignIn } from './ask-to-sign-in.ts'
@@ -99,6 +99,12 @@ export function answerBadAddress(error: Error, request: FastifyRequest, reply: F
     `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
   ]
   reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
+}
+
+/** RFC 9112 3.2. */
+export const refuseWithoutHost: onRequestAsyncHookHandler = async ({ headers, raw }) => {
+  if (headers.host === undefined && raw.httpVersion === '1.1')
+    throw new PublicError('bad_request', 400, 'The request could not be understood.')
 }
 
 /** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */

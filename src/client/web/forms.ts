@@ -24,6 +24,8 @@ const tokenLifetimeMs = 24 * 60 * 60 * 1000
 const handoverName = '__Host-handover'
 const handoverLifetimeMs = 10 * 60 * 1000
 const longestHandover = 3_500
+/** Of all cookies of this client together (docs/decisions/003): Node takes 16 KiB for all headers. */
+const mostOwnBytes = 8 * 1024
 
 export function createForms(sealer: Sealer, clock: () => Date) {
   const after = (ms: number) => new Date(clock().getTime() + ms)
@@ -35,12 +37,14 @@ export function createForms(sealer: Sealer, clock: () => Date) {
     return { id, visitorId, shownAt: new Date(shownAt) }
   }
 
-  /** Whether it fits into a cookie; if not, the answer itself must show it. */
+  /** Whether it fits into a cookie, beside those that there are; if not, the answer itself must show it. */
   function handOver(reply: FastifyReply, handover: Handover): boolean {
     // A form is read after signing in, which begins on another site.
     const sameSite = handover.fields ? 'lax' : 'strict'
     const cookie = sealer.sealCookie(handoverName, JSON.stringify(handover), after(handoverLifetimeMs), sameSite)
-    if (cookie.name.length + cookie.value.length > longestHandover) return false
+    const { [handoverName]: _, ...others } = reply.request.cookies
+    const room = Math.min(longestHandover, mostOwnBytes - ownBytes(others))
+    if (cookie.name.length + cookie.value.length > room) return false
     setCookies(reply, [cookie])
     return true
   }
@@ -83,6 +87,11 @@ export function createForms(sealer: Sealer, clock: () => Date) {
       return fits ? reply.redirect(path, 303) : showCredentials(reply.code(201), id, credentials)
     },
   }
+}
+
+function ownBytes(cookies: Cookies): number {
+  const own = Object.entries(cookies).filter(([name]) => name.startsWith('__Host-'))
+  return own.reduce((sum, [name, value = '']) => sum + name.length + value.length, 0)
 }
 
 /** The text fields of a form; a field that stands twice is left out. */

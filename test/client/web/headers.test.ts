@@ -166,6 +166,21 @@ for (const [what, status, request] of [
   })
 }
 
+for (const [what, status, request] of [
+  ['that names no host', 400, `GET /${canary} HTTP/1.1\r\nconnection: close\r\n\r\n`],
+  ['that expects something odd', 404, rawGet(`/${canary}`, { expect: canary })],
+] as const) {
+  t.test(`PG-09: a request ${what} gets ${status}, with the headers of every page`, async t => {
+    const { client } = await buildTestClient(t)
+    const answer = await exchangeRaw(client, request)
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+    for (const header of ['x-content-type-options: nosniff', 'x-frame-options: DENY', 'content-security-policy: '])
+      t.match(answer, `\r\n${header}`)
+    t.match(answer, '\r\ncontent-type: text/html; charset=utf-8\r\n')
+    t.notMatch(answer, canary)
+  })
+}
+
 t.test('PG-22: pages load nothing but our own assets, under names that hold a hash of what is in them', async t => {
   const { answers, client } = await everyAnswer(t)
   const pages = Object.values(answers).filter(isHtml)
