@@ -65,6 +65,11 @@ export function isLoopback(url: URL): boolean {
   )
 }
 
+/** Whether what is sent to this address can be read on its way. */
+export function isPlainHttp(url: URL): boolean {
+  return url.protocol === 'http:' && !isLoopback(url)
+}
+
 /** Throws ConfigError. `readFile` serves the settings given as NAME_FILE. */
 export function readConfig(environment: Environment, readFile = (path: string) => readFileSync(path, 'utf8')): Config {
   const problems: string[] = []
@@ -101,7 +106,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     if (!url || !/^https?:$/.test(url.protocol)) return problem(`${name} must be an http or https address.`)
     if (url.username || url.password || /[?#]/.test(value))
       return problem(`${name} must have no user name, query or fragment.`)
-    if (url.protocol === 'http:' && !isLoopback(url) && !allowHttp)
+    if (isPlainHttp(url) && !allowHttp)
       return problem(`${name} must be https: plain http is for loopback addresses only.`)
     if (!allowPath && url.pathname !== '/') return problem(`${name} must be an origin, without a path: ${url.origin}`)
     return (url.origin + url.pathname).replace(/\/+$/, '')

@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import metadata from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { openLogOutput } from './operations/log-output.ts'
 import { prettyLog } from './operations/pretty-log.ts'
 import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
@@ -28,6 +28,8 @@ try {
   const logger = pino(options, output)
   exitOnCrash(logger, flush)
   logger.info({ event: 'settings', settings: config })
+  const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
+  if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
 
   let isDraining = false
   const dispatcher = createDispatcher()

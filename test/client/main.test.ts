@@ -45,6 +45,21 @@ t.test('SE-03, CT-08: with settings missing or wrong the process exits and names
   t.notMatch(output(), /^ +at /m, 'no stack')
 })
 
+const warnings = (output: string) => output.split('\n').filter(line => line.includes('"event":"plain_http"'))
+
+t.test('UP-10: internal addresses without https are warned of, once', async t => {
+  const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })
+  while (!output().includes('listening')) await once(child.stdout!, 'data')
+  t.equal(warnings(output()).length, 1)
+  t.match(JSON.parse(warnings(output())[0]!), { level: 40, addresses: ['http://api:4001'] })
+})
+
+t.test('UP-10: https and loopback are warned of by nobody', async t => {
+  const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001' })
+  while (!output().includes('listening')) await once(child.stdout!, 'data')
+  t.same(warnings(output()), [])
+})
+
 t.test('CT-08: at its start the process says with which settings it runs, without the secrets', async t => {
   const { child, output } = start(t, { HOST: '127.0.0.1', PRESTOP_DELAY: '7' })
   while (!output().includes('listening')) await once(child.stdout!, 'data')
