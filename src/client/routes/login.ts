@@ -52,7 +52,8 @@ export function loginRoutes({ portal, metadata, sealer, keeper, clock }: Parts) 
           throw error instanceof AlreadyDone ? usedAlready(request) : error
         })
       const { session, cookies } = keeper.begin(tokens, request.cookies)
-      setCookies(reply, [...cookies, arrivedMark, expire(signedOutMark.name)])
+      const marks = signedOutMark.name in request.cookies ? [arrivedMark, expire(signedOutMark.name)] : [arrivedMark]
+      setCookies(reply, [...cookies, ...marks])
       logEvent(request, 'login_succeeded', { visitorId: session?.visitorId })
       return showGoOn(reply, login.returnTo)
     },
