@@ -16,8 +16,9 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
   t.test(`CL-09: a callback with ${name} twice is refused`, async t => {
     const { response, exchanges } = await callback(t, good => `${good}&${name}=b&${name}=b`)
     t.equal(response.statusCode, 400)
+    t.match(response.body, 'is not a complete answer of the login portal')
     t.equal(exchanges.length, 0)
-    t.equal(setCookieLine(response, '__Host-session'), undefined)
+    t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
   })
 }
 
@@ -49,6 +50,7 @@ t.test('CL-11: the redirect_uri of the callback is neither sent to the portal no
     good.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.test%2F'),
   )
   t.notMatch(JSON.stringify(response.headers) + response.body, 'evil.test')
+  t.equal(exchanges.length, 1)
   for (const { form } of exchanges) t.same(form.getAll('redirect_uri'), ['http://localhost:3000/exchangeToken'])
 })
 
@@ -130,10 +132,11 @@ t.test('CL-13: an error with a state that is not this browser’s shows nothing 
 t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
   const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
-  const change = { code: undefined, error: 'access_denied', error_description: 'The user declined.' }
+  const change = { code: undefined, error: 'access_denied', error_description: '<script>alert(1)</script>' }
   const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
   t.equal(response.statusCode, 200)
   t.match(response.body, 'You did not sign in')
+  t.notMatch(response.body, 'alert(1)')
   t.match(response.body, 'href="/login"')
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
 })
@@ -164,6 +167,8 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
     t.equal(response.statusCode, 400)
+    t.match(response.body, 'is not a complete answer of the login portal')
+    t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })
 }

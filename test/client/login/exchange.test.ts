@@ -86,6 +86,15 @@ for (const [what, state] of Object.entries({
   })
 }
 
+t.test('CL-17: a token response whose state is a list of the right one gives no session', async t => {
+  const { browser, platform } = await buildTestClient(t)
+  platform.answer('POST /api/exchangeToken', (request, response) =>
+    send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
+  )
+  t.equal((await signIn(browser)).statusCode, 502)
+  t.equal(browser.cookie('__Host-session'), undefined)
+})
+
 for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   t.test(`CL-18: token_type ${token_type} signs in`, async t => {
     const { browser, platform } = await loginAnswered(t, { token_type })

@@ -1,6 +1,7 @@
 // The session's cookies as the browser is told to keep them, and where they are not to be seen.
 import t from 'tap'
 import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, applicationRecord, collection, giveTokens } from '../support/scripted-platform.ts'
 
@@ -72,17 +73,34 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
   const arrival = await signIn(browser)
   const responses = [arrival]
   for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
-  const [, payload, signature] = accessTokenOf('visitor-1').split('.')
+  t.match(responses[4]!.body, 'Weather', 'the crawl was signed in')
+  const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+  for (const [form, status] of [
+    [{ ...edit, name: '' }, 422],
+    [{ ...edit, formToken: 'x' }, 409],
+  ] as const) {
+    const answer = await browser.post('/applications/app-1/edit', form)
+    t.equal(answer.statusCode, status)
+    responses.push(answer)
+  }
+  responses.push(await browser.post('/logout', {}, { site: 'cross-site' }))
+  for (const name of ['__Host-session', ...browser.names().filter(name => name.startsWith('__Host-refresh-'))])
+    browser.cookies.delete(name)
+  responses.push(await browser.post('/applications/app-1/edit', { ...edit, description: 'd'.repeat(2_600) }))
+  t.same(
+    responses.slice(-2).map(({ statusCode }) => statusCode),
+    [403, 401],
+  )
+  const parts = accessTokenOf('visitor-1').split('.')
   for (const { body, headers } of responses) {
     const { 'set-cookie': cookies, ...others } = headers
     const seen = body + JSON.stringify(others)
-    for (const secret of [payload!, signature!, refreshToken, clientSecret]) {
+    for (const secret of [...parts, refreshToken, clientSecret]) {
       t.notMatch(seen, secret)
       t.notMatch(String(cookies), secret)
       t.notMatch(log.join(''), secret)
     }
   }
-  t.match(responses[4]!.body, 'Weather', 'the crawl was signed in')
 })
 
 t.test('CK-17: only what changes a session sets cookies; and such an answer is not stored', async t => {

@@ -21,11 +21,12 @@ const scripts = {
 const buildWithKeys = (t: Test, ...keys: string[]) =>
   buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
-/** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. */
+/** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. Gives what it logs. */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
-  const { client } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
+  const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
   of.browser.client = client
+  return log
 }
 
 t.test('CK-12: every step may meet another replica', async t => {
@@ -81,9 +82,19 @@ t.test('CK-11: a login and a form that were sealed with the older key go on, too
   const [older, newer] = [newKey(), newKey()]
   const test = await buildWithKeys(t, older)
   const { browser } = test
+  await signIn(browser)
   const started = await beginLogin(browser)
+  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+  const edited = { ...form, redirectUris: 'https://weather.test/' }
   await switchTo(t, test, newer, older)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  t.equal((await browser.post('/applications/app-1/edit', edited)).statusCode, 303)
+  await switchTo(t, test, newer)
+  t.equal(
+    (await browser.post('/applications/app-1/edit', edited)).statusCode,
+    409,
+    'once that key is gone it is too old',
+  )
 })
 
 t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', async t => {
@@ -132,11 +143,12 @@ t.test('F-36: a key that was changed on one replica only shows in /health/ready,
   const before = await ids()
   await signIn(browser)
   const first = browser.client
-  await switchTo(t, test, other)
+  const log = await switchTo(t, test, other)
   t.notSame(await ids(), before)
   t.notMatch(JSON.stringify(await ids()), other)
   test.clock.advance(31)
   t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.match(log.join(''), '"event":"session_unreadable"')
   browser.client = first
   t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
   t.same(await ids(), before)

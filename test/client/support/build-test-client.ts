@@ -1,6 +1,6 @@
 // A client that faces a scripted platform, on a clock that the test moves, with everything it logs.
 import { randomBytes } from 'node:crypto'
-import type { LightMyRequestResponse } from 'fastify'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
@@ -22,6 +22,7 @@ type Settings = {
   clock?: TestClock
   /** Connections of the test's own, in place of the client's. */
   dispatcher?: Dispatcher
+  observeRequests?: (client: FastifyInstance) => void
 }
 
 export class TestClock {
@@ -48,8 +49,13 @@ export async function buildTestClient(t: Test, settings: Settings = {}) {
   })
   const log: string[] = []
   const logger = pino({ level: config.logLevel }, { write: line => void log.push(line) })
-  const { dispatcher } = settings
-  const client = await buildClient(config, { logger, clock: clock.read, ...(dispatcher && { dispatcher }) })
+  const { dispatcher, observeRequests } = settings
+  const client = await buildClient(config, {
+    logger,
+    clock: clock.read,
+    ...(dispatcher && { dispatcher }),
+    ...(observeRequests && { observeRequests }),
+  })
   await client.ready()
   t.teardown(() => client.close())
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
