@@ -3,7 +3,7 @@
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 
-const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
+const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'QUERY']
 
 /**
  * Notes the routes that are added to this scope from now on; the returned function, called after the last of them,

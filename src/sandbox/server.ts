@@ -21,7 +21,11 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     frameworkErrors(error, _request, reply) {
       const statusCode = error.statusCode ?? 400
-      ;(reply as FastifyReply).status(statusCode).send(toBody(statusCode, 'This address cannot be read.'))
+      ;(reply as FastifyReply)
+        .status(statusCode)
+        // No hook of any scope has run.
+        .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+        .send(toBody(statusCode, 'This address cannot be read.'))
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, toBody),
     trustProxy: false,
@@ -66,7 +70,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
 /** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
+  const statuses = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_INVALID_METHOD: 501 }
+  const status = statuses[error.code as keyof typeof statuses] ?? 400
   const reason = STATUS_CODES[status] ?? ''
   const body = toBody(status, reason)
   const isText = typeof body === 'string'

@@ -32,7 +32,7 @@ const codeFaults: [RegExp, StoreFault][] = [
 const lostConnection =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-/** What a row belongs to went in the same moment as the row was to be added. */
+/** True when what a new row belongs to is not there (any more). */
 export function isForeignKeyViolation(error: unknown): boolean {
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   // PostgreSQL's SQLSTATE, and SQLITE_CONSTRAINT_FOREIGNKEY.

@@ -61,7 +61,7 @@ t.test('AP-20: TRACE, CONNECT and methods that nobody knows get no answer that e
   const canary = 'Authorization: Bearer a-canary'
   for (const method of ['TRACE', 'QUERY', 'PROPFIND', 'FOO', 'get']) {
     const answer = await raw([`${method} /apps/v1 HTTP/1.1`, ...closing, canary])
-    t.match(answer, /^HTTP\/1\.1 (400|404|405|501) /, method)
+    t.match(answer, /^HTTP\/1\.1 (404|405|501) /, method)
     t.notMatch(answer, 'canary', method)
   }
   t.notMatch(await raw(['CONNECT 127.0.0.1:1 HTTP/1.1', ...closing, canary]), /^HTTP\/1\.1 2|canary/)
@@ -107,6 +107,22 @@ t.test('AP-11, DO-12: addresses that are too long, or no UTF-8, are refused in t
     const answer = await raw([`GET ${path} HTTP/1.1`, ...headers])
     t.match(answer, status, path.slice(0, 60))
     t.match(answer, /\{"error":\{"status":4\d\d,"message":"/)
+    t.match(answer, /\r\ncache-control: no-store\r\n/i)
+    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
+  }
+})
+
+t.test('DO-12: the portal, too, says in plain text that it cannot read an address, and nobody keeps that', async t => {
+  const { portal } = await buildTestSandbox(t)
+  for (const url of ['/%', '/account/%E0%A4%A', '/api/%', '/.well-known/%']) {
+    const answer = await portal.inject(url)
+    t.equal(answer.statusCode, 400, url)
+    t.equal(answer.body, 'This address cannot be read.')
+    t.match(answer.headers, {
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
   }
 })
 
@@ -121,11 +137,17 @@ t.test('AP-12: a body is application/json or it is 415, whatever else its type p
       headers: { authorization: `Bearer ${accessToken}`, ...(type !== undefined && { 'content-type': type }) },
       payload: Buffer.from(payload),
     })
-  for (const type of ['application/json', 'APPLICATION/JSON;charset=utf-8', 'application/json; charset=UTF-8'])
+  // Spaces around a header's value are no part of it (RFC 9110 5.5).
+  for (const type of [
+    'application/json',
+    'APPLICATION/JSON;charset=utf-8',
+    'application/json; charset=UTF-8',
+    ' application/json',
+  ]) {
     t.equal((await send(type)).statusCode, 201, type)
-  // Fields are checked by hand, so no type of body can get past the checks.
-  for (const type of ['application/json', 'application/json;charset=utf-8'])
-    t.equal((await send(type, '{}')).statusCode, 422)
+    // Fields are checked by hand, so no type of body can get past the checks.
+    t.equal((await send(type, '{}')).statusCode, 422, type)
+  }
   const refused = [
     undefined,
     '',
