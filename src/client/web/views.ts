@@ -1,4 +1,6 @@
 // Renders the pages: a template of views/client, and what every page shows.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
@@ -8,14 +10,26 @@ import type { NextStep } from '../errors.ts'
 import type { Assets } from './assets.ts'
 import { sessionOf } from './require-session.ts'
 
+const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
+
 /** `portalUrl` is where visitors find what only the platform can show them. */
 export async function useViews(app: FastifyInstance, assets: Assets, portalUrl: string): Promise<void> {
   await app.register(view, {
-    engine: { eta: new Eta() },
-    root: fileURLToPath(new URL('../../../views/client', import.meta.url)),
+    engine: { eta: loadTemplates() },
+    root: folder,
     production: true,
     defaultContext: { assets, portalUrl, formatTime, isWebUrl },
   })
+}
+
+/** All at the start: where no file can be opened any more, there must be a page to say so. */
+function loadTemplates(): Eta {
+  const eta = new Eta()
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    if (name.endsWith('.eta')) eta.loadTemplate(path, readFileSync(path, 'utf8'))
+  }
+  return eta
 }
 
 /** `page` is the template's name without `.eta`; `title` says where the visitor is. */

@@ -1,9 +1,11 @@
 // More visitors at once than anybody has: nothing grows without end, and when they are gone all is as before.
 import { once } from 'node:events'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { Client } from 'undici'
-import { signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
@@ -69,6 +71,31 @@ t.test('F-37: with all its files taken it refuses new visitors, serves those who
   t.equal((await client.client.inject({ url: '/login' })).statusCode, 302)
   t.equal((await signIn(client.browser)).statusCode, 200)
   t.notMatch(client.output(), '"event":"crashed"')
+})
+
+t.test('F-37: where no file can be opened any more, a page that was never shown before comes all the same', async t => {
+  const { browser } = await buildTestClient(t)
+  await browser.get('/health/live')
+  const { openSync, readFileSync } = fs
+  t.teardown(() => {
+    Object.assign(fs, { openSync, readFileSync })
+    syncBuiltinESMExports()
+  })
+  const fail = (path: string) => {
+    throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: 'EMFILE' })
+  }
+  Object.assign(fs, { openSync: fail, readFileSync: fail })
+  syncBuiltinESMExports()
+  for (const [path, status] of [
+    ['/', 200],
+    ['/cancelled', 200],
+    ['/nowhere', 404],
+  ] as const) {
+    const page = await browser.get(path)
+    t.equal(page.statusCode, status, path)
+    t.match(page.body, '</html>', path)
+    t.notMatch(page.body, 'EMFILE', path)
+  }
 })
 
 /** Asks over one and the same connection, as the visitor who has signed in. */
