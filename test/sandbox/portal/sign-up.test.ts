@@ -106,6 +106,8 @@ t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as 
   const sandbox = await buildTestSandbox(t)
   const refused = await signUp(sandbox, { password: '1234567' })
   t.match(readProblems(refused), { 'new-password': 'Choose at least 8 characters.' })
+  const long = await signUp(sandbox, { password: 'x'.repeat(1001) })
+  t.match(readProblems(long), { 'new-password': 'Choose at most 1000 characters.' }, 'not cut off')
   const passwords = [
     'xxxxxxx8',
     'x'.repeat(64),
@@ -138,6 +140,7 @@ t.test('PS-02: the password fields are password fields, and say to password mana
   t.match(body, /id="new-password" name="password" type="password" required autocomplete="new-password"/)
   t.equal(body.match(/type="email"[^>]*autocomplete="username"/g)?.length, 2)
   t.notMatch(body, /onpaste|autocomplete="off"/)
+  t.notMatch(body, /type="password"[^>]*maxlength/, 'browsers would cut it off there, unseen')
 })
 
 t.test('PS-03: the e-mail address, or its name, is no password', async t => {
