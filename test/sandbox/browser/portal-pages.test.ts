@@ -164,11 +164,14 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
   await new Promise(resolve => target.once('listening', resolve))
   const address = `http://localhost:${(target.address() as AddressInfo).port}/`
   await portal.sandbox.store.write(db =>
-    db.updateTable('applications').set({ web_page_url: address, privacy_policy_url: address }).execute(),
+    db
+      .updateTable('applications')
+      .set({ web_page_url: address, privacy_policy_url: address, icon_url: address })
+      .execute(),
   )
   const { page } = await openPage(await launchChromium(t))
   await signIn(portal, page)
-  for (const name of ['Its web page', 'Its privacy policy']) {
+  for (const name of ['Its web page', 'Its privacy policy', 'Its icon']) {
     await page.goto(portal.startUrl)
     await page.getByRole('link', { name }).click()
     await page.getByRole('heading', { name: 'Target' }).waitFor()
@@ -177,7 +180,7 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
   await page.goto(portal.startUrl)
   await page.evaluate(`location.href = ${JSON.stringify(address)}`)
   await page.getByRole('heading', { name: 'Target' }).waitFor()
-  t.strictSame(referers, [undefined, undefined, undefined])
+  t.strictSame(referers, [undefined, undefined, undefined, undefined])
 })
 
 t.test('AZ-16: Back to the answered page, and sending it again, shows a way on', { skip }, async t => {
