@@ -37,6 +37,9 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
+    // One that was there and is empty may have lost everything.
+    onNew: wasThere =>
+      logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })
   try {
     const passwords = createPasswords()

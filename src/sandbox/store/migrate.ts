@@ -8,10 +8,10 @@ import type { Db } from './schema.ts'
 export class UnusableDatabase extends Error {}
 
 /**
- * To be called in a transaction that no other process can run at the same time.
+ * To be called in a transaction that no other process can run at the same time. True when the database was empty.
  * Throws UnusableDatabase when the database is somebody else's, newer than this version, or has lost its keys.
  */
-export async function migrate(db: Db, tables: string[], now: Date): Promise<void> {
+export async function migrate(db: Db, tables: string[], now: Date, steps: string[][] = migrations): Promise<boolean> {
   const isNew = tables.length === 0
   if (!isNew && !tables.includes('sandbox_schema'))
     throw new UnusableDatabase(
@@ -21,25 +21,27 @@ export async function migrate(db: Db, tables: string[], now: Date): Promise<void
     await sql`create table sandbox_schema (version bigint not null)`.execute(db)
     await db.insertInto('sandbox_schema').values({ version: 0 }).execute()
   }
-  const version = await readVersion(db)
-  if (version > migrations.length)
+  const version = isNew ? 0 : await readVersion(db)
+  if (version > steps.length)
     throw new UnusableDatabase(
-      `The database was made by a newer sandbox (schema ${version}; this one knows ${migrations.length}). Start the newer one.`,
+      `The database was made by a newer sandbox (schema ${version}; this one knows ${steps.length}). Start the newer one.`,
     )
-  for (const statements of migrations.slice(version)) await runMigration(db as never, statements)
-  if (version < migrations.length) await db.updateTable('sandbox_schema').set({ version: migrations.length }).execute()
+  for (const statements of steps.slice(version)) await runMigration(db as never, statements)
+  if (version < steps.length) await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
 
   // Keys are made together with the database and at no other time: new ones would end every session and token unasked.
   if (isNew) await createKeys(db, now)
   const kinds = await db.selectFrom('keys').select('kind').distinct().execute()
   if (kinds.length < 2)
     throw new UnusableDatabase('The database has lost its signing or sealing key. Restore it from a copy.')
+  return isNew
 }
 
 async function readVersion(db: Db): Promise<number> {
   const rows = await db.selectFrom('sandbox_schema').select('version').execute()
-  const version = rows[0]?.version
-  if (rows.length !== 1 || typeof version !== 'number')
+  const version = rows[0]?.version ?? 0
+  // Counted from the end, a negative one would run steps again.
+  if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
     throw new UnusableDatabase('The database does not say which schema it has. Restore it from a copy.')
   return version
 }

@@ -28,6 +28,8 @@ export interface StoreOptions {
   clock: () => Date
   /** Hears of connections lost while idle. */
   onLost: (error: Error) => void
+  /** Hears that the database was empty and is new now; `wasThere` unless this start made the file. */
+  onNew?: (wasThere: boolean) => void
 }
 
 /** Throws UnusableDatabase with a message for the operator, or the driver's own error when nothing answers. */

@@ -4,13 +4,14 @@ import type { Database, StoreOptions } from './open-store.ts'
 import { listPostgresTables, lockForMigration, openPostgres, openPostgresForMigration } from './postgres.ts'
 
 /** Throws UnusableDatabase, or what pg throws when nothing answers. */
-export async function openPostgresDatabase(url: string, { clock, onLost }: StoreOptions): Promise<Database> {
+export async function openPostgresDatabase(url: string, { clock, onLost, onNew }: StoreOptions): Promise<Database> {
   const migrator = openPostgresForMigration(url)
   try {
-    await migrator.transaction().execute(async db => {
+    const isNew = await migrator.transaction().execute(async db => {
       await lockForMigration(db)
-      await migrate(db, await listPostgresTables(db), clock())
+      return migrate(db, await listPostgresTables(db), clock())
     })
+    if (isNew) onNew?.(true)
   } finally {
     await migrator.destroy()
   }

@@ -1,9 +1,10 @@
 // A SQLite file as the sandbox's database: looked through for damage, brought up to date, and waited for.
+import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
 import { makeGroupCommit, type Patiently } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
-import type { Database } from './open-store.ts'
+import type { Database, StoreOptions } from './open-store.ts'
 import { listSqliteTables, openSqlite } from './sqlite.ts'
 import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 
@@ -11,12 +12,16 @@ import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 const patienceMs = 2000
 
 /** Throws UnusableDatabase, or what node:sqlite throws. */
-export async function openSqliteDatabase(path: string, { clock }: { clock: () => Date }): Promise<Database> {
+export async function openSqliteDatabase(path: string, { clock, onNew }: StoreOptions): Promise<Database> {
+  const wasThere = existsSync(path)
   const { reader, writer } = await untilFree(async () => openSqlite(path), inTime()).catch(refuseDamage)
   const takeTurn = makeTurns()
   try {
     if (!isLargeFile(path)) refuseWith(findDamage(path))
-    await takeTurn(() => writer.transaction().execute(async db => migrate(db, await listSqliteTables(db), clock())))
+    const isNew = await takeTurn(() =>
+      writer.transaction().execute(async db => migrate(db, await listSqliteTables(db), clock())),
+    )
+    if (isNew) onNew?.(wasThere)
   } catch (error) {
     await Promise.all([reader.destroy(), writer.destroy()])
     refuseDamage(error)

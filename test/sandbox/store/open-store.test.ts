@@ -3,8 +3,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
+import { migrate } from '../../../src/sandbox/store/migrate.ts'
+import { migrations } from '../../../src/sandbox/store/migrations.ts'
 import { exchange, getAccessToken, openBrowser, startUrl } from '../support/browser.ts'
-import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { startInVain } from '../support/start-sandbox.ts'
 
@@ -19,13 +21,62 @@ for (const database of await openDatabases(t)) {
     if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
     else await query(url, foreign)
     await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /not the sandbox’s/ })
-    if (database.name === 'SQLite') {
-      const tables = new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
-      t.strictSame(
-        tables.map(table => table.name),
-        ['customers'],
+    const tables =
+      database.name === 'SQLite'
+        ? new DatabaseSync(pathOf(url)).prepare('select name from sqlite_master').all()
+        : await query(url, "select table_name as name from information_schema.tables where table_schema = 'public'")
+    t.strictSame(
+      tables.map(table => table.name),
+      ['customers'],
+    )
+  })
+
+  t.test(
+    `F-33: a database of an older sandbox gets the steps that it lacks, all or none (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const { store, now } = await buildTestSandbox(t, { databaseUrl: url })
+      const bring = (...steps: string[][]) =>
+        store.transaction(db => migrate(db, ['sandbox_schema'], now(), [...migrations, ...steps]))
+      const versions = async () =>
+        (await store.read.selectFrom('sandbox_schema').selectAll().execute()).map(row => row.version)
+      const added = ["alter table groups add column colour text not null default 'green'"]
+      await t.rejects(bring(added, ['no statement at all']))
+      t.strictSame(await versions(), [1])
+      t.equal(await bring(added), false, 'it was not empty')
+      t.strictSame(await versions(), [2])
+      t.match(
+        await store.read.selectFrom('groups').selectAll().execute(),
+        [{ colour: 'green' }],
+        'what was there stays',
       )
+      await bring(added)
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), {
+        message: /newer sandbox \(schema 2; this one knows 1/,
+      })
+    },
+  )
+
+  t.test(`F-33: a database whose version is none is refused, and no step runs again (${database.name})`, async t => {
+    const url = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+    for (const version of [-1, 0]) {
+      await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version }).execute())
+      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ }, `${version}`)
     }
+    await sandbox.store.write(db => db.deleteFrom('sandbox_schema').execute())
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /does not say which schema/ })
+  })
+
+  t.test(`F-33: a new schema in a database that was there is a warning, once (${database.name})`, async t => {
+    const url = await database.make(t)
+    if (database.name === 'SQLite') writeFileSync(pathOf(url), '')
+    const newsOf = ({ logLines }: TestSandbox) =>
+      logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'new-database')
+    t.match(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [{ level: 40 }])
+    t.strictSame(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [])
+    if (database.name === 'SQLite')
+      t.match(newsOf(await buildTestSandbox(t)), [{ level: 30 }], 'a file that this start made is expected')
   })
 
   t.test(`F-33: a database of a newer sandbox is refused (${database.name})`, async t => {
@@ -107,6 +158,24 @@ t.test('F-33: a file with one damaged page is refused, even one that the start d
   t.ok(bytes.equals(readFileSync(pathOf(url))))
 })
 
+t.test('F-34: a file in which something stands by half is refused', async t => {
+  const halves: [string, RegExp][] = [
+    ['delete from client_secrets', /damaged \(the application [\w-]+ has no client secret\)/],
+    [
+      'delete from groups',
+      /damaged \(a row of (memberships|applications) belongs to a row of groups that is not there\)/,
+    ],
+  ]
+  for (const [statement, message] of halves) {
+    const url = await makeSqliteUrl(t)
+    await (await buildTestSandbox(t, { databaseUrl: url })).close()
+    const other = new DatabaseSync(pathOf(url), { enableForeignKeyConstraints: false })
+    other.exec(statement)
+    other.close()
+    await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message }, statement)
+  }
+})
+
 t.test('F-33: a large file is looked through beside the running sandbox, which then takes no more changes', async t => {
   const url = await makeSqliteUrl(t)
   const before = await buildTestSandbox(t, { databaseUrl: url })
@@ -139,9 +208,10 @@ t.test('F-35: a file that others may read is made private, because the keys are 
   for (const suffix of ['', '-wal', '-shm']) t.equal(statSync(pathOf(url) + suffix).mode & 0o777, 0o600, suffix)
 })
 
-async function query(url: string, text: string): Promise<void> {
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query(text)
+  const { rows } = await client.query(text)
   await client.end()
+  return rows
 }
