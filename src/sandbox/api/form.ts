@@ -78,8 +78,9 @@ export function openForm(body: unknown) {
     oneOf(name: string, allowed: string[], fallback: string): string {
       const value = data[name] === undefined ? '' : text(name, { max: 2048 })
       if (value === '') return fallback
-      // When the list itself is bad there is nothing to compare with.
-      return allowed.length === 0 || allowed.includes(value) ? value : add(name, 'Must be one of redirectUris.')
+      // When there is no list there is nothing to compare with; but then, too, it must be a redirect URI.
+      const isAllowed = allowed.length === 0 ? isRedirectUri(value) : allowed.includes(value)
+      return isAllowed ? value : add(name, 'Must be one of redirectUris.')
     },
 
     /** For a field that callers could take for one of this body: ignoring it would promise what is not done. */

@@ -195,6 +195,12 @@ t.test('AP-08: redirect URIs that no client can be trusted with are refused', as
     )
   const stranger = await call('POST', '/apps/v1', makeCreateBody(groupId, { defaultRedirectUri: 'https://b.test/cb' }))
   t.match(stranger.json().error.message, { defaultRedirectUri: ['Must be one of redirectUris.'] })
+  for (const redirectUris of [undefined, '', ',', 5]) {
+    const both = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris, defaultRedirectUri: 'x' }))
+    t.strictSame(Object.keys(both.json().error.message).sort(), ['defaultRedirectUri', 'redirectUris'])
+    const one = await call('POST', '/apps/v1', makeCreateBody(groupId, { redirectUris }))
+    t.strictSame(Object.keys(one.json().error.message), ['redirectUris'], 'a good one is not named')
+  }
 })
 
 t.test('AP-09: web, icon and privacy addresses are http, https or empty; bounds hold', async t => {
@@ -208,6 +214,7 @@ t.test('AP-09: web, icon and privacy addresses are http, https or empty; bounds 
   ]) {
     const fields = { webPageUrl: url, iconUrl: url, privacyPolicyUrl: url }
     const answer = await call('POST', '/apps/v1', makeCreateBody(groupId, fields))
+    t.equal(answer.statusCode, 422, url.slice(0, 40))
     t.strictSame(Object.keys(answer.json().error.message).sort(), Object.keys(fields).sort(), url.slice(0, 40))
   }
   const statusOf = async (fields: object) =>
@@ -298,11 +305,17 @@ t.test('AP-06, AP-19: fields that nobody may set are ignored', async t => {
     createdBy: 'mine',
     createdAt: '1999-01-01T00:00:00Z',
     owner: 'mine',
+    developer: 'mine',
+    client: { clientId: 'mine', clientSecrets: ['mine'] },
+    tokens: ['mine'],
+    inLinks: [{ '@id': 'mine', from: 'mine' }],
+    metadata: { createdBy: 'mine', createdAt: '1999-01-01T00:00:00Z' },
   }
   const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbidden), ...forbidden })
   t.equal(answer.statusCode, 201)
   t.equal(answer.json().metadata.createdBy, userId)
-  t.notMatch(answer.body, 'mine')
+  const stored = await call('GET', `/apps/v1/${answer.json()['@id']}`)
+  for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
 })
 
 t.test('AP-10, AP-12, DO-01, DO-04: bodies that are no JSON, too large or too clever are refused', async t => {
