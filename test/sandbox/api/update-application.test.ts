@@ -192,7 +192,7 @@ t.test('update needs name and redirectUris, refuses a group, and names every bad
 })
 
 t.test('AP-06, AP-19: fields that nobody may set are ignored on update', async t => {
-  const { update, created, id } = await createOne(await buildTestSandbox(t))
+  const { update, call, created, id } = await createOne(await buildTestSandbox(t))
   const forbidden = {
     id: 'mine',
     '@id': 'mine',
@@ -202,12 +202,18 @@ t.test('AP-06, AP-19: fields that nobody may set are ignored on update', async t
     createdBy: 'mine',
     createdAt: '1999-01-01T00:00:00Z',
     owner: 'mine',
+    developer: 'mine',
+    client: { clientId: 'mine', clientSecrets: ['mine'] },
+    tokens: ['mine'],
+    inLinks: [{ '@id': 'mine', from: 'mine' }],
+    metadata: { createdBy: 'mine', createdAt: '1999-01-01T00:00:00Z' },
   }
   const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbidden })
   t.equal(answer.statusCode, 200)
   t.equal(answer.json()['@id'], id)
   t.strictSame(answer.json().metadata, created.metadata)
-  t.notMatch(answer.body, 'mine')
+  const stored = await call('GET', `/apps/v1/${id}`)
+  for (const { body } of [answer, stored]) t.notMatch(body, /mine|1999/)
 })
 
 t.test('a redirect URI counts at the portal as soon as it is registered, and no longer than that', async t => {

@@ -29,6 +29,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
   const browser = openBrowser(await buildTestSandbox(t, { redirectUris: [registered] }))
   const others = [
     `${registered}/`,
+    `${registered}/../exchangeToken`,
     `${registered}?x=1`,
     'http://localhost:3000/a/../exchangeToken',
     `${registered}%2f`,
@@ -48,6 +49,8 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
     const page = await browser.get(startUrl({ redirect_uri }))
     t.equal(page.statusCode, 400, redirect_uri)
     t.equal(page.headers.location, undefined)
+    t.match(page.headers['content-type'], /^text\/html/)
+    t.match(page.body, 'an address that it has not registered')
   }
 })
 
@@ -93,7 +96,7 @@ t.test('AZ-05: a repeated state is refused and not sent back; unknown parameters
   t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two clients are none')
 })
 
-t.test('AZ-07: nobody is sent to a client before they signed in, whatever else the request asks for', async t => {
+t.test('AZ-07: a request without a fault shows the page to sign in first, whatever else it asks for', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
     const page = await browser.get(startUrl(parameters))

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { exchange, logIn } from '../support/browser.ts'
+import { exchange, locationOf, logIn, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens.ts'
@@ -280,6 +280,9 @@ t.test('TK-12: a challenge asks for its verifier, and a verifier for its challen
   const verifier = 'v'.repeat(50)
   const code_challenge = createHash('sha256').update(verifier).digest('base64url')
   const start = () => getCode(sandbox, { code_challenge, code_challenge_method: 'S256' })
+  const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
+  const refused = await openBrowser(sandbox).get(startUrl(plain))
+  t.match(new URL(locationOf(refused)).searchParams.get('error'), 'invalid_request', 'plain protects nothing')
   t.equal((await exchange(sandbox, { code: await start(), code_verifier: verifier })).statusCode, 200)
   t.equal((await exchange(sandbox, { code: await start(), code_verifier: 'w'.repeat(50) })).statusCode, 401)
   t.equal((await exchange(sandbox, { code: await start() })).statusCode, 401)

@@ -1,8 +1,9 @@
 import t from 'tap'
+import { contexts } from '../../../src/sandbox/api/contexts.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { exchange, logIn } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { openAsDeveloper, openAsNewcomer, submitForm } from '../support/forms.ts'
 import { refresh } from '../support/put-under-load.ts'
@@ -56,8 +57,12 @@ async function doEverything(sandbox: TestSandbox): Promise<void> {
   await call('PUT', url, { name: 'New', redirectUris: 'https://new.example.test/' })
   await call('POST', `${url}/refreshSecret`)
   await call('DELETE', url)
-  const group = await call('POST', '/identities/v1', { type: 'Group', data: { name: 'New' } })
-  await call('POST', `/identities/v1/${userId}/link/${group.json()['@id']}`, { type: 'MemberOf' })
+  const newGroup = { context: contexts.Group, type: 'Group', data: { name: 'New' } }
+  const group = await call('POST', '/identities/v1', newGroup)
+  t.equal(group.statusCode, 201)
+  const stranger = await callAsStranger(sandbox)
+  const link = `/identities/v1/${stranger.userId}/link/${group.json()['@id']}`
+  t.equal((await call('POST', link, { context: contexts.MemberOf, type: 'MemberOf' })).statusCode, 201)
   await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)
   const code = (await logIn(sandbox)).get('code') ?? ''
   const { refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
