@@ -107,6 +107,8 @@ t.test('PG-14: changes sent after the session ended are back in the form of that
   t.equal(path, action)
   const again = await browser.get(path!)
   t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
+  t.match(textOf(again), 'This is what you typed before your session ended')
+  t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'and that once')
   t.same(changes(), [])
 })
 
