@@ -1,15 +1,58 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import t from 'tap'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { exchange } from '../support/browser.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { prepareVisitor, putUnderLoad } from '../support/put-under-load.ts'
-import { startSandbox } from '../support/start-sandbox.ts'
+import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
+import { getCode } from '../support/tokens.ts'
 
 // More by hand: node test/sandbox/store/kill.test.ts 50
 const kills = Number(process.argv[2] ?? 5)
 if (kills > 5) t.setTimeout(0)
 
+/** Starts it so that it ends by itself, as by kill -9, once the database has carried out the statement. */
+async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
+  const preload = fileURLToPath(new URL('../support/end-after.ts', import.meta.url))
+  const prefix = [`NODE_OPTIONS=--import ${preload}`]
+  return startSandbox(t, { databaseUrl, prefix, settings: { END_AFTER: statement } })
+}
+
 for (const database of await openDatabases(t)) {
+  t.test(`F-34: killed between application and secret, there is neither (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const survivor = await startSandbox(t, { databaseUrl })
+    const { accessToken, call, groupId } = await callAsDeveloper(survivor)
+    const victim = await startEndingAfter(t, databaseUrl, 'insert into "applications"')
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const create = () =>
+      victim.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
+    await t.rejects(create(), { code: 'ECONNRESET' })
+    await victim.kill()
+    t.strictSame(await findHalves(databaseUrl), [])
+    t.equal((await call('GET', '/apps/v1')).json().ItemList.length, 1, 'the seeded one')
+    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201, 'and nothing is in the way')
+  })
+
+  t.test(
+    `TK-16: killed between code and answer, the code is spent and a new login works (${database.name})`,
+    async t => {
+      const databaseUrl = await database.make(t)
+      const survivor = await startSandbox(t, { databaseUrl })
+      const code = await getCode(survivor)
+      const victim = await startEndingAfter(t, databaseUrl, 'update grants')
+      await t.rejects(exchange(victim, { code }), { code: 'ECONNRESET' })
+      await victim.kill()
+      const again = await exchange(survivor, { code })
+      t.equal(again.statusCode, 401)
+      t.match(again.json(), { error: 'invalid_grant' })
+      t.strictSame(await findHalves(databaseUrl), [])
+      t.equal((await exchange(survivor, { code: await getCode(survivor) })).statusCode, 200)
+    },
+  )
+
   t.test(`F-28, F-34, TK-16: killed ${kills} times under load, it keeps its word (${database.name})`, async t => {
     if (kills > 5) t.setTimeout(0)
     const databaseUrl = await database.make(t)

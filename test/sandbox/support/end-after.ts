@@ -1,0 +1,23 @@
+// Loaded into a sandbox process: it ends as by kill -9 as soon as the database has carried out the statement that the
+// variable END_AFTER is the beginning of, before it does anything with the answer.
+import { StatementSync } from 'node:sqlite'
+import pg from 'pg'
+
+const isTheOne = (statement: string) => statement.trimStart().startsWith(process.env.END_AFTER ?? '')
+const end = () => process.kill(process.pid, 'SIGKILL')
+
+for (const method of ['all', 'run'] as const) {
+  const original = StatementSync.prototype[method] as (...values: unknown[]) => unknown
+  StatementSync.prototype[method] = function (this: StatementSync, ...values: unknown[]) {
+    const result = original.apply(this, values)
+    if (isTheOne(this.sourceSQL)) end()
+    return result
+  } as never
+}
+
+const { query } = pg.Client.prototype
+pg.Client.prototype.query = function (this: pg.Client, statement: string, ...values: never[]) {
+  const answer = (query as (...call: unknown[]) => Promise<unknown>).call(this, statement, ...values)
+  if (typeof statement === 'string' && isTheOne(statement)) void answer.then(end)
+  return answer
+} as never
