@@ -159,16 +159,20 @@ for (const [name, value] of Object.entries({
   }
 }
 
-t.test('CL-18: access_token twice, once spelled with an escape, gives no session', async t => {
-  const { browser, platform } = await buildTestClient(t)
-  platform.answer('POST /api/exchangeToken', (request, response) => {
-    const good = JSON.stringify(tokenAnswer(request)).slice(1, -1)
-    send(response, { body: `{${good},"access\\u005ftoken":"other"}` })
+for (const [what, second] of Object.entries({
+  'once spelled with an escape': '"access\\u005ftoken":"other"',
+  'with an object and a list between': '"extra":{"list":[{"a":1}]},"access_token":"other"',
+}))
+  t.test(`CL-18: access_token twice, ${what}, gives no session`, async t => {
+    const { browser, platform } = await buildTestClient(t)
+    platform.answer('POST /api/exchangeToken', (request, response) => {
+      const good = JSON.stringify(tokenAnswer(request)).slice(1, -1)
+      send(response, { body: `{${good},${second}}` })
+    })
+    const response = await signIn(browser)
+    t.equal(response.statusCode, 502)
+    t.equal(setCookieLine(response, '__Host-session'), undefined)
   })
-  const response = await signIn(browser)
-  t.equal(response.statusCode, 502)
-  t.equal(setCookieLine(response, '__Host-session'), undefined)
-})
 
 t.test(
   'contract 4: where the access token is no JWT, the visitor is nobody known, and no group list is asked for',
