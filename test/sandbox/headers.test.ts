@@ -1,0 +1,46 @@
+// What answers tell about the program that gives them: nothing.
+import t from 'tap'
+import { startUrl } from './support/browser.ts'
+import { buildTestSandbox } from './support/build-test-sandbox.ts'
+import { openAsDeveloper } from './support/forms.ts'
+import { exchangeRaw } from './support/raw-socket.ts'
+
+const docs = '/apps/v1/docs'
+
+t.test('CT-06: no answer names the program or its version', async t => {
+  const { portal, api } = await buildTestSandbox(t)
+  const portalUrls = [startUrl(), '/account', '/terms', '/nowhere', '/%', '/api/me', '/.well-known/jwks.json']
+  const apiUrls = ['/', '/apps/v1', '/nowhere', '/%', '/apps/v1/openapi.json', '/apps/v1/api.raml', docs]
+  for (const [listener, urls] of [
+    [portal, portalUrls],
+    [api, [...apiUrls, `${docs}/static/swagger-ui.css`, `${docs}/static/nothing`]],
+  ] as const)
+    for (const url of [...urls, '/health/live', '/health/ready']) {
+      const { headers } = await listener.inject(url)
+      t.ok(headers['content-type'], url)
+      for (const name of ['server', 'x-powered-by', 'via']) t.notOk(name in headers, `${url}: ${name}`)
+    }
+  for (const listener of [portal, api]) {
+    const refused = await exchangeRaw(listener, ['FOO / HTTP/1.1', 'Host: 127.0.0.1'])
+    t.match(refused, /^HTTP\/1\.1 501 /)
+    t.notMatch(refused, /\r\n(server|x-powered-by|via):/i)
+  }
+})
+
+t.test('CT-09: no source map is served, and no script or stylesheet names one', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const account = await (await openAsDeveloper(sandbox)).get('/account')
+  const own = account.body.match(/\/assets\/[\w.-]+/g) ?? []
+  t.equal(own.length, 2, 'a stylesheet and a script')
+  const files = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css', 'index.css']
+  for (const [listener, urls] of [
+    [sandbox.portal, own],
+    [sandbox.api, [...own, ...files.map(file => `${docs}/static/${file}`)]],
+  ] as const)
+    for (const url of urls) {
+      const asset = await listener.inject(url)
+      t.equal(asset.statusCode, 200, url)
+      t.notMatch(asset.body, 'sourceMappingURL')
+      t.equal((await listener.inject(`${url}.map`)).statusCode, 404)
+    }
+})
