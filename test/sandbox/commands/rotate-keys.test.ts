@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -52,6 +52,12 @@ for (const database of await openDatabases(t)) {
         )
         for (const { access_token } of [old, fresh])
           t.ok(await jwtVerify(access_token, createLocalJWKSet(keys), { currentDate: sandbox.now() }))
+        const endMs = (decodeJwt(old.access_token).exp ?? 0) * 1000
+        sandbox.passTime(endMs - sandbox.now().getTime() - 1000)
+        t.equal(await isAccepted(sandbox, old.access_token), true, 'until it expires')
+        // A second, and the minute for clocks that differ.
+        sandbox.passTime(1000 + 60_000)
+        t.equal(await isAccepted(sandbox, old.access_token), false)
       }
     },
   )
