@@ -118,6 +118,22 @@ t.test('a new client secret is shown once, and says what still works', async t =
   t.equal(platform.received('POST /apps/v1/app-1/refreshSecret').length, 1)
 })
 
+for (const [what, answer] of Object.entries({
+  'no secret': { status: 201, body: {} },
+  'a secret that is no text': { status: 201, body: { clientSecret: ['s'] } },
+  'a secret with another status': { status: 200, body: { clientSecret: 'of-a-200' } },
+})) {
+  t.test(`where the API gives ${what}, the page says that its answer makes no sense, and shows nothing`, async t => {
+    const { browser, platform } = await withApplications(t)
+    const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+    platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
+    const page = await browser.post('/applications/app-1/secret', form)
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'makes no sense here')
+    t.notMatch(page.body, 'of-a-200')
+  })
+}
+
 t.test('F-41: a new client secret that is asked for twice with one form is made once', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')

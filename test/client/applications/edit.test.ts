@@ -152,5 +152,7 @@ t.test('changes to an application that is gone are a page that leads to the list
   platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
   const page = await browser.post(action, form)
   t.equal(page.statusCode, 404)
+  t.match(textOf(page), 'There is no such application')
+  t.notMatch(page.body, 'formToken')
   t.ok(linksOf(page).includes('/applications'))
 })

@@ -73,6 +73,10 @@ const withoutPkce: Record<string, Script> = {
   'the document lists S256 as a text': documentWith({ code_challenge_methods_supported: 'S256' }),
   'the document is too long': documentWith({ code_challenge_methods_supported: ['S256'], more: 'x'.repeat(65 * 1024) }),
   'the document is elsewhere': { status: 302, headers: { location: '/elsewhere' }, body: {} },
+  'a complete document comes as a 404': ({ headers }, response) => {
+    const body = { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] }
+    send(response, { status: 404, body })
+  },
   'the portal is out of order': { status: 500, body: {} },
   'the connection drops': (_request, response) => response.destroy(),
 }
@@ -120,7 +124,8 @@ t.test('contract 4: a login that began with PKCE ends with it, though the docume
 })
 
 t.test('contract 4: the document is asked for at start and kept an hour, for all logins', async t => {
-  const { browser, platform, clock } = await buildWith(t, withPkce)
+  const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
+  while (platform.received(route).length === 0) await new Promise(setImmediate)
   for (let login = 0; login < 20; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
   clock.advance(59 * 60)
