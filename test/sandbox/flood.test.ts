@@ -1,10 +1,12 @@
 // More at once than anybody has: the sandbox says when to come again, does not grow, and recovers.
+import fs from 'node:fs'
 import { Agent, get } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { exchange, openBrowser, signIn, startUrl } from './support/browser.ts'
-import { makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { newcomer, readHiddenFields } from './support/forms.ts'
 import { memoryOf } from './support/memory-of.ts'
 import { type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
@@ -113,4 +115,29 @@ t.test('F-37: with all its files taken it refuses new visitors, serves those who
   t.strictSame(await visits(), [200, 200])
   t.match((await signIn(openBrowser(sandbox))).body, seeded.email)
   t.equal(await sandbox.stop(), 0)
+})
+
+t.test('F-37: where no file can be opened any more, a page that was never shown before comes all the same', async t => {
+  const { portal } = await buildTestSandbox(t)
+  await portal.inject('/health/live')
+  const { openSync, readFileSync } = fs
+  t.teardown(() => {
+    Object.assign(fs, { openSync, readFileSync })
+    syncBuiltinESMExports()
+  })
+  const fail = (path: string) => {
+    throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: 'EMFILE' })
+  }
+  Object.assign(fs, { openSync: fail, readFileSync: fail })
+  syncBuiltinESMExports()
+  for (const [path, status] of [
+    ['/?client_id=nobody', 400],
+    ['/terms', 200],
+    ['/nowhere', 404],
+  ] as const) {
+    const page = await portal.inject(path)
+    t.equal(page.statusCode, status, path)
+    t.match(page.body, '</html>', path)
+    t.notMatch(page.body, 'EMFILE', path)
+  }
 })

@@ -1,6 +1,8 @@
 // Templates, stylesheet and script, served by ourselves under names that change with their content.
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
@@ -14,13 +16,23 @@ export async function registerViews(scope: FastifyInstance): Promise<void> {
   const stylesheet = await serveAsset(scope, 'sandbox.css', 'text/css')
   const script = await serveAsset(scope, 'copy-buttons.js', 'text/javascript')
   await scope.register(view, {
-    engine: { eta: new Eta() },
+    engine: { eta: loadTemplates() },
     root,
     viewExt: 'eta',
     layout: 'layout',
     production: true,
     defaultContext: { stylesheet, script, isWebUrl, formatTime },
   })
+}
+
+/** All at the start: where no file can be opened any more, there must be a page to say so. */
+function loadTemplates(): Eta {
+  const eta = new Eta()
+  for (const name of readdirSync(root, { encoding: 'utf8', recursive: true })) {
+    const path = join(root, name)
+    if (name.endsWith('.eta')) eta.loadTemplate(path, readFileSync(path, 'utf8'))
+  }
+  return eta
 }
 
 /** Resolves to the path of the asset. */
