@@ -123,7 +123,7 @@ t.test('contract 4: a login that began with PKCE ends with it, though the docume
   t.ok(platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier'))
 })
 
-t.test('contract 4: the document is asked for at start and kept an hour, for all logins', async t => {
+t.test('contract 4: the document is asked for at start and kept an hour', { timeout: 10_000 }, async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
   while (platform.received(route).length === 0) await new Promise(setImmediate)
   for (let login = 0; login < 20; login++) await beginLogin(browser)
