@@ -6,7 +6,10 @@ import { Worker } from 'node:worker_threads'
 // SQLite looks through this much in less than a second, and nobody should wait longer for a start.
 const largeFileBytes = 64 * 1024 * 1024
 
-/** The first damage that SQLite finds, or what stands in the file by half, or undefined. Throws what node:sqlite throws when it is no database at all. */
+/**
+ * The first damage that SQLite finds, or what stands in the file by half; undefined where all is well. Throws what
+ * node:sqlite throws when it is no database at all.
+ */
 export function findDamage(path: string): string | undefined {
   const database = new DatabaseSync(path, { readOnly: true })
   try {
