@@ -187,6 +187,19 @@ t.test('PG-15: where the list cannot be asked, nothing is created', async t => {
   t.equal(platform.received('POST /apps/v1').length, 0)
 })
 
+t.test('PG-15: where the API tells the client, its fields must be those of the form, too', async t => {
+  const test = await openForm(t)
+  const { browser, platform, form, api } = test
+  await browser.post('/applications', form)
+  const { redirectUris } = typed
+  const client = { redirectUris, defaultRedirectUri: redirectUris, scopes: '', defaultScopes: '' }
+  platform.answer('GET /apps/v1/app-1', { body: { ...api.records.get('app-1'), client } })
+  browser.client = await anotherReplica(t, test)
+  const again = await browser.post('/applications', form)
+  t.match(again.headers.location, /^\/applications\/app-1\b/)
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
 t.test('F-41: a form with the same name and another redirect URI creates another application', async t => {
   const { browser, platform, form, clock, api } = await openForm(t)
   const second = { ...form, ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }

@@ -49,6 +49,7 @@ t.test('the form has the ten fields of the specification, and offers the visitor
 for (const [what, answer] of Object.entries({
   'does not have the call': { status: 404, body: { error: { status: 404, message: 'Not found' } } },
   'refuses it': { status: 403, body: {} },
+  'answers with a list, but as a 404': { status: 404, body: collection([{ to: 'group-1' }]) },
   'answers in another shape': { body: { ItemList: 'none' } },
   'is out of order': { status: 500, body: '' },
 })) {
