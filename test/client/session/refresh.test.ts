@@ -34,6 +34,17 @@ t.test('CK-09: without the refresh cookie it is the login', async t => {
   t.equal(renewals().length, 0)
 })
 
+t.test('CK-09: without the refresh cookie a session is used to its last second', async t => {
+  const { browser, clock, renewals } = await buildSignedIn(t)
+  await openList(browser)
+  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  clock.advance(3599)
+  const page = await openList(browser)
+  t.equal(page.statusCode, 200)
+  t.equal(page.headers['set-cookie'], undefined)
+  t.equal(renewals().length, 0)
+})
+
 t.test('CK-09: renewing does not extend the thirty days', async t => {
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   for (let day = 1; day < 30; day++) {

@@ -78,8 +78,9 @@ t.test('CK-14: signing out does not tell the browser to clear the cookies of the
 t.test(
   'CK-13: the refresh token is revoked at the portal, at its one address, whatever the document names',
   async t => {
-    const { browser, platform } = await buildSignedIn(t)
+    const { browser, platform, log } = await buildSignedIn(t)
     await browser.post('/logout')
+    t.notMatch(log.join(''), 'revocation_failed')
     const [revocation, ...others] = platform.received(revokeRoute)
     t.same(others, [])
     t.same(Object.fromEntries(revocation!.form), {
@@ -113,12 +114,13 @@ for (const [what, revoke] of Object.entries({
   'never answers': () => new Promise(() => {}),
 } satisfies Record<string, Script>)) {
   t.test(`RF-11: a portal that ${what} keeps nobody signed in here, for two seconds at most`, async t => {
-    const { browser } = await buildSignedIn(t, revoke)
+    const { browser, log } = await buildSignedIn(t, revoke)
     const before = performance.now()
     const response = await browser.post('/logout')
     t.ok(performance.now() - before < 3_000)
     t.equal(response.statusCode, 303)
     t.same(browser.names(), ['__Host-signed-out'])
+    t.match(log.join(''), '"event":"revocation_failed"', 'and the operator learns of it')
   })
 }
 

@@ -110,12 +110,14 @@ for (const [what, path, status] of [
   ['bad percent-encoding in a query', '/applications?q=%E0%A4%A&page=%', 200],
 ] as const) {
   t.test(`DO-12: an address with ${what} gets ${status}, and the client goes on`, { timeout: 10_000 }, async t => {
-    const { client, cookie } = await start(t)
+    const { client, cookie, log } = await start(t)
     const answer = await exchangeRaw(client, rawGet(path, { cookie }))
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\ncontent-type: text\/(html|plain); charset=utf-8\r\n/i)
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
     t.match(await exchangeRaw(client, rawGet('/health/live')), /^HTTP\/1\.1 200 /)
+    const lines = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'bad_request')
+    t.equal(lines.length, status === 400 || status === 414 ? 1 : 0, 'LG-04: logged')
   })
 }
 
