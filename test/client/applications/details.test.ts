@@ -143,6 +143,32 @@ t.test('F-41: a new client secret that is asked for twice with one form is made 
   for (const copy of copies) t.match((await copy.get('/applications/app-1')).body, api.secrets[0]!)
 })
 
+t.test('F-41: what was done with one form is remembered while others are sent', async t => {
+  const { browser, platform } = await withApplications(t)
+  const renew = async (id: string, form: Record<string, string>) => browser.post(`/applications/${id}/secret`, form)
+  const [first, second] = [
+    readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret'),
+    readForm(await browser.get('/applications/app-2'), '/applications/app-2/secret'),
+  ]
+  await renew('app-1', first)
+  await renew('app-2', second)
+  await renew('app-1', first)
+  for (const id of ['app-1', 'app-2']) t.equal(platform.received(`POST /apps/v1/${id}/refreshSecret`).length, 1, id)
+})
+
+t.test('the title of every page of an application names it', async t => {
+  const { browser, api } = await withApplications(t)
+  const titles = async () => {
+    const pages = ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete'].map(path =>
+      browser.get(path),
+    )
+    return (await Promise.all(pages)).map(({ body }) => /<title>(.*?) · /.exec(body)?.[1])
+  }
+  t.same(await titles(), ['Name of app-1', 'Edit Name of app-1', 'Remove Name of app-1'])
+  api.records.set('app-1', applicationRecord('app-1', { name: '' }, { client }))
+  t.same(await titles(), ['Unnamed application', 'Edit application', 'Remove application'])
+})
+
 t.test('a form for one application makes no secret for another, and removes no other', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
