@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { diagnose } from '../../src/client/doctor.ts'
 import { buildTestClient, clientId, clientSecret } from './support/build-test-client.ts'
+import { findFreePort } from './support/free-port.ts'
 import { type Script, startScriptedPlatform } from './support/scripted-platform.ts'
 
 /** A platform that knows this client, and the settings to reach it; `scripts` make it otherwise. */
@@ -21,18 +22,9 @@ async function setUp(t: Test, scripts: Record<string, Script> = {}) {
     CLIENT_ID: clientId,
     CLIENT_SECRET: clientSecret,
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
   }
   return { platform, environment }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** The answer of the check whose line begins so. */
@@ -65,7 +57,7 @@ t.test('settings that are missing are named, and nothing is asked', async t => {
 
 t.test('a portal and an API that do not answer are told apart', async t => {
   const { environment } = await setUp(t)
-  const nowhere = `http://127.0.0.1:${await freePort()}`
+  const nowhere = `http://127.0.0.1:${await findFreePort()}`
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
   t.match(await ask({ ...environment, API_URL: nowhere }, 'API:'), /^no: .*does not answer \(ECONNREFUSED\)/)

@@ -1,22 +1,12 @@
 // What an operator reads of the client: counts without names, on a port of their own.
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { spawnClient } from '../support/spawn-client.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 t.test(
   'LG-08: requests, logins, renewals and calls are counted, and no label holds an id, a token or a query',
@@ -26,7 +16,7 @@ t.test(
     const scripts = { ...api.scripts, 'POST /api/exchangeToken': giveTokens() }
     const platform = await startScriptedPlatform(t, scripts)
     const apiPlatform = await startScriptedPlatform(t, api.scripts)
-    const metricsPort = await freePort()
+    const metricsPort = await findFreePort()
     const client = await spawnClient(t, {
       LOGIN_URL: platform.url,
       API_URL: apiPlatform.url,

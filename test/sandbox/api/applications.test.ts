@@ -7,7 +7,7 @@ import { addMember, createGroup } from '../../../src/sandbox/store/groups.ts'
 import { createUser } from '../../../src/sandbox/store/users.ts'
 import { exchange, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { callAsDeveloper, forbiddenFields, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -296,22 +296,7 @@ t.test('every member of a group is a developer of its applications', async t => 
 
 t.test('AP-06, AP-19: fields that nobody may set are ignored', async t => {
   const { call, groupId, userId } = await callAsDeveloper(await buildTestSandbox(t))
-  const forbidden = {
-    id: 'mine',
-    '@id': 'mine',
-    clientId: 'mine',
-    clientSecret: 'mine',
-    clientSecrets: ['mine'],
-    createdBy: 'mine',
-    createdAt: '1999-01-01T00:00:00Z',
-    owner: 'mine',
-    developer: 'mine',
-    client: { clientId: 'mine', clientSecrets: ['mine'] },
-    tokens: ['mine'],
-    inLinks: [{ '@id': 'mine', from: 'mine' }],
-    metadata: { createdBy: 'mine', createdAt: '1999-01-01T00:00:00Z' },
-  }
-  const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbidden), ...forbidden })
+  const answer = await call('POST', '/apps/v1', { ...makeCreateBody(groupId, forbiddenFields), ...forbiddenFields })
   t.equal(answer.statusCode, 201)
   t.equal(answer.json().metadata.createdBy, userId)
   const stored = await call('GET', `/apps/v1/${answer.json()['@id']}`)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
+import { callAsDeveloper, callAsStranger, forbiddenFields, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 
 const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
@@ -193,22 +193,7 @@ t.test('update needs name and redirectUris, refuses a group, and names every bad
 
 t.test('AP-06, AP-19: fields that nobody may set are ignored on update', async t => {
   const { update, call, created, id } = await createOne(await buildTestSandbox(t))
-  const forbidden = {
-    id: 'mine',
-    '@id': 'mine',
-    clientId: 'mine',
-    clientSecret: 'mine',
-    clientSecrets: ['mine'],
-    createdBy: 'mine',
-    createdAt: '1999-01-01T00:00:00Z',
-    owner: 'mine',
-    developer: 'mine',
-    client: { clientId: 'mine', clientSecrets: ['mine'] },
-    tokens: ['mine'],
-    inLinks: [{ '@id': 'mine', from: 'mine' }],
-    metadata: { createdBy: 'mine', createdAt: '1999-01-01T00:00:00Z' },
-  }
-  const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbidden })
+  const answer = await update({ name: 'Weather', redirectUris: 'https://a.example.test/cb', ...forbiddenFields })
   t.equal(answer.statusCode, 200)
   t.equal(answer.json()['@id'], id)
   t.strictSame(answer.json().metadata, created.metadata)

@@ -78,3 +78,20 @@ export function makeCreateBody(groupId: string, fields: Record<string, unknown> 
     },
   }
 }
+
+/** Fields that are the API's own, whoever sends them (AP-06). */
+export const forbiddenFields = {
+  id: 'mine',
+  '@id': 'mine',
+  clientId: 'mine',
+  clientSecret: 'mine',
+  clientSecrets: ['mine'],
+  createdBy: 'mine',
+  createdAt: '1999-01-01T00:00:00Z',
+  owner: 'mine',
+  developer: 'mine',
+  client: { clientId: 'mine', clientSecrets: ['mine'] },
+  tokens: ['mine'],
+  inLinks: [{ '@id': 'mine', from: 'mine' }],
+  metadata: { createdBy: 'mine', createdAt: '1999-01-01T00:00:00Z' },
+}
