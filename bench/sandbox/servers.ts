@@ -46,7 +46,10 @@ export async function startSandbox(path: string, applications: number, logLevel:
   // A server whose log nobody reads would soon wait for that.
   child.stdout?.resume()
   const origin = `http://127.0.0.1:${portalPort}`
-  while (!(await isReady(origin))) await wait(50)
+  while (!(await isReady(origin))) {
+    if (child.exitCode !== null) throw new Error('The sandbox has not started; its reason stands above.')
+    await wait(50)
+  }
   const store = await openStore(new Secret(databaseUrl), { clock: () => new Date(), onLost: console.error })
   child.once('exit', () => void store.close())
   const userId = (await findCredentials(store.read, user.email))!.userId

@@ -8,7 +8,7 @@ import { client, codeChallenge } from '../login.ts'
 
 const accountId = 'visitor-1'
 const { SCOPE: scope = '' } = process.env
-const isForApi = scope.split(' ').includes('applications')
+const isForApi = scope === 'applications'
 const resource = 'https://api.example.test'
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
