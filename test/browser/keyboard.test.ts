@@ -47,8 +47,8 @@ t.test(
 
     await page.goto(publicUrl)
     await press(t, page, 'Sign in')
-    await page.getByLabel('E-mail').first().waitFor()
-    // The portal puts the focus into its first field by itself.
+    // The portal puts the focus into its first field by itself, a moment after the page has loaded.
+    await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
     await keyboard.type(person.email)
     await keyboard.press('Tab')
     await keyboard.type(person.password)

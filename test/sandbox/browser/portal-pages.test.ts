@@ -50,7 +50,7 @@ t.test('with the keyboard alone: sign in, see where the focus is, and allow', { 
   const { page } = await openPage(await launchChromium(t))
   await page.goto(portal.startUrl)
   // Chromium gives the focus a moment after the page has loaded; letters typed before go nowhere.
-  await page.locator('#email:focus').waitFor()
+  await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
   await page.keyboard.type(seeded.email)
   await page.keyboard.press('Tab')
   await page.keyboard.type(seeded.password)
