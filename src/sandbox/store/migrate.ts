@@ -1,17 +1,21 @@
 // Brings the database to the schema of this version, or refuses to touch it: it is never recreated.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
-import { migrations, runMigration } from './migrations.ts'
+import { type Dialect, type Migration, runMigration } from './migration.ts'
 import type { Db } from './schema.ts'
 
 /** The database is not one that this version can work with. The message says why and what to do. */
 export class UnusableDatabase extends Error {}
 
 /**
- * To be called in a transaction that no other process can run at the same time. True when the database was empty.
+ * To be called in a transaction that no other process can run at the same time, and on SQLite without foreign keys.
+ * `tables`: names of those that are there. True when the database was empty.
  * Throws UnusableDatabase when the database is somebody else's, newer than this version, or has lost its keys.
  */
-export async function migrate(db: Db, tables: string[], now: Date, steps: string[][] = migrations): Promise<boolean> {
+export async function migrate(
+  db: Db,
+  { dialect, tables, steps, now }: { dialect: Dialect; tables: string[]; steps: readonly Migration[]; now: Date },
+): Promise<boolean> {
   const isNew = tables.length === 0
   if (!isNew && !tables.includes('sandbox_schema'))
     throw new UnusableDatabase(
@@ -26,8 +30,11 @@ export async function migrate(db: Db, tables: string[], now: Date, steps: string
     throw new UnusableDatabase(
       `The database was made by a newer sandbox (schema ${version}; this one knows ${steps.length}). Start the newer one.`,
     )
-  for (const statements of steps.slice(version)) await runMigration(db as never, statements)
-  if (version < steps.length) await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
+  if (version < steps.length) {
+    for (const step of steps.slice(version)) await runMigration(db, dialect, step)
+    if (dialect === 'sqlite') await refuseOrphans(db)
+    await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
+  }
 
   // Keys are made together with the database and at no other time: new ones would end every session and token unasked.
   if (isNew) await createKeys(db, now)
@@ -44,4 +51,14 @@ async function readVersion(db: Db): Promise<number> {
   if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
     throw new UnusableDatabase('The database does not say which schema it has. Restore it from a copy.')
   return version
+}
+
+/** The steps ran without foreign keys, so what PostgreSQL refuses by itself is refused here, before it counts. */
+async function refuseOrphans(db: Db): Promise<void> {
+  const { rows } = await sql<{ table: string; parent: string }>`pragma foreign_key_check`.execute(db)
+  const [orphan] = rows
+  if (orphan)
+    throw new UnusableDatabase(
+      `The database cannot be brought up to date: a row of ${orphan.table} would belong to a row of ${orphan.parent} that is not there. Restore it from a copy.`,
+    )
 }

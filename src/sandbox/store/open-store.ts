@@ -1,6 +1,7 @@
 // Opens the database that DATABASE_URL names, and gives the three ways to work with it: read, write, transaction.
 import { randomBytes } from 'node:crypto'
 import type { Secret } from '../secret.ts'
+import { migrations } from './migrations.ts'
 import { openPostgresDatabase } from './postgres-database.ts'
 import type { Db } from './schema.ts'
 import { openSqliteDatabase } from './sqlite-database.ts'
@@ -32,12 +33,15 @@ export interface StoreOptions {
   onNew?: (wasThere: boolean) => void
 }
 
-/** Throws UnusableDatabase with a message for the operator, or the driver's own error when nothing answers. */
-export async function openStore(databaseUrl: Secret, options: StoreOptions): Promise<Store> {
+/**
+ * `steps` are those of this version, unless a test has others.
+ * Throws UnusableDatabase with a message for the operator, or the driver's own error when nothing answers.
+ */
+export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
   const database = url.startsWith('sqlite:')
-    ? await openSqliteDatabase(url.slice('sqlite:'.length), options)
-    : await openPostgresDatabase(url, options)
+    ? await openSqliteDatabase(url.slice('sqlite:'.length), options, steps)
+    : await openPostgresDatabase(url, options, steps)
   return {
     ...database,
     async probe() {

@@ -1,15 +1,20 @@
 // A PostgreSQL database as the sandbox's: brought up to date by one instance, while others that start wait.
 import { migrate } from './migrate.ts'
+import type { Migration } from './migration.ts'
 import type { Database, StoreOptions } from './open-store.ts'
 import { listPostgresTables, lockForMigration, openPostgres, openPostgresForMigration } from './postgres.ts'
 
 /** Throws UnusableDatabase, or what pg throws when nothing answers. */
-export async function openPostgresDatabase(url: string, { clock, onLost, onNew }: StoreOptions): Promise<Database> {
+export async function openPostgresDatabase(
+  url: string,
+  { clock, onLost, onNew }: StoreOptions,
+  steps: readonly Migration[],
+): Promise<Database> {
   const migrator = openPostgresForMigration(url)
   try {
     const isNew = await migrator.transaction().execute(async db => {
       await lockForMigration(db)
-      return migrate(db, await listPostgresTables(db), clock())
+      return migrate(db, { dialect: 'postgres', tables: await listPostgresTables(db), steps, now: clock() })
     })
     if (isNew) onNew?.(true)
   } finally {

@@ -4,23 +4,31 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
 import { makeGroupCommit, type Patiently } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
+import type { Migration } from './migration.ts'
 import type { Database, StoreOptions } from './open-store.ts'
-import { listSqliteTables, openSqlite } from './sqlite.ts'
+import { listSqliteTables, openSqlite, openSqliteForMigration } from './sqlite.ts'
 import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 
 // A request waits this long for the database before it is told to come again (F-30).
 const patienceMs = 2000
 
 /** Throws UnusableDatabase, or what node:sqlite throws. */
-export async function openSqliteDatabase(path: string, { clock, onNew }: StoreOptions): Promise<Database> {
+export async function openSqliteDatabase(
+  path: string,
+  { clock, onNew }: StoreOptions,
+  steps: readonly Migration[],
+): Promise<Database> {
   const wasThere = existsSync(path)
   const { reader, writer } = await untilFree(async () => openSqlite(path), inTime()).catch(refuseDamage)
   const takeTurn = makeTurns()
   try {
     if (!isLargeFile(path)) refuseWith(findDamage(path))
+    const migrator = openSqliteForMigration(path)
     const isNew = await takeTurn(() =>
-      writer.transaction().execute(async db => migrate(db, await listSqliteTables(db), clock())),
-    )
+      migrator.transaction().execute(async db => {
+        return migrate(db, { dialect: 'sqlite', tables: await listSqliteTables(db), steps, now: clock() })
+      }),
+    ).finally(() => migrator.destroy())
     if (isNew) onNew?.(wasThere)
   } catch (error) {
     await Promise.all([reader.destroy(), writer.destroy()])

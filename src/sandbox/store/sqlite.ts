@@ -30,14 +30,22 @@ export function openSqlite(path: string): { reader: Db; writer: Db } {
   return { reader: toKysely(reader), writer: toKysely(writer) }
 }
 
+/**
+ * A connection that does not heed foreign keys. SQLite changes a table by making it anew, and with them `drop table`
+ * would delete every row that belongs to one of the old table. Inside a transaction they cannot be switched off.
+ */
+export function openSqliteForMigration(path: string): Db {
+  return toKysely(connect(path, { enableForeignKeyConstraints: false }))
+}
+
 /** Names of the tables that the database holds. */
 export async function listSqliteTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db)
   return rows.map(row => row.name)
 }
 
-function connect(path: string): DatabaseSync {
-  return new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true })
+function connect(path: string, { enableForeignKeyConstraints = true } = {}): DatabaseSync {
+  return new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints })
 }
 
 function toKysely(database: DatabaseSync): Db {

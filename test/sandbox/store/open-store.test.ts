@@ -3,8 +3,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
-import { migrate } from '../../../src/sandbox/store/migrate.ts'
-import { migrations } from '../../../src/sandbox/store/migrations.ts'
 import { exchange, getAccessToken, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -30,32 +28,6 @@ for (const database of await openDatabases(t)) {
       ['customers'],
     )
   })
-
-  t.test(
-    `F-33: a database of an older sandbox gets the steps that it lacks, all or none (${database.name})`,
-    async t => {
-      const url = await database.make(t)
-      const { store, now } = await buildTestSandbox(t, { databaseUrl: url })
-      const bring = (...steps: string[][]) =>
-        store.transaction(db => migrate(db, ['sandbox_schema'], now(), [...migrations, ...steps]))
-      const versions = async () =>
-        (await store.read.selectFrom('sandbox_schema').selectAll().execute()).map(row => row.version)
-      const added = ["alter table groups add column colour text not null default 'green'"]
-      await t.rejects(bring(added, ['no statement at all']))
-      t.strictSame(await versions(), [1])
-      t.equal(await bring(added), false, 'it was not empty')
-      t.strictSame(await versions(), [2])
-      t.match(
-        await store.read.selectFrom('groups').selectAll().execute(),
-        [{ colour: 'green' }],
-        'what was there stays',
-      )
-      await bring(added)
-      await t.rejects(buildTestSandbox(t, { databaseUrl: url }), {
-        message: /newer sandbox \(schema 2; this one knows 1/,
-      })
-    },
-  )
 
   t.test(`F-33: a database whose version is none is refused, and no step runs again (${database.name})`, async t => {
     const url = await database.make(t)

@@ -1,0 +1,109 @@
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import { Secret } from '../../../src/sandbox/secret.ts'
+import type { Migration } from '../../../src/sandbox/store/migration.ts'
+import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
+import { openStore, type Store } from '../../../src/sandbox/store/open-store.ts'
+import { openDatabases } from '../support/each-database.ts'
+
+/** Opens the database as a sandbox does that knows these steps. */
+async function openWith(t: Test, url: string, ...steps: Migration[]): Promise<Store> {
+  const store = await openStore(new Secret(url), { clock: () => new Date(0), onLost: () => undefined }, steps)
+  t.teardown(() => store.close())
+  return store
+}
+
+async function fill(store: Store): Promise<void> {
+  await store.transaction(async db => {
+    const rows = [
+      "users values ('ann', 'ann@example.test', 'Ann', 'Example', '', 0)",
+      "groups values ('team', 'Team', 0, 'ann')",
+      "applications values ('app', 'team', 'link', 'App', '', '', '', '', '', '', '', '', 0, 'ann', 0, 'ann')",
+      "client_secrets values ('app', 1, 'hash', 0)",
+      "consents values ('ann', 'app', 0)",
+    ]
+    for (const row of rows) await sql.raw(`insert into ${row}`).execute(db)
+  })
+}
+
+async function rowsOf(store: Store, table: string): Promise<object[]> {
+  const { rows } = await sql.raw<object>(`select * from ${table}`).execute(store.read)
+  return rows.map(row => ({ ...row }))
+}
+
+const colours: Migration = {
+  name: 'colours',
+  statements: ["alter table groups add column colour text not null default 'green'"],
+}
+
+const nonsense: Migration = { name: 'nonsense', statements: ['no statement at all'] }
+
+// SQLite cannot take the uniqueness of a link from a table: the table is made anew, and takes the old one's name.
+const sharedLinks: Migration = {
+  name: 'shared links',
+  statements: [
+    {
+      sqlite: [
+        `create table applications_new (
+          id text primary key,
+          group_id text not null references groups (id),
+          link_id text not null,
+          name text not null
+        )`,
+        'insert into applications_new select id, group_id, link_id, name from applications',
+        'drop table applications',
+        'alter table applications_new rename to applications',
+      ],
+      postgres: ['alter table applications drop constraint applications_link_id_key'],
+    },
+    'create index applications_link on applications (link_id)',
+  ],
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `F-33: a database of an older sandbox gets the steps that it lacks, all or none (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const store = await openWith(t, url, firstSchema)
+      await fill(store)
+      await t.rejects(openWith(t, url, firstSchema, colours, nonsense), { message: /step “nonsense” .* syntax error/ })
+      t.strictSame(await rowsOf(store, 'sandbox_schema'), [{ version: 1 }])
+      t.notOk('colour' in (await rowsOf(store, 'groups'))[0]!)
+      await openWith(t, url, firstSchema, colours)
+      t.strictSame(await rowsOf(store, 'sandbox_schema'), [{ version: 2 }])
+      t.match(await rowsOf(store, 'groups'), [{ id: 'team', colour: 'green' }], 'what was there stays')
+      await openWith(t, url, firstSchema, colours)
+      await t.rejects(openWith(t, url, firstSchema), { message: /newer sandbox \(schema 2; this one knows 1/ })
+    },
+  )
+
+  t.test(
+    `a step that makes a table anew takes nothing with it that belongs to its rows (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      await fill(await openWith(t, url, firstSchema))
+      const store = await openWith(t, url, firstSchema, sharedLinks)
+      for (const table of ['applications', 'client_secrets', 'consents'])
+        t.equal((await rowsOf(store, table)).length, 1, table)
+      await store.write(db => sql`delete from applications`.execute(db))
+      for (const table of ['client_secrets', 'consents'])
+        t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys count again, for the new table`)
+    },
+  )
+
+  t.test(`a step that leaves rows without what they belong to is refused and undone (${database.name})`, async t => {
+    const url = await database.make(t)
+    const store = await openWith(t, url, firstSchema)
+    await fill(store)
+    const noGroups: Migration = { name: 'no groups', statements: [colours.statements[0]!, 'delete from groups'] }
+    await t.rejects(openWith(t, url, firstSchema, noGroups), {
+      message:
+        database.name === 'SQLite'
+          ? /a row of applications would belong to a row of groups that is not there/
+          : /step “no groups” .* violates foreign key constraint/,
+    })
+    t.strictSame(await rowsOf(store, 'sandbox_schema'), [{ version: 1 }])
+    t.equal((await rowsOf(store, 'groups')).length, 1)
+  })
+}
