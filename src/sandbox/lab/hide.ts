@@ -1,0 +1,102 @@
+// Hides what may be secret as it arrives: a short keyed hash is left, by which equal values are known from others.
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Hidden, Value, Values } from './recorded.ts'
+
+/** Names whose values are shown. Everything else is hidden: a client under construction misspells names, too. */
+const shown = new Set(
+  [
+    ...['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'scope', 'code_challenge_method'],
+    ...['token_type', 'token_type_hint', 'expires_in', 'error', 'error_description', 'error_uri', 'iss', 'subject'],
+    ...['issuer', 'status', 'message', 'decision', 'type', '@type', 'context', '@context', '@id', 'groupId', 'name'],
+    ...['description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl', 'redirectUris', 'defaultRedirectUri', 'scopes'],
+    ...['defaultScopes', 'clientId', 'userId', 'page'],
+    ...['accept', 'accept-encoding', 'accept-language', 'allow', 'cache-control', 'connection', 'content-length'],
+    ...['content-type', 'content-encoding', 'host', 'origin', 'retry-after', 'sec-fetch-dest', 'sec-fetch-mode'],
+    ...['sec-fetch-site', 'user-agent', 'www-authenticate', 'x-request-id', 'date'],
+  ].map(name => name.toLowerCase()),
+)
+
+const longestShown = 500
+const dayMs = 24 * 60 * 60_000
+
+export type Hide = ReturnType<typeof createHide>
+
+/** The key is of this process alone, so that a hash that was written down says nothing about another day. */
+export function createHide(key: Buffer = randomBytes(32)) {
+  const hash = (text: string) => createHmac('sha256', key).update(text).digest('base64url').slice(0, 10)
+
+  function hide(text: string, at: Date): Hidden {
+    return {
+      hash: hash(text),
+      length: text.length,
+      bits: Math.floor(bitsOf(text)),
+      beginning: text.length >= 12 ? hash(`beginning ${text.slice(0, Math.ceil(text.length / 2))}`) : '',
+      isTime: isTime(text, at),
+    }
+  }
+
+  const hideUnlessShown = (name: string, text: string, at: Date): Value =>
+    shown.has(name.toLowerCase()) ? text.slice(0, longestShown) : hide(text, at)
+
+  return {
+    /** One value of this name. */
+    value: hideUnlessShown,
+
+    /** Headers, a query or the fields of a body; what is nested in them is told as `outer.inner`. */
+    values(fields: Iterable<[string, unknown]>, at: Date): Values {
+      const values = new Map<string, Value | Value[]>()
+      for (const [path, text] of flatten(fields)) {
+        const value = hideUnlessShown(path.slice(path.lastIndexOf('.') + 1), text, at)
+        const before = values.get(path)
+        values.set(path, before === undefined ? value : [before, value].flat())
+      }
+      // A name may be anything, `__proto__` too.
+      return Object.assign(Object.create(null), Object.fromEntries(values))
+    },
+  }
+}
+
+const mostFields = 100
+const deepest = 4
+
+function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
+  let count = 0
+  for (const [name, value] of fields) {
+    if (++count > mostFields) return
+    const path = prefix + name.slice(0, 100)
+    if (Array.isArray(value)) yield* flattenList(path, value, depth)
+    else if (typeof value === 'object' && value !== null) {
+      if (depth < deepest) yield* flatten(Object.entries(value), `${path}.`, depth + 1)
+    } else if (value !== undefined) yield [path, String(value)]
+  }
+}
+
+function* flattenList(path: string, list: unknown[], depth: number): Generator<[string, string]> {
+  for (const value of list.slice(0, mostFields)) {
+    if (typeof value === 'object' && value !== null) {
+      if (depth < deepest) yield* flatten(Object.entries(value), `${path}.`, depth + 1)
+    } else if (value !== undefined) yield [path, String(value)]
+  }
+}
+
+/** An upper bound: nobody can see whether a text is random, but a short one or one of two letters is not. */
+function bitsOf(text: string): number {
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.test(text)) return 122
+  const alphabet = [
+    [/^\d*$/, 10],
+    [/^[0-9a-f]*$/, 16],
+    [/^[0-9A-F]*$/, 16],
+    [/^[0-9a-z]*$/, 36],
+    [/^[\w-]*$/, 64],
+  ] as const
+  const size = alphabet.find(([pattern]) => pattern.test(text))?.[1] ?? 95
+  const letters = new Set(text).size
+  // Random text of this length would not make do with so few.
+  return text.length * Math.log2(letters <= 4 && text.length >= 8 ? Math.max(letters, 1) : size)
+}
+
+function isTime(text: string, at: Date): boolean {
+  if (!/^\d{10}(\d{3})?(\.\d+)?$/.test(text)) return false
+  const milliseconds = text.split('.')[0]!.length === 10 ? Number(text) * 1000 : Number(text)
+  return Math.abs(milliseconds - at.getTime()) < dayMs
+}

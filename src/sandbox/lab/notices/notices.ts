@@ -1,0 +1,41 @@
+// Every notice, in the order in which a login goes, and what they find in one.
+import type { RecordedLogin } from '../recorded.ts'
+import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
+import type { Notice } from './notice.ts'
+import { browserHeaders, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
+import { guessableState, inventedState, noState, noStateAtExchange, repeatedState, shortState } from './state.ts'
+import { expiredToken, manyRenewals, noRevocation, oldRefreshToken, revokedToken } from './tokens.ts'
+
+export const notices: readonly Notice[] = [
+  noState,
+  shortState,
+  guessableState,
+  repeatedState,
+  noPkce,
+  repeatedVerifier,
+  otherRedirectUri,
+  exchangeAfterRefusal,
+  noStateAtExchange,
+  inventedState,
+  codeSentTwice,
+  secretInAddress,
+  secretInHeader,
+  oldRefreshToken,
+  manyRenewals,
+  expiredToken,
+  revokedToken,
+  tokenInQuery,
+  noRevocation,
+  browserHeaders,
+]
+
+/** What was noticed, as it is told: the words of the notice and the ids of the steps that show it. */
+export type Noticed = Omit<Notice, 'find'> & { steps: string[] }
+
+/** `others`: the other logins of the same client, oldest first. */
+export function findNotices(login: RecordedLogin, others: readonly RecordedLogin[]): Noticed[] {
+  return notices.flatMap(({ find, ...words }) => {
+    const steps = find(login, others).map(({ id }) => id)
+    return steps.length > 0 ? [{ ...words, steps }] : []
+  })
+}

@@ -1,0 +1,110 @@
+// Notices about the state, which binds the answer of a login to the browser that began it.
+import { firstOf, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
+import { type Notice, stepsOf } from './notice.ts'
+
+const source = 'specification 4.2; RFC 6749 10.12; RFC 9700 4.7'
+
+/** RFC 6749 10.10. */
+const enoughBits = 128
+
+export const noState: Notice = {
+  id: 'no-state',
+  wrong: 'The login was begun without a state.',
+  why: 'Whoever makes a visitor open a link can sign him in to an account that is not his.',
+  mend: 'Make a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
+  source,
+  find: login => stepsOf(login, 'authorize').filter(step => !stateOfStart(step)),
+}
+
+export const noStateAtExchange: Notice = {
+  id: 'no-state-at-exchange',
+  wrong: 'The login was begun with a state, and the code was exchanged without it.',
+  why: 'The portal refuses the exchange, because it cannot tell that the code belongs to this login.',
+  mend: 'Send the state of the login as a field of the exchange; generic OAuth libraries have to be told to.',
+  source: 'specification 4.2 and part 5',
+  find: login => (hasState(login) ? stepsOf(login, 'exchange').filter(step => !stateOfExchange(step)) : []),
+}
+
+export const inventedState: Notice = {
+  id: 'invented-state',
+  wrong: 'The code was exchanged with a state that the login was not begun with.',
+  why: 'A state that is made up at the exchange was never in the browser, so it protects nobody.',
+  mend: 'Begin the login with the state, and exchange the code with that same one.',
+  source,
+  find(login) {
+    const begun = new Set(stepsOf(login, 'authorize').map(stateOfStart))
+    if (begun.size === 0) return []
+    return stepsOf(login, 'exchange').filter(step => {
+      const state = stateOfExchange(step)
+      return state !== undefined && !begun.has(state)
+    })
+  },
+}
+
+export const shortState: Notice = {
+  id: 'short-state',
+  wrong: 'The state is too short to be unguessable.',
+  why: 'Who can guess the state of a login can finish it in the place of the visitor; it takes 128 random bits (a UUID has 122).',
+  mend: 'Take 16 or more bytes from the random source of the operating system, in base64url.',
+  source: 'RFC 6749 10.10',
+  find: login =>
+    stepsOf(login, 'authorize').filter(({ request }) => {
+      const state = firstOf(request.query, 'state')
+      return typeof state === 'object' && state.length > 0 && !state.isTime && state.bits < enoughBits
+    }),
+}
+
+export const guessableState: Notice = {
+  id: 'guessable-state',
+  wrong: 'The state can be guessed: it is the time, or it begins like the state of another login.',
+  why: 'Who can guess the state of a login can finish it in the place of the visitor.',
+  mend: 'Take the whole state from the random source of the operating system; put nothing else into it.',
+  source: 'RFC 6749 10.10',
+  find(login, others) {
+    const statesOfOthers = others.flatMap(other => stepsOf(other, 'authorize')).map(hiddenState)
+    return stepsOf(login, 'authorize').filter(step => {
+      const state = hiddenState(step)
+      if (!state) return false
+      // A long state may begin with what is no secret: its other half has enough for itself.
+      const isLong = state.bits / 2 >= enoughBits
+      const isAlike = statesOfOthers.some(
+        other => other?.beginning && other.beginning === state.beginning && other.hash !== state.hash,
+      )
+      return state.isTime || (isAlike && !isLong)
+    })
+  },
+}
+
+export const repeatedState: Notice = {
+  id: 'repeated-state',
+  wrong: 'Two logins were begun with the same state.',
+  why: 'A state that stays the same is known to everybody who has seen one login, and so protects none.',
+  mend: 'Make a new state for each login, also for a second tab of the same browser.',
+  source: 'RFC 6749 10.12; CVE-2023-31999',
+  find(login, others) {
+    const used = new Set(others.flatMap(other => stepsOf(other, 'authorize')).map(stateOfStart))
+    return stepsOf(login, 'authorize').filter(step => {
+      const state = stateOfStart(step)
+      return state !== undefined && used.has(state)
+    })
+  },
+}
+
+function hasState(login: RecordedLogin): boolean {
+  return stepsOf(login, 'authorize').some(step => stateOfStart(step) !== undefined)
+}
+
+function hiddenState({ request }: RecordedStep) {
+  const state = firstOf(request.query, 'state')
+  return typeof state === 'object' && state.length > 0 ? state : undefined
+}
+
+/** By which it is known from others; undefined where there is none, or an empty one. */
+function stateOfStart(step: RecordedStep): string | undefined {
+  return hiddenState(step)?.hash
+}
+
+function stateOfExchange({ request }: RecordedStep): string | undefined {
+  const state = firstOf(request.body, 'state')
+  return typeof state === 'object' && state.length === 0 ? undefined : identityOf(state)
+}

@@ -1,0 +1,57 @@
+// Turns a step into what is remembered of it: no secret comes past this file.
+import type { Step } from '../steps.ts'
+import type { Hide } from './hide.ts'
+import type { RecordedStep, Values } from './recorded.ts'
+
+export function recordStep(step: Step, hide: Hide): RecordedStep {
+  const { at, request, response, checks, ...rest } = step
+  const url = new URL(request.url, 'http://localhost')
+  const values = (fields: Iterable<[string, unknown]>) => hide.values(fields, at)
+  const location = response.headers.location
+  return {
+    ...rest,
+    at,
+    request: {
+      method: request.method,
+      // An address that is not ours can be anything, a token too.
+      path: step.route === '(none)' ? '(none)' : url.pathname,
+      headers: values(Object.entries(request.headers)),
+      query: values(url.searchParams),
+      body: values(fieldsOf(request.body)),
+    },
+    response: {
+      status: response.status,
+      headers: values(Object.entries(response.headers).filter(([name]) => name !== 'location')),
+      body: values(fieldsOf(response.body)),
+      location: readLocation(location, values),
+    },
+    checks: checks.map(({ name, passed, expected, received }) => ({
+      name,
+      passed,
+      expected: expected === undefined ? undefined : hide.value(name, expected, at),
+      received: received === undefined ? undefined : hide.value(name, received, at),
+    })),
+  }
+}
+
+/** Where the browser is sent, and with what; a path of ours holds nothing that is not told of the next step. */
+function readLocation(location: string | undefined, values: (fields: Iterable<[string, unknown]>) => Values): Values {
+  if (location === undefined || !URL.canParse(location)) return values([])
+  const { origin, pathname, searchParams } = new URL(location)
+  // Shown like the redirect URI that it is.
+  return { ...values(searchParams), redirect_uri: origin + pathname }
+}
+
+/** Of a form, of JSON as an object, or of JSON as a text; anything else has none. */
+function fieldsOf(body: unknown): [string, unknown][] {
+  const value = typeof body === 'string' ? parseJson(body) : body
+  return typeof value === 'object' && value !== null ? Object.entries(value) : []
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,59 @@
+// What the laboratory remembers of a request and of a login. Nothing in here opens a door.
+import type { About, Reason, StepKind } from '../steps.ts'
+
+/** A value that is not shown: two that are equal have the same hash, and the rest says how good a secret it would be. */
+export interface Hidden {
+  hash: string
+  /** In characters. */
+  length: number
+  /** Random bits at most, judged by length and alphabet. */
+  bits: number
+  /** The hash of its first half, because values that begin alike can be guessed; empty for short ones. */
+  beginning: string
+  /** Whether it is the time at which it came, in seconds or milliseconds since 1970. */
+  isTime: boolean
+}
+
+export type Value = string | Hidden
+/** By name; a name that stood more than once has them all. */
+export type Values = Record<string, Value | Value[]>
+
+export interface RecordedCheck {
+  name: string
+  passed: boolean
+  expected: Value | undefined
+  received: Value | undefined
+}
+
+export interface RecordedStep {
+  id: string
+  at: Date
+  listener: 'portal' | 'api'
+  kind: StepKind
+  route: string
+  durationMs: number
+  request: { method: string; path: string; headers: Values; query: Values; body: Values }
+  response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
+  about: About
+  checks: RecordedCheck[]
+  reason: Reason | undefined
+}
+
+export interface RecordedLogin {
+  id: string
+  /** The client that it is of, as far as anybody said. */
+  clientId: string | undefined
+  /** In the order of their arrival. */
+  steps: RecordedStep[]
+}
+
+/** The first value of a name; undefined where there is none. */
+export function firstOf(values: Values, name: string): Value | undefined {
+  const value = values[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** A text by which two values can be compared, whether they are shown or hidden. */
+export function identityOf(value: Value | undefined): string | undefined {
+  return typeof value === 'object' ? value.hash : value
+}

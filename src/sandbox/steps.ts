@@ -1,0 +1,99 @@
+// What a request to the portal or the API was: which step of the protocol, about whom, what was checked, and why it failed.
+
+export type StepKind =
+  | 'authorize'
+  | 'sign-in'
+  | 'sign-up'
+  | 'consent'
+  | 'exchange'
+  | 'refresh'
+  | 'revoke'
+  | 'metadata'
+  | 'api'
+  | 'me'
+  | 'page'
+
+/** Why a request was refused. It goes into the log and to whoever observes; the wire stays terse. */
+export type Reason =
+  | 'body-unreadable'
+  | 'field-missing'
+  | 'field-repeated'
+  | 'field-misplaced'
+  | 'fields-invalid'
+  | 'grant-type-unsupported'
+  | 'response-type-unsupported'
+  | 'challenge-invalid'
+  | 'scope-refused'
+  | 'client-unknown'
+  | 'secret-wrong'
+  | 'redirect-uri-unregistered'
+  | 'redirect-uri-differs'
+  | 'cancel-url-foreign'
+  | 'state-missing'
+  | 'state-differs'
+  | 'state-unexpected'
+  | 'verifier-missing'
+  | 'verifier-differs'
+  | 'verifier-unexpected'
+  | 'code-unknown'
+  | 'code-used'
+  | 'code-expired'
+  | 'code-of-another-client'
+  | 'consent-declined'
+  | 'consent-missing'
+  | 'refresh-token-unknown'
+  | 'refresh-token-used'
+  | 'refresh-token-expired'
+  | 'refresh-token-of-another-client'
+  | 'token-missing'
+  | 'token-malformed'
+  | 'token-expired'
+  | 'token-revoked'
+  | 'not-allowed'
+  | 'not-found'
+  | 'method-not-allowed'
+  | 'conflict'
+  | 'password-wrong'
+  | 'too-many-failures'
+  | 'cross-site'
+  | 'form-expired'
+  | 'busy'
+  | 'store-unavailable'
+  | 'internal'
+
+/** One thing that was looked for or compared. The two values are as they came: whoever shows them hides what is secret. */
+export interface Check {
+  name: string
+  passed: boolean
+  expected?: string | undefined
+  received?: string | undefined
+}
+
+/** Whom a request is about. An id that a client claims is told apart from one that it has proven. */
+export interface About {
+  claimedClientId?: string | undefined
+  provenClientId?: string | undefined
+  userId?: string | undefined
+  grantId?: string | undefined
+}
+
+type Texts = Record<string, string>
+
+export interface Step {
+  /** The id of its request, which is also in the log and on error pages. */
+  id: string
+  at: Date
+  listener: 'portal' | 'api'
+  kind: StepKind
+  /** The pattern of the route; `(none)` where there is no such route. */
+  route: string
+  durationMs: number
+  request: { method: string; url: string; headers: Texts; body: unknown }
+  response: { status: number; headers: Texts; body: unknown }
+  about: About
+  checks: Check[]
+  reason: Reason | undefined
+}
+
+/** Called when a request has been answered. It must not throw. */
+export type Observer = (step: Step) => void

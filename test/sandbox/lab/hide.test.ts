@@ -1,0 +1,130 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import t from 'tap'
+import { createHide } from '../../../src/sandbox/lab/hide.ts'
+import { recordStep } from '../../../src/sandbox/lab/record.ts'
+import { type Hidden, identityOf } from '../../../src/sandbox/lab/recorded.ts'
+import type { Step } from '../../../src/sandbox/steps.ts'
+
+const at = new Date('2026-03-01T12:00:00Z')
+const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as Hidden
+
+t.test('a secret leaves a hash by which equal ones are known, and by which nobody finds it', async t => {
+  const hide = createHide()
+  const secret = randomBytes(32).toString('base64url')
+  const value = hide.value('client_secret', secret, at)
+  t.equal(identityOf(value), identityOf(hide.value('client_secret', secret, at)))
+  t.not(identityOf(value), identityOf(hide.value('client_secret', `${secret}x`, at)))
+  t.not(identityOf(value), identityOf(createHide().value('client_secret', secret, at)), 'another process, another hash')
+  t.notMatch(JSON.stringify(value), secret.slice(0, 6))
+})
+
+t.test('only names that are known to hold nothing secret are shown', async t => {
+  const hide = createHide()
+  const values = hide.values(
+    Object.entries({ client_id: 'app-1', clientsecret: 'misspelled', Authorization: 'Basic abc', cookie: 'a=b' }),
+    at,
+  )
+  t.equal(values.client_id, 'app-1')
+  for (const name of ['clientsecret', 'Authorization', 'cookie']) t.type(values[name], 'object', name)
+})
+
+t.test('a name that stands twice keeps both values, and any name can be one', async t => {
+  const values = createHide().values(
+    [
+      ['client_id', 'one'],
+      ['client_id', 'two'],
+      ['__proto__', 'x'],
+      ['data', { name: 'Weather', clientSecret: 's', list: ['a', 'b'] }],
+    ],
+    at,
+  )
+  t.same(values.client_id, ['one', 'two'])
+  t.ok(Object.hasOwn(values, '__proto__'))
+  t.equal(values['data.name'], 'Weather')
+  t.type(values['data.clientSecret'], 'object')
+  t.equal([values['data.list']].flat().length, 2)
+})
+
+t.test('the bits of a value are an upper bound of how random it can be', async t => {
+  const rows: [string, number, number][] = [
+    [randomBytes(16).toString('base64url'), 128, 132],
+    [randomBytes(16).toString('hex'), 128, 128],
+    [randomUUID(), 122, 122],
+    ['123456', 19, 19],
+    ['a'.repeat(40), 0, 0],
+    ['abab'.repeat(10), 40, 40],
+    ['', 0, 0],
+  ]
+  for (const [text, least, most] of rows) {
+    const { bits } = hidden(text)
+    t.ok(bits >= least && bits <= most, `${text}: ${bits} bits`)
+  }
+})
+
+t.test('the time is known as the time, in seconds and in milliseconds', async t => {
+  for (const text of [`${at.getTime()}`, `${at.getTime() / 1000}`, `${at.getTime() - 5000}`])
+    t.ok(hidden(text).isTime, text)
+  for (const text of ['1234567890', '20260301120000', 'abc', '']) t.notOk(hidden(text).isTime, text)
+})
+
+t.test('nothing secret of a step is remembered, wherever it stood', async t => {
+  const secrets = {
+    code: 'SECRETcode0123456789012345678',
+    state: 'SECRETstate345678901234567890',
+    client_secret: 'SECRETclient5678901234567890123456789012345',
+    refresh_token: 'SECRETrefresh89012345678901234',
+    access_token: 'SECRETheader.payload.signature',
+  }
+  const step: Step = {
+    id: 'request-1',
+    at,
+    listener: 'portal',
+    kind: 'exchange',
+    route: '/api/exchangeToken',
+    durationMs: 3,
+    request: {
+      method: 'POST',
+      url: `/api/exchangeToken?${new URLSearchParams({ code: secrets.code })}`,
+      headers: {
+        authorization: `Bearer ${secrets.access_token}`,
+        cookie: `a=${secrets.state}`,
+        host: '127.0.0.1:4000',
+      },
+      body: { ...secrets, nested: [{ deep: { token: secrets.access_token } }] },
+    },
+    response: {
+      status: 200,
+      headers: {
+        'content-type': 'application/json',
+        'set-cookie': `session=${secrets.state}`,
+        location: `http://localhost:3000/exchangeToken?${new URLSearchParams({ code: secrets.code, client_id: 'app-1' })}`,
+      },
+      body: JSON.stringify({ ...secrets, clientSecrets: [secrets.client_secret], token_type: 'Bearer' }),
+    },
+    about: { claimedClientId: 'app-1' },
+    checks: [{ name: 'state', passed: false, expected: secrets.state, received: secrets.code }],
+    reason: 'state-differs',
+  }
+  const recorded = recordStep(step, createHide())
+  t.notMatch(JSON.stringify(recorded), /SECRET/)
+  t.match(recorded, {
+    request: { path: '/api/exchangeToken', headers: { host: '127.0.0.1:4000' } },
+    response: {
+      body: { token_type: 'Bearer' },
+      location: { client_id: 'app-1', redirect_uri: 'http://localhost:3000/exchangeToken' },
+    },
+    checks: [{ name: 'state', passed: false }],
+  })
+  t.equal(
+    identityOf([recorded.request.body.code].flat()[0]),
+    identityOf([recorded.response.location.code].flat()[0]),
+    'one code is known as one, wherever it stands',
+  )
+  t.notMatch(
+    JSON.stringify(
+      recordStep({ ...step, route: '(none)', request: { ...step.request, url: '/SECRETpath' } }, createHide()),
+    ),
+    /SECRET/,
+    'an address that is not ours can hold anything',
+  )
+})
