@@ -54,8 +54,8 @@ export type Credentials = { clientId: string; clientSecret: string; appAccessTok
 export class FieldError extends PublicError {
   readonly fields: Record<string, string[]>
 
-  constructor(fields: Record<string, string[]>) {
-    super('fields_refused', 422, 'Please correct the fields that are marked.')
+  constructor(fields: Record<string, string[]>, message = 'Please correct the fields that are marked.') {
+    super('fields_refused', 422, message)
     this.fields = fields
   }
 }
@@ -65,8 +65,10 @@ const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Softw
 const type = 'App'
 
 const usualLimits = { deadlineMs: 10_000, maxBytes: 256 * 1024 }
-const listLimits = { deadlineMs: 10_000, maxBytes: 16 * 1024 * 1024 }
+const listLimits = { deadlineMs: 10_000, maxBytes: 8 * 1024 * 1024 }
 const groupLimits = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
+/** Of a sentence of the API, in characters. */
+const longestReason = 500
 
 export type ApplicationApi = ReturnType<typeof createApplicationApi>
 
@@ -80,6 +82,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
     }
     const { requestId } = caller
     const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, ...limits, ...body })
+    if (answer.status === 422 && data) throw readRefusal(answer.json)
     if (answer.status !== 401) return answer
     throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')
   }
@@ -92,9 +95,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
   }
 
   function fault(answer: Answer): PublicError {
-    const { status, json } = answer
-    const message = isRecord(json) && isRecord(json.error) ? json.error.message : undefined
-    if (status === 422 && isRecord(message)) return new FieldError(readMessages(message))
+    const { status } = answer
     if (status === 403)
       return new PublicError('api_forbidden', 403, 'You are not allowed to do this with this application.', {
         nextStep: toList,
@@ -235,9 +236,20 @@ function readCredentials({ client, tokens }: Record<string, unknown>): Credentia
   return { clientId, clientSecret, appAccessTokens }
 }
 
+/** The API's own dialect tells of each field, or in a sentence of all of them; OAuth's (RFC 6749 5.2) has a sentence. */
+function readRefusal(json: unknown): FieldError {
+  const { error, error_description } = isRecord(json) ? json : {}
+  const message = isRecord(error) ? error.message : error_description
+  const fields = isRecord(message) ? readMessages(message) : {}
+  if (Object.keys(fields).length > 0) return new FieldError(fields)
+  const reason = asText(message).trim().slice(0, longestReason) || 'It does not say why.'
+  return new FieldError({}, `The application API did not accept this. ${reason}`)
+}
+
 function readMessages(messages: Record<string, unknown>): Record<string, string[]> {
-  const entries = Object.entries(messages)
-  return Object.fromEntries(entries.map(([field, texts]) => [field, [texts].flat().map(asText).filter(Boolean)]))
+  const read = (texts: unknown) => [texts].flat().map(asText).filter(Boolean)
+  const entries = Object.entries(messages).map(([field, texts]) => [field, read(texts)] as const)
+  return Object.fromEntries(entries.map(([field, texts]) => [field, texts.length > 0 ? texts : ['Not accepted.']]))
 }
 
 function asText(value: unknown): string {

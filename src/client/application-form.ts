@@ -47,9 +47,14 @@ export function checkFields(fields: Fields, required: readonly Field[]): void {
   if (Object.keys(problems).length > 0) throw new FieldError(problems)
 }
 
-/** All ten fields: part 2 of the specification leaves none out. */
+/** All ten fields: part 2 of the specification leaves none out. Without a default redirect URI it is the first. */
 export function fieldsToCreate(fields: Fields): Fields {
   return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
+}
+
+/** Whether the API had told of the client when the form was shown: only then does an empty field mean to empty it. */
+export function isClientKnownTo(form: Record<string, string>): boolean {
+  return form.isClientKnown === 'yes'
 }
 
 /**
@@ -57,12 +62,14 @@ export function fieldsToCreate(fields: Fields): Fields {
  * keeps its value, and a guessed one would overwrite it.
  */
 export function fieldsToUpdate(fields: Fields, isClientKnown: boolean): Partial<Fields> {
-  const { groupId: _, defaultRedirectUri, scopes, defaultScopes, ...always } = fields
+  const { groupId: _, ...all } = isClientKnown ? fieldsToCreate(fields) : fields
+  if (isClientKnown) return all
+  const { defaultRedirectUri, scopes, defaultScopes, ...always } = all
   return {
     ...always,
     ...(defaultRedirectUri && { defaultRedirectUri }),
-    ...((isClientKnown || scopes) && { scopes }),
-    ...((isClientKnown || defaultScopes) && { defaultScopes }),
+    ...(scopes && { scopes }),
+    ...(defaultScopes && { defaultScopes }),
   }
 }
 

@@ -82,8 +82,9 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     environment[name]?.trim() || fallback || problem(`${name} is missing.`)
 
   const secret = (name: string, howToGet: string): string => {
-    const path = environment[`${name}_FILE`]?.trim()
-    if (!path) return environment[name]?.trim() || problem(`${name} is missing. ${howToGet}`)
+    const [given, path] = [environment[name]?.trim(), environment[`${name}_FILE`]?.trim()]
+    if (given && path) return problem(`${name} and ${name}_FILE are both set: keep one.`)
+    if (!path) return given || problem(`${name} is missing. ${howToGet}`)
     try {
       return readFile(path).trim() || problem(`${name}_FILE names an empty file.`)
     } catch {

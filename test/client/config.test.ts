@@ -230,6 +230,13 @@ for (const name of secretNames) {
     t.equal(read?.reveal(), value)
   })
 
+  t.test(`${name} beside ${name}_FILE is refused: nobody knows which one is meant`, async t => {
+    const path = join(t.testdir({}), 'secret')
+    writeFileSync(path, good[name])
+    refuses(t, { [`${name}_FILE`]: path }, `${name} and ${name}_FILE are both set`)
+    t.same(problemsOf({ [name]: ' ', [`${name}_FILE`]: path }), [], 'an empty one is not set')
+  })
+
   t.test(`${name}_FILE that is empty, missing or a folder is refused by name`, async t => {
     const folder = t.testdir({ empty: '' })
     for (const path of [join(folder, 'empty'), join(folder, 'missing'), folder])

@@ -1,7 +1,7 @@
 // The form of an application: a new one, and the changes to one that is there. Whatever goes wrong, what was typed stays.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Application, type ApplicationApi, allFields, FieldError } from '../application-api.ts'
-import { checkFields, fieldsToUpdate, longestField, readFieldsOf } from '../application-form.ts'
+import { checkFields, fieldsToUpdate, isClientKnownTo, longestField, readFieldsOf } from '../application-form.ts'
 import { createCreator } from '../create-once.ts'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
@@ -65,7 +65,8 @@ export function applicationFormRoutes({ api, forms, clock }: Parts) {
         title: `Edit ${application.name || 'application'}`,
         action: `/applications/${id}/edit`,
         application,
-        isClientKnown: application.client !== undefined,
+        // As it was when the draft was typed: an empty field means something else where nothing was shown in it.
+        isClientKnown: draft?.fields ? isClientKnownTo(draft.fields) : application.client !== undefined,
         fields: draft?.fields ?? { ...application, ...application.client },
         hasDraft: draft !== undefined,
       })
@@ -75,7 +76,7 @@ export function applicationFormRoutes({ api, forms, clock }: Parts) {
       const id = idOf(request)
       const action = `/applications/${id}/edit`
       const form = readFields(request.body)
-      const isClientKnown = form.isClientKnown === 'yes'
+      const isClientKnown = isClientKnownTo(form)
       try {
         forms.requireToken(request, action)
         const fields = readFieldsOf(form)

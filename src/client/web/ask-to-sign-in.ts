@@ -1,5 +1,6 @@
 // What a visitor without a session gets instead of a signed-in page: the way to the login, and nothing lost.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isClientKnownTo } from '../application-form.ts'
 import { arrivedMark, signedOutMark } from '../session/cookies.ts'
 import { hasSession } from '../session/session-cookies.ts'
 import { isFromAnotherSite } from './cross-site-guard.ts'
@@ -44,7 +45,7 @@ function keepForm(forms: Forms, request: FastifyRequest, reply: FastifyReply): F
     const message = 'Nothing was sent. What you typed is kept for ten minutes and will be in the form again.'
     return showMessage(reply, { title, message, nextStep })
   }
-  const form = { action: request.url, formToken, fields, errors: {} }
+  const form = { action: request.url, formToken, fields, isClientKnown: isClientKnownTo(fields), errors: {} }
   return showPage(reply, 'application-form', { title, signInHref: nextStep.href, ...form })
 }
 

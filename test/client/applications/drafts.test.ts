@@ -158,6 +158,43 @@ t.test('PG-14: changes of more than 2.5 KB are shown again, filled, and still sa
   t.equal(JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body).data.description, long.description)
 })
 
+const described = { redirectUris: 'https://a.test/', defaultRedirectUri: 'https://a.test/', defaultScopes: 'read' }
+for (const [what, description] of [
+  ['shown again', 'x'.repeat(2_600)],
+  ['kept', 'short'],
+] as const) {
+  for (const wasTold of [true, false]) {
+    const known = wasTold ? 'emptied fields of a known client' : 'untyped fields of an unknown client'
+    t.test(`PG-14: a form that is ${what} after the session still knows ${known}`, async t => {
+      const action = '/applications/app-1/edit'
+      const { api, browser, signInAgain, platform, clock } = await openFormAndWait(t, action, action)
+      const record = (isTold: boolean) =>
+        applicationRecord('app-1', {}, isTold ? { client: { ...described, scopes: 'write' } } : {})
+      platform.answer('PUT /apps/v1/app-1', { body: record(true) })
+      platform.answer('POST /api/exchangeToken', giveTokens())
+      api.records.set('app-1', record(wasTold) as never)
+      await signIn(browser)
+      const form = readForm(await browser.get(action), action)
+      clock.advance(3601)
+      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+      const typed = { ...form, redirectUris: 'https://a.test/', defaultRedirectUri: '', scopes: '', description }
+      const page = await browser.post(action, typed)
+      t.equal(page.statusCode, 401)
+      t.equal(/name="description"/.test(page.body), what === 'shown again')
+      // By now the API tells what it did not, or the other way round.
+      api.records.set('app-1', record(!wasTold) as never)
+      const path = await signInAgain(page)
+      const again = readForm(what === 'kept' ? await browser.get(path!) : page, action)
+      t.equal((await browser.post(action, { ...again, description: 'short' })).statusCode, 303)
+      const { data } = JSON.parse(platform.received('PUT /apps/v1/app-1')[0]!.body)
+      t.same(
+        [data.scopes, data.defaultScopes, data.defaultRedirectUri],
+        wasTold ? ['', 'read', 'https://a.test/'] : [undefined, undefined, undefined],
+      )
+    })
+  }
+}
+
 t.test('F-42: what one visitor typed is not shown to another who signs in', async t => {
   const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
   const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }), 'visitor-2')

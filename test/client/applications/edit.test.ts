@@ -64,9 +64,17 @@ t.test('PG-16: saved changes answer 303, and the page of the application says th
   t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
 })
 
-t.test('a default redirect URI that was emptied is left to the API to choose', async t => {
-  const { browser, form, sent } = await openForm(t, { isClientTold: true })
+t.test('a default redirect URI that was emptied becomes the first, as its hint says', async t => {
+  const { browser, page, form, sent } = await openForm(t, { isClientTold: true })
+  t.match(textOf(page, 'defaultRedirectUri-hint'), 'the first, if you leave this empty')
   await browser.post(action, { ...form, defaultRedirectUri: '' })
+  t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
+})
+
+t.test('a default redirect URI that is not known stays, as its hint says', async t => {
+  const { browser, page, form, sent } = await openForm(t, { isClientTold: false })
+  t.match(textOf(page, 'defaultRedirectUri-hint'), 'If you leave this empty, it stays as it is')
+  await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
   t.notOk('defaultRedirectUri' in sent().data)
 })
 
@@ -128,6 +136,50 @@ t.test('faults that the API finds in changes stand beside their fields, with eve
   t.equal(page.statusCode, 422)
   t.equal(faultOf(page, 'defaultRedirectUri'), 'Must be one of redirectUris.')
   t.hasStrict(readForm(page, action), typed)
+})
+
+for (const [what, body, words] of [
+  ['a sentence', { error: { status: 422, message: 'This name <b>is taken</b>.' } }, 'This name <b>is taken</b>.'],
+  ['the words of OAuth', { error: 'invalid_request', error_description: 'Two of these clash.' }, 'Two of these clash.'],
+  ['a very long sentence', { error: { status: 422, message: 'x'.repeat(9_000) } }, `${'x'.repeat(500)} `],
+  ['no fields', { error: { status: 422, message: {} } }, 'It does not say why'],
+  ['nothing', '', 'It does not say why'],
+  ['a page', '<html>No</html>', 'It does not say why'],
+] as const) {
+  t.test(`UP-14: a 422 that says ${what} stands beside the form, with everything typed still there`, async t => {
+    const { browser, form, platform } = await openForm(t, { isClientTold: true })
+    platform.answer('PUT /apps/v1/app-1', { status: 422, body })
+    const { formToken, ...fields } = form
+    const typed = { ...fields, name: 'Tides', scopes: '' }
+    const page = await browser.post(action, { formToken: formToken!, ...typed })
+    t.equal(page.statusCode, 422)
+    t.match(textOf(page, 'problem'), `The application API did not accept this. ${words}`)
+    t.notMatch(textOf(page, 'problem'), 'fields that are marked')
+    t.hasStrict(readForm(page, action), typed)
+  })
+}
+
+t.test('UP-14: a field that the API marks without a word is marked', async t => {
+  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message: { name: [] } } } })
+  t.equal(faultOf(await browser.post(action, form), 'name'), 'Not accepted.')
+})
+
+t.test('a field that is sent twice counts as not sent: which of the two was meant, nobody knows', async t => {
+  const { browser, client: server, form, platform } = await openForm(t, { isClientTold: true })
+  const answer = await server.inject({
+    method: 'POST',
+    url: action,
+    payload: `${new URLSearchParams({ ...form, name: 'One' })}&name=Two`,
+    headers: {
+      cookie: browser.cookieHeader(),
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+  })
+  t.equal(answer.statusCode, 422)
+  t.equal(faultOf(answer, 'name'), 'Please fill this in.')
+  t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 })
 
 for (const [what, answer, status, words] of [

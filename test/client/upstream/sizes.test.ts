@@ -48,7 +48,7 @@ const endless = {
 for (const [what, [head, bytes]] of Object.entries(endless)) {
   for (const [where, most] of [
     ['exchange', 64 * 1024],
-    ['list', 16 * mebibyte],
+    ['list', 8 * mebibyte],
   ] as const) {
     t.test(`UP-04, F-12: ${what} at the ${where} is cut off, and costs little memory`, async t => {
       const total = { bytes: 0 }
@@ -83,7 +83,7 @@ t.test('UP-04: a token response of just under 64 KiB is read, and one of just ov
   t.equal((await signIn(browser)).statusCode, 502)
 })
 
-t.test('UP-04: a list of two thousand applications is shown, and one of over 16 MiB is not', async t => {
+t.test('UP-04: a list of two thousand applications is shown, and one of over 8 MiB is not', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   const records = Array.from({ length: 2_000 }, (_, index) =>
@@ -96,7 +96,7 @@ t.test('UP-04: a list of two thousand applications is shown, and one of over 16 
   t.equal(page.statusCode, 200)
   t.match(textOf(page), 'Page 1 of 40')
 
-  platform.answer('GET /apps/v1', { body: body.padEnd(16 * mebibyte + 1) })
+  platform.answer('GET /apps/v1', { body: body.padEnd(8 * mebibyte + 1) })
   t.equal((await browser.get('/applications')).statusCode, 502)
 })
 
