@@ -1,7 +1,6 @@
 // The application API itself (specification 4.1).
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
-import { findApplicationOf, listApplicationsOf } from '../store/applications.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
 import { ApiError } from './api-error.ts'
 import { readNewApplication } from './application-fields.ts'
@@ -10,22 +9,25 @@ import { type CreatedApplication, createApplication } from './create-application
 import { isId } from './is-id.ts'
 import { bodyOf } from './json-body.ts'
 import * as operations from './operations.ts'
+import { findReadable, listReadable } from './readable-applications.ts'
 import { refreshSecret } from './refresh-secret.ts'
-import { removeApplication } from './remove-application.ts'
-import { callerOf } from './require-token.ts'
+import { refusalToRemove, removeApplication } from './remove-application.ts'
+import { callerOf, whoMay } from './require-token.ts'
 import { updateApplication } from './update-application.ts'
+
+/** Reading is all that an application's own token is for. */
+const readable = whoMay({ kinds: ['portal', 'client', 'application'] })
 
 interface OneApplication {
   Params: { app_id: string }
 }
 
 export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
-  const { store } = parts
-
-  scope.get('/apps/v1', { schema: operations.listApplications, exposeHeadRoute: true }, async request => {
-    const applications = await listApplicationsOf(store.read, callerOf(request).userId)
-    return toCollection(applications.map(toAppJson))
-  })
+  scope.get(
+    '/apps/v1',
+    { schema: operations.listApplications, config: readable, exposeHeadRoute: true },
+    async request => toCollection((await listReadable(parts, callerOf(request))).map(toAppJson)),
+  )
 
   scope.post('/apps/v1', { schema: operations.createApplication }, async (request, reply) => {
     const { userId } = callerOf(request)
@@ -36,10 +38,9 @@ export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
 
   scope.get<OneApplication>(
     '/apps/v1/:app_id',
-    { schema: operations.getApplication, exposeHeadRoute: true },
+    { schema: operations.getApplication, config: readable, exposeHeadRoute: true },
     async request => {
-      const appId = readAppId(request.params)
-      const application = await findApplicationOf(store.read, appId, callerOf(request).userId)
+      const application = await findReadable(parts, readAppId(request.params), callerOf(request))
       // Somebody else's application is answered like one that is not there.
       if (!application) throw new ApiError(404, 'App not found.')
       return { ...toAppJson(application), client: toClientJson(application) }
@@ -54,13 +55,17 @@ export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
     return { ...toAppJson(application), client: toClientJson(application) }
   })
 
-  scope.delete<OneApplication>('/apps/v1/:app_id', { schema: operations.removeApplication }, async (request, reply) => {
-    const appId = readAppId(request.params)
-    const { userId } = callerOf(request)
-    await removeApplication(parts, appId, userId)
-    request.log.info({ code: 'application-removed', userId, appId }, 'removed')
-    return reply.status(204).send()
-  })
+  scope.delete<OneApplication>(
+    '/apps/v1/:app_id',
+    { schema: operations.removeApplication, config: whoMay({ refusal: refusalToRemove }) },
+    async (request, reply) => {
+      const appId = readAppId(request.params)
+      const { userId } = callerOf(request)
+      await removeApplication(parts, appId, userId)
+      request.log.info({ code: 'application-removed', userId, appId }, 'removed')
+      return reply.status(204).send()
+    },
+  )
 
   scope.post<OneApplication>(
     '/apps/v1/:app_id/refreshSecret',

@@ -30,8 +30,9 @@ export async function describeRoutes(scope: FastifyInstance, { config }: Parts):
         version: '1.0',
         description:
           'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
-          'An access token comes from a login at the portal. Unknown fields of a body are ignored; of a field that ' +
-          'stands twice the last one counts.',
+          'An access token comes from a login at the portal; one that is listed with an application’s credentials reads ' +
+          'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
+          'twice the last one counts.',
       },
       servers: [{ url: config.apiUrl }],
       tags: [{ name: 'Applications' }, { name: 'Groups' }],

@@ -27,6 +27,7 @@ const refusals = {
 export const listApplications = {
   operationId: 'listApplications',
   summary: 'List the applications whose developer the caller is',
+  description: 'An app access token gets its own application alone.',
   tags: ['Applications'],
   response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
 }
@@ -46,9 +47,10 @@ export const createApplication = {
 export const getApplication = {
   operationId: 'getApplication',
   summary: 'Get one application',
+  description: 'An app access token gets its own, and no other.',
   tags: ['Applications'],
   params: parameters(appId),
-  response: { 200: answer('The application and its client, without secrets.', 'AppWithClient'), ...refuse(404) },
+  response: { 200: answer('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
 }
 
 export const updateApplication = {
@@ -89,7 +91,7 @@ export const createGroup = {
   summary: 'Create a group, of which the caller becomes a member',
   tags: ['Groups'],
   body: ref('NewGroupEnvelope'),
-  response: { 201: answer('The group.', 'Group'), ...refuse(413, 415, 422) },
+  response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
 }
 
 export const addMember = {
@@ -108,7 +110,10 @@ export const listMemberships = {
   tags: ['Groups'],
   params: parameters(userId),
   querystring: { ...parameters({ type: { type: 'string', enum: ['MemberOf'] } }), required: ['type'] },
-  response: { 200: answer('Links from the user to groups, the oldest first.', 'LinkCollection'), ...refuse(404, 422) },
+  response: {
+    200: answer('Links from the user to groups, the oldest first.', 'LinkCollection'),
+    ...refuse(403, 404, 422),
+  },
 }
 
 function parameters(properties: Record<string, object>) {

@@ -6,6 +6,10 @@ import { explainRefusal } from './explain-refusal.ts'
 /** Throws ApiError 404 or 403. */
 export async function removeApplication({ store }: Parts, appId: string, userId: string): Promise<void> {
   const isRemoved = await store.write(db => deleteApplicationOf(db, appId, userId))
-  if (!isRemoved)
-    throw await explainRefusal(store.read, appId, `Forbidden: You don't have 'manage' permission on '${appId}'`)
+  if (!isRemoved) throw await explainRefusal(store.read, appId, refusalToRemove(appId))
+}
+
+/** The platform's own words. */
+export function refusalToRemove(appId: string): string {
+  return `Forbidden: You don't have 'manage' permission on '${appId}'`
 }

@@ -1,10 +1,27 @@
-// Lets a request in that carries an access token of ours which nobody has revoked.
+// Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Parts } from '../app.ts'
-import { type Caller, findCaller } from '../tokens/find-caller.ts'
+import { type Caller, findCaller, type TokenKind } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
 
 const decoratorName = 'caller'
+
+interface WhoMay {
+  kinds: readonly TokenKind[]
+  refusal: (appId: string) => string
+}
+
+/** A user's token does all that the user may, whichever client it was given to. */
+const users: readonly TokenKind[] = ['portal', 'client']
+export const permissionDenied = 'Permission denied'
+
+/**
+ * For a route's `config`: whose tokens it takes, and in which words it refuses others (403). A route that says nothing
+ * takes those of users.
+ */
+export function whoMay(answer: Partial<WhoMay>): object {
+  return answer
+}
 
 /** Who makes this request; only in a scope that called requireToken. */
 export function callerOf(request: FastifyRequest): Caller {
@@ -23,6 +40,9 @@ export function requireToken(scope: FastifyInstance, parts: Parts): void {
     const caller = await findCaller(parts, authorization)
     // To whom sent no token the challenge names no error (RFC 6750 3.1).
     if (!caller) throw unauthorized(/^Bearer +\S/i.test(authorization) ? 'invalid_token' : undefined)
+    const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<WhoMay>
+    if (!kinds.includes(caller.kind))
+      throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))
     request.setDecorator<Caller>(decoratorName, caller)
   })
 }

@@ -1,4 +1,5 @@
-// The access tokens listed with an application's credentials. Known by their ids only, and gone with the application.
+// The access tokens listed with an application's credentials. Known by their ids only, and gone once revoked, or with
+// the application.
 import type { Db } from './schema.ts'
 
 export async function insertAppAccessTokens(
@@ -20,4 +21,15 @@ export async function findClientOfAppToken(db: Db, id: string): Promise<string |
     .where('id', '=', id)
     .executeTakeFirst()
   return row?.clientId
+}
+
+/** False when it is gone already, or another application's. */
+export async function deleteAppAccessToken(db: Db, id: string, applicationId: string): Promise<boolean> {
+  const row = await db
+    .deleteFrom('app_access_tokens')
+    .where('id', '=', id)
+    .where('application_id', '=', applicationId)
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }

@@ -4,9 +4,18 @@ import { findClientOfAppToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
 import { type AccessTokenClaims, grantIdOf, verifyAccessToken } from './access-token.ts'
 
+/**
+ * What an access token is: made on the portal's own page, given to a client at a login, or listed with an application's
+ * credentials. The first two do what their user may; the third acts for its application alone.
+ */
+export type TokenKind = 'portal' | 'client' | 'application'
+
 /** On whose behalf a request is made, and through which client. */
 export interface Caller {
+  kind: TokenKind
+  /** Of an application's token: who made the application, which lends the token none of their rights. */
   userId: string
+  /** Of the portal's own tokens its address; of an application's token its own id. */
   clientId: string
 }
 
@@ -17,7 +26,12 @@ export async function findCaller(parts: Parts, authorization: string | undefined
   const { config, keyRing, clock } = parts
   const claims = await verifyAccessToken(keyRing, token, { issuer: config.portalUrl, now: clock() })
   if (!claims || !(await isLive(parts, claims))) return undefined
-  return { userId: claims.sub, clientId: claims.aud }
+  return { kind: kindOf(claims, config.portalUrl), userId: claims.sub, clientId: claims.aud }
+}
+
+function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind {
+  if (type === 'App') return 'application'
+  return aud === portalUrl ? 'portal' : 'client'
 }
 
 /**

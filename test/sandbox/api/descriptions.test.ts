@@ -152,13 +152,13 @@ t.test('the descriptions hold every operation of the contract, with its statuses
   const contract: [string, string, number[]][] = [
     ['get', '/apps/v1', [200, 401]],
     ['post', '/apps/v1', [201, 401, 403, 404, 422]],
-    ['get', '/apps/v1/{app_id}', [200, 401, 404]],
+    ['get', '/apps/v1/{app_id}', [200, 401, 403, 404]],
     ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 422]],
     ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404]],
     ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
-    ['post', '/identities/v1', [201, 401, 422]],
+    ['post', '/identities/v1', [201, 401, 403, 422]],
     ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],
-    ['get', '/identities/v1/{user_id}/links', [200, 401, 404, 422]],
+    ['get', '/identities/v1/{user_id}/links', [200, 401, 403, 404, 422]],
   ]
   for (const [method, path, expected] of contract) t.strictSame(statuses(method, path), expected, `${method} ${path}`)
   t.equal(Object.values(paths).flatMap(methods => Object.keys(methods)).length, contract.length, 'and no other')

@@ -71,23 +71,6 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test(
-  'RFC 7009 2.2.1: a token listed with the application’s credentials is of a type that cannot be revoked',
-  async t => {
-    const sandbox = await buildTestSandbox(t)
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const { client, tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const answer = await revoke(sandbox, {
-      token: tokens[0].token,
-      client_id: client.clientId,
-      client_secret: client.clientSecrets[0],
-    })
-    t.equal(answer.statusCode, 400)
-    t.match(answer.json(), { error: 'unsupported_token_type' })
-    t.equal(await isAccepted(sandbox, tokens[0].token), true)
-  },
-)
-
 t.test('TK-02: faults of a revocation have OAuth’s errors, and revoke nothing', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { getTokens, isAccepted } from '../support/tokens.ts'
+import { getTokens } from '../support/tokens.ts'
 
 const ada = {
   email: 'Ada@example.test',
@@ -231,15 +230,4 @@ t.test('AP-01, AP-02: /api/me is 403 without a good bearer token', async t => {
   t.equal(inAddress.statusCode, 403)
   sandbox.passTime(86_400_000 + 61_000)
   t.equal((await getMe(sandbox, `Bearer ${token}`)).statusCode, 403, 'expired')
-})
-
-t.test('/api/me: a token of an application acts for who made it, until the application is gone', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { call, groupId, userId } = await callAsDeveloper(sandbox)
-  const { tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-  const answer = await getMe(sandbox, `Bearer ${tokens[0].token}`)
-  t.match(answer.json(), { '@id': userId, email: seeded.email })
-  await sandbox.store.write(db => db.deleteFrom('applications').where('name', '=', 'Weather').execute())
-  t.equal((await getMe(sandbox, `Bearer ${tokens[0].token}`)).statusCode, 403)
-  t.equal(await isAccepted(sandbox, tokens[0].token), false)
 })

@@ -42,7 +42,8 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   return callWith(sandbox, tokens.json().access_token)
 }
 
-async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
+/** Whoever has this access token. */
+export async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
   const checkAnswer = await readDescription(api)
   const call: Call = async (method, url, payload) => {
     const answer = await api.inject({

@@ -9,7 +9,9 @@ import { permissionDenied } from './user-call-error.ts'
 export function me(scope: FastifyInstance, parts: Parts): void {
   scope.get('/me', async request => {
     const caller = await findCaller(parts, request.headers.authorization)
-    const user = caller && (await findUser(parts.store.read, caller.userId))
+    // An application's own token is nobody's login.
+    const isUsers = caller !== undefined && caller.kind !== 'application'
+    const user = isUsers ? await findUser(parts.store.read, caller.userId) : undefined
     if (!user) throw permissionDenied()
     return toPersonJson(user)
   })
