@@ -2,7 +2,7 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { isPathOf, listRoutes } from './support/list-routes.ts'
 import { startVisit } from './support/start-visit.ts'
 import { usualWords, visitEveryPage } from './support/visit-every-page.ts'

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import type { Exchange, Front } from '../journey/support/start-front.ts'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { allow, enterPassword } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 

@@ -1,6 +1,6 @@
 // Every page on small screens, with large text, on paper, and in the colours and the calm that a visitor asks for.
 import t from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 import { longestWords, visitEveryPage } from './support/visit-every-page.ts'

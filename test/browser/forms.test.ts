@@ -1,7 +1,7 @@
 // Forms whose session ends, and what Reload and Back do after one was sent.
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { enterPassword } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 

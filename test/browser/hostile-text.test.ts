@@ -1,7 +1,7 @@
 // Texts that would like to be markup, through the real application API and on every page that shows them.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
 const vectors = [

@@ -1,7 +1,7 @@
 // Every flow with the keyboard alone, and the focus in sight on the way.
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
 /** Runs in the page: what has the focus, what it is called, and how one sees that. */

@@ -1,7 +1,7 @@
 // Links from other sites and to other sites, and what a page loads.
 import t from 'tap'
 import { addApplication } from '../journey/support/add-person.ts'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startElsewhere } from './support/start-elsewhere.ts'
 import { startVisit } from './support/start-visit.ts'

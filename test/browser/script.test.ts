@@ -1,6 +1,6 @@
 // With our script, without any script, and with one that may not copy.
 import t from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 

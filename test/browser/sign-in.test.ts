@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBoth } from '../journey/support/start-both.ts'
-import { launchChromium, openPage, skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
+import { openPage } from '../support/open-page.ts'
 import { allow, enterPassword, signIn } from './support/sign-in.ts'
 
 /** The addresses that Back and Forward know in this tab. */
@@ -18,7 +19,7 @@ t.test(
     const both = await startBoth(t)
     const { publicUrl, portalUrl, front, person } = both
     t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'two sites')
-    const { page, troubles } = await openPage(await launchChromium(t))
+    const { page, troubles } = await openPage(t)
     await page.goto(publicUrl)
     await page.getByRole('link', { name: 'Sign in' }).click()
     t.ok(page.url().startsWith(`${portalUrl}/`), 'the portal asks for the password')
@@ -43,7 +44,7 @@ t.test(
 
 t.test('CL-27: neither the code nor the state travels on from the callback', { skip }, async t => {
   const both = await startBoth(t)
-  const { page, troubles } = await openPage(await launchChromium(t), { javaScriptEnabled: false })
+  const { page, troubles } = await openPage(t, { javaScriptEnabled: false })
   await signIn(page, both)
   const arrived = both.front.seen.findIndex(({ url }) => url.startsWith('/exchangeToken'))
   const after = both.front.seen.slice(arrived + 1)
@@ -75,7 +76,7 @@ t.test(
   async t => {
     const both = await startBoth(t)
     const { front, portalUrl } = both
-    const { page, troubles } = await openPage(await launchChromium(t))
+    const { page, troubles } = await openPage(t)
     await signIn(page, both)
     t.notOk((await historyOf(page)).some(url => url.includes('code=')))
 

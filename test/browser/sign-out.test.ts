@@ -1,6 +1,6 @@
 // Signing out, and what stays behind.
 import t from 'tap'
-import { skip } from './support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 

@@ -3,7 +3,8 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { addPerson } from '../journey/support/add-person.ts'
 import { startBoth } from '../journey/support/start-both.ts'
-import { launchChromium, openPage, skip } from './support/launch-chromium.ts'
+import { launchChromium, skip } from '../support/launch-chromium.ts'
+import { openPage } from '../support/open-page.ts'
 import { allow, enterPassword, signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
@@ -57,7 +58,7 @@ t.test('CL-33: a browser that refuses the cookies of this site ends on a page th
   const browser = await launchChromium(t, {
     preferences: { profile: { content_settings: { exceptions: { cookies: refuse } } } },
   })
-  const { page, context } = await openPage(browser)
+  const { page, context } = await openPage(t, { browser })
   await page.goto(`${publicUrl}/applications`)
   await enterPassword(page, person)
   await allow(page)

@@ -5,8 +5,9 @@ import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { skip as browserSkip, launchChromium, openPage } from '../browser/support/launch-chromium.ts'
 import { allow, enterPassword } from '../browser/support/sign-in.ts'
+import { skip as browserSkip } from '../support/launch-chromium.ts'
+import { openPage } from '../support/open-page.ts'
 import { buildImage, type Image, runImage, whyNoImage } from './support/build-image.ts'
 import { takePorts } from './support/take-ports.ts'
 
@@ -168,7 +169,7 @@ t.test(
   { skip: skip || browserSkip },
   async t => {
     const { publicUrl, person, containers } = await runBoth(t)
-    const { page, troubles } = await openPage(await launchChromium(t))
+    const { page, troubles } = await openPage(t)
     await page.goto(publicUrl)
     await page.getByRole('link', { name: 'Sign in' }).click()
     await enterPassword(page, person)

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Teardown } from '../../journey/support/start-both.ts'
+import type { Teardown } from '../../support/teardown.ts'
 
 /** `/bounce?to=…` redirects there, and any other address is a page with the link of `linksTo`. */
 export async function startElsewhere(t: Teardown) {

@@ -12,6 +12,7 @@ import { readConfig as readClientConfig } from '../../../src/client/config.ts'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { listen } from '../../../src/sandbox/listen.ts'
+import type { Teardown } from '../../support/teardown.ts'
 import { startFront } from './start-front.ts'
 
 export type Person = { email: string; password: string }
@@ -21,9 +22,6 @@ export const registration = {
   clientId: '3f1b0a52-8d1e-4a44-9d0a-5c1f0a3f7c21',
   clientSecret: 'a-client-credential-only-for-tests-0002',
 }
-
-/** The part of a test that is needed to stop what was started; a script may bring its own. */
-export type Teardown = { teardown(stop: () => Promise<void>): void }
 
 type Settings = {
   /** The time of both applications; tests move it. */

