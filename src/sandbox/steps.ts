@@ -75,6 +75,8 @@ export interface About {
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined
+  /** Of a form of the portal: the path and query that began the login, which the form carries. */
+  startPath?: string | undefined
 }
 
 type Texts = Record<string, string>

@@ -4,24 +4,28 @@ import type { Hide } from './hide.ts'
 import type { RecordedStep, Values } from './recorded.ts'
 
 export function recordStep(step: Step, hide: Hide): RecordedStep {
-  const { at, request, response, checks, ...rest } = step
+  const { at, request, response, checks, about, ...rest } = step
+  const { startPath, ...who } = about
   const url = new URL(request.url, 'http://localhost')
   const values = (fields: Iterable<[string, unknown]>) => hide.values(fields, at)
   const location = response.headers.location
+  const query = values(url.searchParams)
   return {
     ...rest,
     at,
+    about: who,
+    start: startPath === undefined ? startOf(step, query) : values(new URL(startPath, 'http://localhost').searchParams),
     request: {
       method: request.method,
       // An address that is not ours can be anything, a token too.
       path: step.route === '(none)' ? '(none)' : url.pathname,
-      headers: values(Object.entries(request.headers)),
-      query: values(url.searchParams),
+      headers: values(readHeaders(request.headers)),
+      query,
       body: values(fieldsOf(request.body)),
     },
     response: {
       status: response.status,
-      headers: values(Object.entries(response.headers).filter(([name]) => name !== 'location')),
+      headers: values(readHeaders(response.headers)),
       body: values(fieldsOf(response.body)),
       location: readLocation(location, values),
     },
@@ -32,6 +36,20 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
       received: received === undefined ? undefined : hide.value(name, received, at),
     })),
   }
+}
+
+function startOf({ kind }: Step, query: Values): Values | undefined {
+  return kind === 'authorize' ? query : undefined
+}
+
+/** Of no use to anyone who looks for a mistake; the Location has a place of its own. */
+const leftOut = /^(accept-encoding|connection|content-length|date|keep-alive|location|set-cookie|transfer-encoding)$/
+
+/** A token is known by its own hash wherever it stands, so that it is told apart from the scheme before it. */
+function readHeaders(headers: Record<string, string>): [string, string][] {
+  return Object.entries(headers)
+    .filter(([name]) => !leftOut.test(name))
+    .map(([name, value]) => [name, name === 'authorization' ? value.replace(/^\S+\s+/, '') : value])
 }
 
 /** Where the browser is sent, and with what; a path of ours holds nothing that is not told of the next step. */

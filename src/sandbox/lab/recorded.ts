@@ -34,7 +34,9 @@ export interface RecordedStep {
   durationMs: number
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
   response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
-  about: About
+  about: Omit<About, 'startPath'>
+  /** What began the login that the step belongs to, where its request tells that. */
+  start: Values | undefined
   checks: RecordedCheck[]
   reason: Reason | undefined
 }
@@ -45,6 +47,8 @@ export interface RecordedLogin {
   clientId: string | undefined
   /** In the order of their arrival. */
   steps: RecordedStep[]
+  /** How many steps were left out, because there were too many. */
+  leftOut: number
 }
 
 /** The first value of a name; undefined where there is none. */

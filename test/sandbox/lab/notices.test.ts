@@ -37,7 +37,12 @@ function step(kind: Step['kind'], { query = {}, body = {}, headers = {} }: Told 
   )
 }
 
-const login = (...steps: RecordedStep[]): RecordedLogin => ({ id: `login-${++count}`, clientId: 'app-1', steps })
+const login = (...steps: RecordedStep[]): RecordedLogin => ({
+  id: `login-${++count}`,
+  clientId: 'app-1',
+  steps,
+  leftOut: 0,
+})
 const random = () => randomBytes(16).toString('base64url')
 
 /** A login as it should be, from the start to giving the tokens back. */

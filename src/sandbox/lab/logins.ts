@@ -1,0 +1,207 @@
+// Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
+import { randomUUID } from 'node:crypto'
+import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
+
+export type Logins = ReturnType<typeof createLogins>
+
+/** Which logins are meant; `state` is the hash of one, `after` the number of the last step that was seen. */
+export interface Wanted {
+  clientId?: string | undefined
+  state?: string | undefined
+  after?: number | undefined
+}
+
+export interface Bounds {
+  logins: number
+  /** Of one login. */
+  steps: number
+  /** Of one login, in JSON. */
+  bytes: number
+}
+
+export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
+
+type Kept = RecordedLogin & {
+  /** Whose share of the memory it takes: a client's that the portal knows, or that of all others. */
+  share: string
+  /** By which its next steps are known: hashes of what was given out, or sent at the start. */
+  keys: Set<string>
+  bytes: number
+  /** The number of its last step. */
+  lastStep: number
+  /** Whether a code was exchanged; the same start again is then another login. */
+  isExchanged: boolean
+}
+
+/** Anybody can make up client ids: what names none that the portal knows shares one place. */
+const unknownClients = ''
+
+export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
+  /** Oldest first. */
+  const all = new Map<string, Kept>()
+  const byKey = new Map<string, Kept>()
+  const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
+  let stepsSoFar = 0
+
+  function record(step: RecordedStep): RecordedLogin {
+    const login = findLogin(step) ?? begin()
+    const { provenClientId, claimedClientId } = step.about
+    login.clientId ??= provenClientId ?? claimedClientId
+    // The portal has found the client where it went on with its login.
+    const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
+    if (known) login.share = known
+    login.steps.push(step)
+    login.bytes += sizeOf(step)
+    login.lastStep = ++stepsSoFar
+    login.isExchanged ||= step.kind === 'exchange'
+    for (const key of keysOf(step)) {
+      login.keys.add(key)
+      byKey.set(key, login)
+    }
+    leaveOutSteps(login)
+    for (const listener of listeners) listener(login, step, stepsSoFar)
+    return login
+  }
+
+  function findLogin(step: RecordedStep): Kept | undefined {
+    for (const key of cluesOf(step)) {
+      const login = byKey.get(key)
+      // The portal leads back to the start after a sign-in, and visitors reload it; after the exchange it is a new one.
+      if (login && !(step.kind === 'authorize' && login.isExchanged)) return login
+    }
+    return undefined
+  }
+
+  function begin(): Kept {
+    while (all.size >= mostLogins) forget(oldestOfTheMost())
+    const login: Kept = {
+      id: randomUUID(),
+      clientId: undefined,
+      share: unknownClients,
+      steps: [],
+      leftOut: 0,
+      keys: new Set(),
+      bytes: 0,
+      lastStep: 0,
+      isExchanged: false,
+    }
+    all.set(login.id, login)
+    return login
+  }
+
+  /** Of the client that has the most, so that a busy one pushes out nobody's logins but its own. */
+  function oldestOfTheMost(): Kept {
+    const shares = new Map<string, Kept[]>()
+    for (const login of all.values()) {
+      const share = shares.get(login.share)
+      if (share) share.push(login)
+      else shares.set(login.share, [login])
+    }
+    return [...shares.values()].reduce((most, share) => (share.length > most.length ? share : most))[0]!
+  }
+
+  function forget(login: Kept): void {
+    all.delete(login.id)
+    for (const key of login.keys) if (byKey.get(key) === login) byKey.delete(key)
+  }
+
+  /** The start of a login and its faults say most; a call of the API that went well says least. */
+  function leaveOutSteps(login: Kept): void {
+    while (login.steps.length > 1 && (login.steps.length > mostSteps || login.bytes > mostBytes)) {
+      const dull = login.steps.findIndex(({ kind, reason }) => (kind === 'api' || kind === 'me') && !reason)
+      const [step] = login.steps.splice(dull === -1 ? Math.floor(login.steps.length / 2) : dull, 1)
+      login.bytes -= sizeOf(step!)
+      login.leftOut++
+    }
+  }
+
+  function isWanted(login: Kept, { clientId, state, after = 0 }: Wanted): boolean {
+    if (clientId !== undefined && login.clientId !== clientId) return false
+    if (state !== undefined && !login.keys.has(`state ${login.clientId ?? ''} ${state}`)) return false
+    return login.lastStep > after
+  }
+
+  /** Newest first. */
+  function list(wanted: Wanted): RecordedLogin[] {
+    const found = [...all.values()].filter(login => isWanted(login, wanted))
+    return found.sort((one, other) => other.lastStep - one.lastStep)
+  }
+
+  return {
+    record,
+    list,
+
+    find: (id: string): RecordedLogin | undefined => all.get(id),
+
+    /** The login that the request with this id was a step of. */
+    findByRequest: (requestId: string): RecordedLogin | undefined =>
+      [...all.values()].findLast(({ steps }) => steps.some(({ id }) => id === requestId)),
+
+    /** The other logins of its client, oldest first. */
+    othersOf: (login: RecordedLogin): RecordedLogin[] =>
+      login.clientId === undefined
+        ? []
+        : [...all.values()].filter(other => other.clientId === login.clientId && other.id !== login.id),
+
+    /** The number of the newest step of all. */
+    newest: () => stepsSoFar,
+
+    /** Gives back what ends it. */
+    listen(listener: (login: RecordedLogin, step: RecordedStep, number: number) => void): () => void {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+
+    /** Forgets the logins of a client, or all. */
+    clear(clientId?: string): void {
+      for (const login of [...all.values()]) if (clientId === undefined || login.clientId === clientId) forget(login)
+    },
+  }
+}
+
+/** What the step gives out, by which later ones are known. */
+function keysOf(step: RecordedStep): string[] {
+  const { response } = step
+  return [
+    ...startKeys(step),
+    ...hiddenKeys('code', response.location, ['code']),
+    ...hiddenKeys('token', response.body, ['access_token', 'refresh_token']),
+  ]
+}
+
+/** What the step brought, the surest first. */
+function cluesOf(step: RecordedStep): string[] {
+  const { request } = step
+  return [
+    ...hiddenKeys('code', request.body, ['code']),
+    ...hiddenKeys('token', request.body, ['refresh_token', 'token']),
+    ...hiddenKeys('token', request.headers, ['authorization']),
+    ...hiddenKeys('token', request.query, ['access_token']),
+    ...startKeys(step),
+    ...(step.kind === 'exchange' ? stateKeys(request.body) : []),
+  ]
+}
+
+/** A login is known by its state; one without a state by its challenge, or at the last by its client alone. */
+function startKeys({ start }: RecordedStep): string[] {
+  if (!start) return []
+  const byState = stateKeys(start)
+  if (byState.length > 0) return byState
+  const clientId = identityOf(firstOf(start, 'client_id')) ?? ''
+  return [`start ${clientId} ${identityOf(firstOf(start, 'code_challenge')) ?? ''}`]
+}
+
+function stateKeys(values: Values): string[] {
+  const state = firstOf(values, 'state')
+  const isThere = typeof state === 'object' && state.length > 0
+  return isThere ? [`state ${identityOf(firstOf(values, 'client_id')) ?? ''} ${state.hash}`] : []
+}
+
+function hiddenKeys(kind: string, values: Values, names: string[]): string[] {
+  const found = names.map(name => firstOf(values, name))
+  return found.flatMap(value => (typeof value === 'object' && value.length > 0 ? [`${kind} ${value.hash}`] : []))
+}
+
+function sizeOf(step: RecordedStep): number {
+  return JSON.stringify(step).length
+}

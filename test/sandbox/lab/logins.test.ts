@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { createHide } from '../../../src/sandbox/lab/hide.ts'
+import { type Bounds, createLogins, usualBounds } from '../../../src/sandbox/lab/logins.ts'
+import { recordStep } from '../../../src/sandbox/lab/record.ts'
+import { identityOf } from '../../../src/sandbox/lab/recorded.ts'
+import type { Step } from '../../../src/sandbox/steps.ts'
+
+const random = () => randomBytes(16).toString('base64url')
+
+type Told = Partial<Pick<Step, 'kind' | 'about' | 'reason' | 'route'>> & {
+  query?: Record<string, string>
+  body?: Record<string, string>
+  headers?: Record<string, string>
+  answer?: Record<string, string>
+  location?: string
+}
+
+function buildLogins(bounds: Partial<Bounds> = {}) {
+  const hide = createHide()
+  const logins = createLogins({ ...usualBounds, ...bounds })
+  let count = 0
+  function record({ kind = 'authorize', query = {}, body, headers = {}, answer, location, ...more }: Told) {
+    const step: Step = {
+      id: `request-${++count}`,
+      at: new Date('2026-03-01T12:00:00Z'),
+      listener: 'portal',
+      kind,
+      route: '/',
+      durationMs: 1,
+      request: { method: 'GET', url: `/?${new URLSearchParams(query)}`, headers, body },
+      response: { status: 200, headers: location ? { location } : {}, body: answer },
+      about: {},
+      checks: [],
+      reason: undefined,
+      ...more,
+    }
+    return logins.record(recordStep(step, hide))
+  }
+  const begin = (clientId: string, state = random(), more: Partial<Told> = {}) =>
+    record({ query: { client_id: clientId, state }, about: { claimedClientId: clientId }, ...more })
+  return { logins, record, begin, hide }
+}
+
+t.test('a login goes from its start to the last call, by what was given out on the way', async t => {
+  const { record, begin, logins } = buildLogins()
+  const [state, code, accessToken, refreshToken, newer] = [random(), random(), random(), random(), random()]
+  const login = begin('app-1', state)
+  const location = `http://localhost:3000/exchangeToken?${new URLSearchParams({ code, state })}`
+  const steps = [
+    record({ kind: 'sign-in', about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` } }),
+    begin('app-1', state),
+    record({
+      kind: 'consent',
+      location,
+      about: { startPath: `/?${new URLSearchParams({ client_id: 'app-1', state })}` },
+    }),
+    record({
+      kind: 'exchange',
+      body: { code, client_id: 'app-1' },
+      answer: { access_token: accessToken, refresh_token: refreshToken },
+      about: { provenClientId: 'app-1' },
+    }),
+    record({ kind: 'api', headers: { authorization: `bearer ${accessToken}` } }),
+    record({ kind: 'refresh', body: { refresh_token: refreshToken }, answer: { refresh_token: newer } }),
+    record({ kind: 'revoke', body: { token: newer } }),
+  ]
+  for (const step of steps) t.equal(step.id, login.id)
+  t.same(
+    logins.find(login.id)?.steps.map(({ kind }) => kind),
+    ['authorize', 'sign-in', 'authorize', 'consent', 'exchange', 'api', 'refresh', 'revoke'],
+  )
+})
+
+t.test('two tabs are two logins, and the same start after an exchange is another one', async t => {
+  const { begin, record } = buildLogins()
+  const state = random()
+  const first = begin('app-1', state)
+  t.not(begin('app-1').id, first.id, 'another state')
+  t.not(begin('app-2', state).id, first.id, 'another client with the same state')
+  t.equal(begin('app-1', state).id, first.id, 'a reload')
+  t.equal(record({ kind: 'exchange', body: { state, client_id: 'app-1', code: 'made-up' } }).id, first.id)
+  t.not(begin('app-1', state).id, first.id, 'a state that is used again')
+})
+
+t.test('a login without a state is known by its code, and a made-up code belongs to no login', async t => {
+  const { record } = buildLogins()
+  const code = random()
+  const location = `http://localhost:3000/cb?${new URLSearchParams({ code })}`
+  const login = record({ query: { client_id: 'app-1' }, location, about: { claimedClientId: 'app-1' } })
+  t.equal(record({ kind: 'exchange', body: { code } }).id, login.id)
+  t.not(record({ kind: 'exchange', body: { code: random(), client_id: 'app-1' } }).id, login.id)
+})
+
+t.test('logins are listed newest first, by client, by state and since a step', async t => {
+  const { logins, begin, hide } = buildLogins()
+  const state = random()
+  const one = begin('app-1', state)
+  const two = begin('app-1')
+  const other = begin('app-2')
+  const ids = (wanted: Parameters<typeof logins.list>[0]) => logins.list(wanted).map(({ id }) => id)
+  t.same(ids({}), [other.id, two.id, one.id])
+  t.same(ids({ clientId: 'app-1' }), [two.id, one.id])
+  t.same(ids({ state: identityOf(hide.value('state', state, new Date())) }), [one.id])
+  const seen = logins.newest()
+  t.same(ids({ after: seen }), [])
+  begin('app-1', state)
+  t.same(ids({ after: seen }), [one.id], 'a new step brings a login back')
+  t.same(
+    logins.othersOf(one).map(({ id }) => id),
+    [two.id],
+  )
+})
+
+t.test('a busy client pushes out its own logins, and so do made-up client ids', async t => {
+  const { logins, begin } = buildLogins({ logins: 10 })
+  const quiet = [begin('quiet'), begin('quiet')]
+  for (let index = 0; index < 30; index++) begin('busy')
+  for (let index = 0; index < 30; index++) begin(`made-up-${index}`, random(), { reason: 'client-unknown' })
+  t.equal(logins.list({}).length, 10)
+  for (const { id } of quiet) t.ok(logins.find(id), 'the quiet client keeps its logins')
+  t.ok(logins.list({ clientId: 'busy' }).length >= 3, 'and the busy one a fair share')
+})
+
+t.test('a long login loses calls that went well before anything else', async t => {
+  const { logins, begin, record } = buildLogins({ steps: 6 })
+  const [state, code, accessToken] = [random(), random(), random()]
+  const login = begin('app-1', state)
+  record({ kind: 'exchange', body: { state, client_id: 'app-1', code }, answer: { access_token: accessToken } })
+  record({ kind: 'api', headers: { authorization: `Bearer ${accessToken}` }, reason: 'not-found' })
+  for (let index = 0; index < 20; index++) record({ kind: 'api', headers: { authorization: `Bearer ${accessToken}` } })
+  const { steps, leftOut } = logins.find(login.id)!
+  t.equal(steps.length, 6)
+  t.equal(leftOut, 17)
+  t.match(steps.slice(0, 3), [{ kind: 'authorize' }, { kind: 'exchange' }, { reason: 'not-found' }])
+})
+
+t.test('a login takes no more memory than it may, whatever is sent', async t => {
+  const { logins, begin } = buildLogins()
+  const state = random()
+  const login = begin('app-1', state)
+  for (let index = 0; index < 40; index++) begin('app-1', state, { headers: { 'user-agent': 'x'.repeat(9_000) } })
+  t.ok(JSON.stringify(logins.find(login.id)?.steps).length < 17 * 1024)
+  t.ok(logins.find(login.id)!.leftOut > 0)
+})
+
+t.test('a login that is forgotten is found by nothing', async t => {
+  const { logins, begin } = buildLogins()
+  const state = random()
+  const { id } = begin('app-1', state)
+  begin('app-2')
+  logins.clear('app-1')
+  t.equal(logins.find(id), undefined)
+  t.not(begin('app-1', state).id, id)
+  logins.clear()
+  t.same(logins.list({}), [])
+})
+
+t.test('whoever listens hears each step, until it has heard enough', async t => {
+  const { logins, begin } = buildLogins()
+  const heard: number[] = []
+  const end = logins.listen((_login, _step, number) => heard.push(number))
+  begin('app-1')
+  begin('app-1')
+  end()
+  begin('app-1')
+  t.same(heard, [1, 2])
+})
