@@ -16,6 +16,14 @@ async function start(): Promise<void> {
   const config = readConfig(process.env)
   const { output, flush } = openLogOutput()
   const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output)
+  // There is nothing to read again, and a terminal that was closed is no reason to stop.
+  process.on('SIGHUP', () => undefined)
+  // A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end.
+  process.on('uncaughtException', async ({ name, message, stack }) => {
+    logger.fatal({ code: 'crashed', cause: { name, message, stack } }, 'a fault that nothing has caught')
+    await flush()
+    process.exit(1)
+  })
   logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
   const sandbox = await buildSandbox(config, { clock, logger })
   const ports = await listen(sandbox, config, clock).catch((error: NodeJS.ErrnoException) => {

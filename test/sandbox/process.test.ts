@@ -63,3 +63,18 @@ t.test('CT-05: told to stop, it is not ready, serves what still comes, and exits
   t.match(log, /"route":"\/account"/)
   t.notMatch(log, '/health/', 'and health is not logged at info')
 })
+
+t.test('a fault that nothing catches is one line in the log, and the end with 1', async t => {
+  const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
+  const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(throwWhenTold)}`]
+  const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix })
+  process.kill(pid, 'SIGUSR2')
+  t.strictSame(await ended, { code: 1, stderr: '' })
+  t.match(JSON.parse(logLines.at(-1)!), { level: 60, code: 'crashed', cause: { message: 'nobody caught this' } })
+})
+
+t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop', async t => {
+  const { pid, portal } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
+  process.kill(pid, 'SIGHUP')
+  for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
+})

@@ -2,7 +2,7 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import type { Db, Schema } from './schema.ts'
-import { storeFaultOf } from './store-fault.ts'
+import { type StoreFault, storeFaultOf } from './store-fault.ts'
 
 const bigintOid = 20
 
@@ -12,7 +12,7 @@ const lockTimeoutMs = 1000
 
 /**
  * Readers have connections of their own, so that they never stand in a line behind writers that wait for a lock.
- * `onLost` hears of connections that break while idle: without a listener they would end the process.
+ * `onLost` hears of each connection that breaks, idle or at work: without a listener it would end the process.
  */
 export function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
   const limits = {
@@ -46,11 +46,23 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
       getTypeParser: (oid, format) => (oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)),
     },
   })
-  pool.on('error', onLost)
+  const lost = new WeakSet<pg.PoolClient>()
+  pool.on('connect', client =>
+    client.on('error', error => {
+      // A reset and the end that follows it are told one by one.
+      if (!lost.has(client)) onLost(error)
+      lost.add(client)
+    }),
+  )
+  // Tells of idle ones again.
+  pool.on('error', () => undefined)
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// pg puts a connection that has fallen silent back into its pool, where the next request waits for it in vain.
+// A connection that has fallen silent goes back into pg's pool, where the next request waits for it in vain. And one whose
+// server has become a replica takes no changes, while a new one may reach the server that does.
+const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
+
 function discardLost(pool: pg.Pool): PostgresPool {
   return {
     options: pool.options,
@@ -62,7 +74,7 @@ function discardLost(pool: pg.Pool): PostgresPool {
         try {
           return await client.query(text, values)
         } catch (error) {
-          isLost ||= storeFaultOf(error) === 'unreachable'
+          isLost ||= hopeless.includes(storeFaultOf(error))
           throw error
         }
       }
@@ -71,10 +83,19 @@ function discardLost(pool: pg.Pool): PostgresPool {
   }
 }
 
-/** Names of the tables in the schema where ours would be made. */
+/**
+ * Names of the tables and views in the schema where ours would be made, without those that an extension brought:
+ * providers make a new database with some.
+ */
 export async function listPostgresTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select table_name as name from information_schema.tables where table_schema = current_schema()`.execute(db)
+    select relname as name from pg_class
+    where relnamespace = (select oid from pg_namespace where nspname = current_schema())
+      and relkind in ('r', 'p', 'v', 'm', 'f')
+      and not exists (
+        select 1 from pg_depend
+        where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e'
+      )`.execute(db)
   return rows.map(row => row.name)
 }
 

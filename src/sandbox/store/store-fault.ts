@@ -25,7 +25,7 @@ const codeFaults: [RegExp, StoreFault][] = [
   [/^(53100|53200)$/, 'full'],
   [/^25006$/, 'read-only'],
   [/^(08...|57P..|53300|25P03)$/, 'unreachable'],
-  [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)$/, 'unreachable'],
+  [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)(UNREACH|DOWN)|ERR_STREAM_DESTROYED)$/, 'unreachable'],
 ]
 
 // pg gives these no code.

@@ -6,9 +6,9 @@ import t from 'tap'
 import type { Store } from '../../../src/sandbox/store/open-store.ts'
 import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { startPostgresProxy } from '../support/postgres-proxy.ts'
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgres } from '../support/start-postgres.ts'
-import { startInVain } from '../support/start-sandbox.ts'
+import { startInVain, startSandbox } from '../support/start-sandbox.ts'
 
 const postgres = await startPostgres(t)
 
@@ -35,6 +35,69 @@ for (const end of ['stop', 'kill'] as const)
     t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
     t.equal((await list(sandbox, accessToken)).statusCode, 200)
     t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+  })
+
+/** `meanwhile`: how a wrong code is answered until `mend` was called. */
+interface Cut {
+  meanwhile: 401 | 503
+  mend(): Promise<unknown>
+}
+
+// What may happen to the server or to the way there.
+const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
+  async 'ended one by one'({ databaseUrl }) {
+    await ask(databaseUrl, `select pg_terminate_backend(pid) ${others}`)
+    return { meanwhile: 401, mend: async () => undefined }
+  },
+  async 'an immediate restart'() {
+    await postgres.stopAtOnce()
+    return { meanwhile: 503, mend: () => postgres.startAgain() }
+  },
+  async 'a TCP reset'({ proxy }) {
+    proxy.reset()
+    return { meanwhile: 401, mend: async () => undefined }
+  },
+  async 'a failover to a server that takes no changes'({ databaseUrl }) {
+    await setReadOnly(databaseUrl, 'on')
+    // The other way round nobody ends the connections.
+    return { meanwhile: 503, mend: () => ask(databaseUrl, alterReadOnly(databaseUrl, 'off')) }
+  },
+}
+
+for (const [name, cut] of Object.entries(cuts))
+  t.test(`F-32: it lives on when connections are lost while they work: ${name}`, async t => {
+    const databaseUrl = await postgres.makeDatabase()
+    const proxy = await startPostgresProxy(t, databaseUrl)
+    const sandbox = await startSandbox(t, { databaseUrl: proxy.url })
+    const accessToken = await getAccessToken(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    // A reader and several writers wait for this one, in the middle of their queries.
+    const holder = new pg.Client({ connectionString: databaseUrl })
+    holder.on('error', () => undefined)
+    await holder.connect()
+    await holder.query('begin; lock table grants, failures in access exclusive mode')
+    const inFlight = [
+      list(sandbox, accessToken),
+      ...Array.from({ length: 3 }, () => exchange(sandbox, { code: 'a'.repeat(30) })),
+    ]
+    while ((await ask(databaseUrl, `select 1 ${others} and wait_event_type = 'Lock'`)).length < inFlight.length);
+    const [{ meanwhile, mend }] = await Promise.all([
+      cut({ databaseUrl, proxy }),
+      ...inFlight.map(async answer => {
+        t.match(await answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
+      }),
+    ])
+    await holder.end()
+    t.equal((await exchange(sandbox, { code: 'a'.repeat(30) })).statusCode, meanwhile)
+    await mend()
+    const mendedAt = performance.now()
+    t.equal((await list(sandbox, accessToken)).statusCode, 200)
+    const answers = []
+    while (performance.now() - mendedAt < 2000 && answers.at(-1) !== 200)
+      answers.push((await exchange(sandbox, { code })).statusCode)
+    t.equal(answers.at(-1), 200)
+    t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
   })
 
 t.test('F-32: connections that fall silent are given up in time, and new ones take their place', async t => {
@@ -98,15 +161,23 @@ t.test('F-31: while PostgreSQL takes no changes, reads work; when it does again,
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
 })
 
+const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+
 async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {
+  await ask(databaseUrl, alterReadOnly(databaseUrl, value))
+  // It counts for new connections.
+  await ask(databaseUrl, `select pg_terminate_backend(pid) ${others}`)
+  while ((await ask(databaseUrl, `select 1 ${others}`)).length > 0);
+}
+
+function alterReadOnly(databaseUrl: string, value: 'on' | 'off'): string {
+  return `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`
+}
+
+async function ask(databaseUrl: string, statement: string): Promise<object[]> {
   const client = new pg.Client({ connectionString: databaseUrl, options: '-c default_transaction_read_only=off' })
   await client.connect()
-  await client.query(
-    `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`,
-  )
-  // It counts for new connections.
-  const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
-  await client.query(`select pg_terminate_backend(pid) ${others}`)
-  while ((await client.query(`select 1 ${others}`)).rowCount !== 0);
+  const { rows } = await client.query(statement)
   await client.end()
+  return rows
 }

@@ -9,6 +9,8 @@ export interface PostgresProxy {
   statements: string[]
   /** Nothing passes any more on the connections that are open; no end of connection tells so. New ones are refused. */
   fallSilent(): void
+  /** Ends every open connection with a TCP reset, on both sides. New ones pass. */
+  reset(): void
   /** New connections pass again; those that fell silent stay so. */
   speakAgain(): void
 }
@@ -60,6 +62,9 @@ export async function startPostgresProxy(
     fallSilent() {
       isSilent = true
       for (const socket of sockets) silenced.add(socket)
+    },
+    reset() {
+      for (const socket of sockets) socket.resetAndDestroy()
     },
     speakAgain() {
       isSilent = false

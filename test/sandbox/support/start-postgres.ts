@@ -15,7 +15,9 @@ export interface TestPostgres {
   stop(): Promise<void>
   /** kill -9 of the server; what it wrote to disk is all that is left. */
   kill(): Promise<void>
-  /** After stop or kill. */
+  /** As by `pg_ctl stop -m immediate`: every connection is told, none is waited for. */
+  stopAtOnce(): Promise<void>
+  /** After one of these three. */
   startAgain(): Promise<void>
 }
 
@@ -66,15 +68,17 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     await rm(folder, { recursive: true, force: true })
   })
   const origin = `postgres://postgres:${password}@127.0.0.1:${port}`
+  async function end(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
+    const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
+    process.kill(Number(pid), signal)
+    // Waits for the end that is already on its way.
+    await stop()
+  }
   return {
     url: `${origin}/postgres`,
     stop,
-    async kill() {
-      const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
-      process.kill(Number(pid), 'SIGKILL')
-      // Waits for the end that is already on its way.
-      await stop()
-    },
+    kill: () => end('SIGKILL'),
+    stopAtOnce: () => end('SIGQUIT'),
     startAgain,
     async makeDatabase() {
       databases += 1

@@ -22,6 +22,8 @@ export interface SandboxProcess {
   kill(): Promise<void>
   /** Resolves to the exit code. */
   stop(): Promise<number | null>
+  /** Resolves when it has ended, for whatever reason. */
+  ended: Promise<Exit>
   /** From now on nobody reads what it prints. */
   neglectLog(): void
 }
@@ -65,6 +67,7 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     apiPort,
     pid: child.pid as number,
     logLines,
+    ended: exited,
     async kill() {
       child.kill('SIGKILL')
       await exited
