@@ -1,0 +1,71 @@
+// The laboratory: what clients did, and why it failed. A listener of its own, which only looks on.
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Secret } from '../secret.ts'
+import { createServer } from '../server.ts'
+import type { Observer } from '../steps.ts'
+import { eventRoutes } from './events.ts'
+import { guardLab } from './guard.ts'
+import { createHide } from './hide.ts'
+import { answerInLabDialect } from './lab-error.ts'
+import { loginRoutes } from './login-routes.ts'
+import { type Bounds, createLogins } from './logins.ts'
+import { recordStep } from './record.ts'
+import type { Addresses } from './tell.ts'
+
+export interface Lab {
+  server: FastifyInstance
+  /** To be told of every step of the portal and the API. */
+  observe: Observer
+  /** Where one reads what became of a request; undefined where nothing is known of it. */
+  urlOfRequest(requestId: string): string | undefined
+}
+
+export interface LabOptions {
+  addresses: Omit<Addresses, 'labUrl'>
+  /** Public addresses, the first of which is told. */
+  labUrls: string[]
+  token: Secret | undefined
+  clock: () => Date
+  logger: FastifyBaseLogger
+  isStopping: () => boolean
+  bounds?: Bounds
+}
+
+export async function buildLab(options: LabOptions): Promise<Lab> {
+  const { labUrls, token, clock, logger, isStopping, bounds } = options
+  const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
+  const hide = createHide()
+  const logins = createLogins(bounds)
+
+  const server = createServer(logger, (status, message) => ({ error: { status, message } }))
+  answerInLabDialect(server)
+  server.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    })
+  })
+  server.addHook('onRequest', guardLab(labUrls, token))
+
+  const happened = loginRoutes({ logins, hide, addresses, clock, isStopping })
+  const events = eventRoutes({ logins, addresses })
+  server.get('/lab/v1/logins', happened.list)
+  server.get('/lab/v1/logins/:id', happened.show)
+  server.get('/lab/v1/logins/:id/har', happened.showHar)
+  server.get('/lab/v1/events', events.stream)
+  server.addHook('preClose', async () => events.endAll())
+  await server.ready()
+
+  return {
+    server,
+    observe: step => void logins.record(recordStep(step, hide)),
+    urlOfRequest(requestId) {
+      const login = logins.findByRequest(requestId)
+      return login && `${addresses.labUrl}/logins/${login.id}`
+    },
+  }
+}

@@ -1,0 +1,60 @@
+// A request as a line for curl, with a placeholder for every value that is not shown.
+import type { RecordedStep, Value, Values } from './recorded.ts'
+import type { Addresses } from './tell.ts'
+
+/** Headers that curl or the other side's own rules make. */
+const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
+
+export function toCurlLine(step: RecordedStep, addresses: Pick<Addresses, 'portalUrl' | 'apiUrl'>): string {
+  const { method, query, headers, body } = step.request
+  const parts = ['curl', ...(method === 'GET' ? [] : ['-X', method]), quote(addressOf(step, query, addresses))]
+  for (const [name, value] of entriesOf(headers))
+    if (!ownHeaders.test(name)) parts.push('-H', quote(`${name}: ${name === 'authorization' ? 'Bearer ' : ''}${value}`))
+  const fields = entriesOf(body)
+  if (fields.length === 0) return parts.join(' ')
+  if (step.listener === 'portal')
+    return [...parts, ...fields.flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])].join(' ')
+  return [...parts, '-H', quote('content-type: application/json'), '-d', quote(JSON.stringify(nest(fields)))].join(' ')
+}
+
+export function addressOf(
+  { listener, request }: RecordedStep,
+  query: Values,
+  { portalUrl, apiUrl }: Pick<Addresses, 'portalUrl' | 'apiUrl'>,
+): string {
+  const search = new URLSearchParams(entriesOf(query)).toString()
+  return (listener === 'api' ? apiUrl : portalUrl) + request.path + (search && `?${search}`)
+}
+
+/** Each value by its name; one that is hidden is told by its name in angle brackets. */
+export function entriesOf(values: Values): [string, string][] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, textOf(name, one)]),
+  )
+}
+
+function textOf(name: string, value: Value): string {
+  return typeof value === 'string' ? value : `<${name}>`
+}
+
+/** `data.name` is the name inside data. */
+function nest(fields: [string, string][]): object {
+  const whole = Object.create(null)
+  for (const [path, value] of fields) {
+    const names = path.split('.')
+    const last = names.pop()!
+    let inner = whole
+    for (const name of names) {
+      // A value may stand where another field has members; the later one is told.
+      if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
+      inner = inner[name]
+    }
+    inner[last] = value
+  }
+  return whole
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

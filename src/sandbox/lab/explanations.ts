@@ -1,0 +1,239 @@
+// What each reason for a refusal means to somebody who writes a client: why it matters, and what to do about it.
+import type { Reason } from '../steps.ts'
+
+export interface Explanation {
+  /** What the portal or the API found. */
+  found: string
+  /** What to do about it. */
+  mend: string
+  /** The part of the specification or the RFC. */
+  source: string
+}
+
+export const explanations: Record<Reason, Explanation> = {
+  'body-unreadable': {
+    found: 'The body of the request could not be read.',
+    mend: 'Send what the Content-Type says: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
+    source: 'specification 4.2; the API’s own description',
+  },
+  'field-missing': {
+    found: 'A field that is needed was not sent, or was empty.',
+    mend: 'Compare the fields that arrived with those of the specification; generic OAuth libraries leave out state, cancel_url or client_id.',
+    source: 'specification 4.2',
+  },
+  'field-repeated': {
+    found: 'A field was sent more than once.',
+    mend: 'Send each field once; look for a library and your own code adding the same one.',
+    source: 'RFC 6749 3.1 and 3.2',
+  },
+  'field-misplaced': {
+    found: 'A field stood in the address or in a header, where only the body counts.',
+    mend: 'Send client_id, client_secret and all other fields in the body of the POST.',
+    source: 'specification 4.2; RFC 6749 2.3.1',
+  },
+  'fields-invalid': {
+    found: 'A field has a value that is not allowed.',
+    mend: 'Read the message in the answer: it names each field and what is allowed.',
+    source: 'specification part 2',
+  },
+  'grant-type-unsupported': {
+    found: 'The grant_type is none that is known here.',
+    mend: 'Begin a login with grant_type=authorization, exchange a code with authorization_code, renew with refresh_token.',
+    source: 'specification 4.2; RFC 6749 5.2',
+  },
+  'response-type-unsupported': {
+    found: 'The response_type is not code.',
+    mend: 'Begin a login with response_type=code.',
+    source: 'specification 4.2; RFC 6749 3.1.1',
+  },
+  'challenge-invalid': {
+    found: 'The PKCE challenge is not one of S256.',
+    mend: 'Send code_challenge, 43 characters of base64url, together with code_challenge_method=S256.',
+    source: 'RFC 7636 4.2 and 4.3',
+  },
+  'scope-refused': {
+    found: 'A scope was asked for where none was given.',
+    mend: 'Leave scope out when you renew: a renewal cannot ask for more than the login had.',
+    source: 'RFC 6749 6',
+  },
+  'client-unknown': {
+    found: 'There is no client with this client_id.',
+    mend: 'Compare client_id with the one that the application shows. Was the application removed, or made in another sandbox?',
+    source: 'specification 4.2; RFC 6749 5.2',
+  },
+  'secret-wrong': {
+    found: 'The client_secret is none of the two latest of this client.',
+    mend: 'Make a new secret for the application, and put it into the settings of your client as it stands, without spaces or quotation marks.',
+    source: 'RFC 6749 2.3.1',
+  },
+  'redirect-uri-unregistered': {
+    found: 'The redirect_uri is not one that is registered for this client.',
+    mend: 'Register the address exactly as your client sends it: scheme, host, port, path and slash.',
+    source: 'specification 4.2; RFC 6749 3.1.2.3',
+  },
+  'redirect-uri-differs': {
+    found: 'The redirect_uri of the exchange is not the one that the login was begun with.',
+    mend: 'Take both from one setting.',
+    source: 'specification 4.2; RFC 6749 4.1.3',
+  },
+  'cancel-url-foreign': {
+    found: 'The cancel_url is missing, or has not the origin of a registered redirect URI.',
+    mend: 'Send an address of your own site, where you tell visitors that they did not sign in.',
+    source: 'specification 4.2',
+  },
+  'state-missing': {
+    found: 'The login was begun with a state, and the exchange came without one.',
+    mend: 'Send the state of the login as a field of the exchange.',
+    source: 'specification 4.2 and part 5',
+  },
+  'state-differs': {
+    found: 'The state of the exchange is not the one that the login was begun with.',
+    mend: 'Keep the state of each login apart, one cookie each: a second tab must not overwrite it.',
+    source: 'specification 4.2; RFC 6749 10.12',
+  },
+  'state-unexpected': {
+    found: 'The exchange came with a state, and the login was begun without one.',
+    mend: 'Begin the login with the state.',
+    source: 'specification 4.2; RFC 6749 10.12',
+  },
+  'verifier-missing': {
+    found: 'The login was begun with a PKCE challenge, and the exchange came without the verifier.',
+    mend: 'Keep the verifier with the state, and send it as code_verifier.',
+    source: 'RFC 7636 4.5',
+  },
+  'verifier-differs': {
+    found: 'The PKCE verifier does not belong to the challenge of this login.',
+    mend: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep the verifier of each login apart.',
+    source: 'RFC 7636 4.2 and 4.6',
+  },
+  'verifier-unexpected': {
+    found: 'The exchange came with a PKCE verifier, and the login was begun without a challenge.',
+    mend: 'Send code_challenge and code_challenge_method=S256 at the start.',
+    source: 'RFC 9700 4.8.2',
+  },
+  'code-unknown': {
+    found: 'No login was given this code.',
+    mend: 'Send the code as it came, decoded once. Was it cut off, or is it of another sandbox?',
+    source: 'RFC 6749 4.1.3',
+  },
+  'code-used': {
+    found: 'The code had been used already.',
+    mend: 'Exchange a code once, also when the browser delivers the same address twice.',
+    source: 'RFC 6749 4.1.2',
+  },
+  'code-expired': {
+    found: 'The code was older than it may be.',
+    mend: 'Exchange it at once. Compare the clocks of the two machines if you do.',
+    source: 'RFC 6749 4.1.2',
+  },
+  'code-of-another-client': {
+    found: 'The code was given to another client.',
+    mend: 'Compare the client_id of the start with that of the exchange.',
+    source: 'RFC 6749 4.1.3',
+  },
+  'consent-declined': {
+    found: 'The visitor did not allow the application.',
+    mend: 'Nothing is wrong: show at your cancel_url that nothing was shared, and offer to sign in again.',
+    source: 'specification 4.2; RFC 6749 4.1.2.1',
+  },
+  'consent-missing': {
+    found: 'The person has not allowed this application yet.',
+    mend: 'Call /api/authorizeApplication first, or let the person answer the page of the portal.',
+    source: 'specification 4.2',
+  },
+  'refresh-token-unknown': {
+    found: 'No login was given this refresh token.',
+    mend: 'Send it as it came. Was it cut off, mixed up with the access token, or is it of another sandbox?',
+    source: 'RFC 6749 6',
+  },
+  'refresh-token-used': {
+    found: 'The refresh token had been replaced by a newer one.',
+    mend: 'Store the newer one before anything else; a process that still has the old one must read it anew.',
+    source: 'RFC 9700 4.14.2',
+  },
+  'refresh-token-expired': {
+    found: 'The refresh token is too old, or was revoked.',
+    mend: 'Let the visitor sign in again.',
+    source: 'RFC 6749 6',
+  },
+  'refresh-token-of-another-client': {
+    found: 'The refresh token was given to another client.',
+    mend: 'Compare the client_id of the exchange with that of the renewal.',
+    source: 'RFC 6749 10.4',
+  },
+  'token-missing': {
+    found: 'The call came without an access token.',
+    mend: 'Send Authorization: Bearer with the access token of the visitor.',
+    source: 'RFC 6750 2.1',
+  },
+  'token-malformed': {
+    found: 'The access token is none that this portal has signed.',
+    mend: 'Send it as it came. Was it cut off, or is it of another sandbox?',
+    source: 'RFC 6750 3.1; RFC 9068 4',
+  },
+  'token-expired': {
+    found: 'The access token had expired.',
+    mend: 'Renew it, or let the visitor sign in, shortly before expires_in has passed.',
+    source: 'RFC 6750 3.1',
+  },
+  'token-revoked': {
+    found: 'The access token was revoked: somebody signed out, took the consent back, or removed the application.',
+    mend: 'Forget the tokens of a session when it ends, and ask to sign in again.',
+    source: 'RFC 6750 3.1; RFC 7009',
+  },
+  'not-allowed': {
+    found: 'The token is good, and does not allow this.',
+    mend: 'Whose application is it, and is the person a member of its group? An app access token reads its own application alone.',
+    source: 'RFC 6750 3.1; the API’s own description',
+  },
+  'not-found': {
+    found: 'There is nothing at this address, or nothing that this caller may see.',
+    mend: 'Compare the address and the id.',
+    source: 'the API’s own description',
+  },
+  'method-not-allowed': {
+    found: 'The address does not take this method.',
+    mend: 'See the Allow header of the answer.',
+    source: 'RFC 9110 15.5.6',
+  },
+  conflict: {
+    found: 'The request does not go together with what is there.',
+    mend: 'Read what is there, and decide again.',
+    source: 'the API’s own description',
+  },
+  'password-wrong': {
+    found: 'E-mail or password is not right.',
+    mend: 'Nothing is wrong with your client. In a test: are these the settings of this sandbox?',
+    source: 'specification 4.2',
+  },
+  'too-many-failures': {
+    found: 'There were too many failures, so even a right answer is not heard for a while.',
+    mend: 'Wait for as long as Retry-After says, and do not try again by itself.',
+    source: 'RFC 6585 4',
+  },
+  'cross-site': {
+    found: 'A page of another site made the browser send this.',
+    mend: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
+    source: 'RFC 9700 4.7',
+  },
+  'form-expired': {
+    found: 'A page of the portal had been open for too long.',
+    mend: 'Nothing is wrong with your client: begin the login again.',
+    source: 'specification 4.2',
+  },
+  busy: {
+    found: 'There is more to do than can be done at once.',
+    mend: 'Wait for as long as Retry-After says, then try again.',
+    source: 'RFC 9110 15.6.4',
+  },
+  'store-unavailable': {
+    found: 'The database of the sandbox cannot be reached just now.',
+    mend: 'Nothing is wrong with your client: it should say so, keep the session, and try again later.',
+    source: 'RFC 9110 15.6.4',
+  },
+  internal: {
+    found: 'The sandbox has a fault of its own.',
+    mend: 'Nothing is wrong with your client. The log of the sandbox says more, under the id of this request.',
+    source: 'RFC 9110 15.6.1',
+  },
+}

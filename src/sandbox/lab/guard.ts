@@ -1,0 +1,48 @@
+// Who may ask the laboratory: it shows what a sandbox saw, so no page of another site may read or change anything here.
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { Secret } from '../secret.ts'
+import { LabError } from './lab-error.ts'
+
+const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+/**
+ * `urls`: the laboratory's public addresses; loopback names always count. A Host of any other name is a page that had
+ * its own name resolved to this machine (DNS rebinding). Writes must be JSON, which no form can send.
+ */
+export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
+  const hosts = new Set(urls.map(url => new URL(url).host))
+  return async request => {
+    const { host = '', origin, 'sec-fetch-site': site } = request.headers
+    if (!isOwnHost(host, hosts)) throw new LabError(403, 'The laboratory is not served under this name. See LAB_URL.')
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
+    const isForeign =
+      (site !== undefined && site !== 'same-origin' && site !== 'none') ||
+      (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
+    // A link of the portal leads here from another port.
+    if (isForeign && !(isRead && isNavigation)) throw new LabError(403, 'A page of another site may not ask this.')
+    if (!isRead && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+      throw new LabError(415, 'Send application/json.')
+    if (token && !isEqual(readToken(request), token.reveal()))
+      throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN.')
+  }
+}
+
+function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
+  if (hosts.has(host)) return true
+  return URL.canParse(`http://${host}`) && loopbackNames.test(new URL(`http://${host}`).hostname)
+}
+
+/** Browsers cannot send Bearer by themselves: they ask for a password, and any name goes with it. */
+function readToken({ headers }: FastifyRequest): string {
+  const [, scheme = '', value = ''] = /^(bearer|basic) +(\S+)$/i.exec(headers.authorization ?? '') ?? []
+  if (scheme.toLowerCase() !== 'basic') return value
+  const pair = Buffer.from(value, 'base64').toString()
+  return pair.slice(pair.indexOf(':') + 1)
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

@@ -1,0 +1,36 @@
+// Errors of the laboratory, in the dialect of the application API.
+import type { FastifyInstance } from 'fastify'
+
+export type FieldMessages = Record<string, string[]>
+
+export class LabError extends Error {
+  readonly statusCode: number
+  readonly told: string | FieldMessages
+
+  /** `told`: a sentence, or for 422 what is wrong with which field. */
+  constructor(statusCode: number, told: string | FieldMessages) {
+    super(typeof told === 'string' ? told : 'fields are invalid')
+    this.statusCode = statusCode
+    this.told = told
+  }
+}
+
+export function answerInLabDialect(scope: FastifyInstance): void {
+  scope.setErrorHandler((error, request, reply) => {
+    const { statusCode, told } = toLabError(error)
+    if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
+    if (statusCode === 401) reply.header('www-authenticate', 'Bearer realm="lab", Basic realm="lab"')
+    return reply.status(statusCode).send({ error: { status: statusCode, message: told } })
+  })
+  scope.setNotFoundHandler(() => {
+    throw new LabError(404, 'There is nothing at this address.')
+  })
+}
+
+function toLabError(error: unknown): LabError {
+  if (error instanceof LabError) return error
+  const { statusCode = 500 } = error as { statusCode?: number }
+  return statusCode < 500
+    ? new LabError(statusCode, 'The request cannot be read.')
+    : new LabError(500, 'Internal Server Error')
+}

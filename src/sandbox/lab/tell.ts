@@ -1,0 +1,56 @@
+// How a login is told as JSON: what happened at each step, what it means, and what was noticed about the client.
+import { toCurlLine } from './curl-line.ts'
+import { explanations } from './explanations.ts'
+import type { Logins } from './logins.ts'
+import { findNotices } from './notices/notices.ts'
+import type { RecordedLogin, RecordedStep } from './recorded.ts'
+
+/** Where browsers and clients reach the portal, the API and the laboratory. */
+export interface Addresses {
+  portalUrl: string
+  apiUrl: string
+  labUrl: string
+}
+
+/** `signed in` once tokens were given, `refused` after a step that failed, `under way` before either. */
+export type Outcome = 'signed in' | 'refused' | 'under way'
+
+export function outcomeOf({ steps }: RecordedLogin): Outcome {
+  const isSignedIn = steps.some(({ kind, response }) => kind === 'exchange' && response.status === 200)
+  if (isSignedIn) return 'signed in'
+  return steps.at(-1)?.reason ? 'refused' : 'under way'
+}
+
+/** A line of the list. */
+export function tellSummary(login: RecordedLogin, { labUrl }: Pick<Addresses, 'labUrl'>) {
+  const { id, clientId, steps, leftOut } = login
+  return {
+    id,
+    clientId: clientId ?? null,
+    startedAt: steps[0]?.at,
+    lastStepAt: steps.at(-1)?.at,
+    steps: steps.length + leftOut,
+    outcome: outcomeOf(login),
+    reasons: [...new Set(steps.flatMap(({ reason }) => reason ?? []))],
+    url: `${labUrl}/logins/${id}`,
+  }
+}
+
+export function tellLogin(login: RecordedLogin, logins: Logins, addresses: Addresses) {
+  return {
+    ...tellSummary(login, addresses),
+    leftOut: login.leftOut,
+    steps: login.steps.map(step => tellStep(step, addresses)),
+    noticed: findNotices(login, logins.othersOf(login)),
+  }
+}
+
+export function tellStep(step: RecordedStep, addresses: Addresses) {
+  const { start: _, reason, ...told } = step
+  return {
+    ...told,
+    reason: reason ?? null,
+    explanation: reason ? explanations[reason] : null,
+    curl: toCurlLine(step, addresses),
+  }
+}

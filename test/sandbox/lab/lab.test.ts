@@ -1,0 +1,268 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
+import { Secret } from '../../../src/sandbox/secret.ts'
+import type { Step } from '../../../src/sandbox/steps.ts'
+
+const state = 'SECRETstate0123456789012345678'
+const code = 'SECRETcode01234567890123456789'
+const local = { host: '127.0.0.1:4002' }
+
+async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
+  const lab = await buildLab({
+    addresses: { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001' },
+    labUrls: ['http://127.0.0.1:4002'],
+    token: undefined,
+    clock: () => new Date('2026-03-01T12:00:00Z'),
+    logger: pino({ level: 'silent' }),
+    isStopping: () => false,
+    ...options,
+  })
+  t.teardown(() => lab.server.close())
+  let count = 0
+  const observe = (step: Partial<Step> = {}) =>
+    lab.observe({
+      id: `request-${++count}`,
+      at: new Date('2026-03-01T12:00:00Z'),
+      listener: 'portal',
+      kind: 'authorize',
+      route: '/',
+      durationMs: 4,
+      request: {
+        method: 'GET',
+        url: `/?${new URLSearchParams({ client_id: 'app-1', state })}`,
+        headers: { host: '127.0.0.1:4000' },
+        body: undefined,
+      },
+      response: { status: 200, headers: { 'content-type': 'text/html' }, body: undefined },
+      about: { claimedClientId: 'app-1' },
+      checks: [],
+      reason: undefined,
+      ...step,
+    })
+  const refuseExchange = () =>
+    observe({
+      kind: 'exchange',
+      route: '/api/exchangeToken',
+      request: {
+        method: 'POST',
+        url: '/api/exchangeToken',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': "a client's own" },
+        body: {
+          grant_type: 'authorization_code',
+          client_id: 'app-1',
+          client_secret: 'SECRETsecret',
+          code,
+          state: 'other',
+        },
+      },
+      response: { status: 401, headers: { 'content-type': 'application/json' }, body: '{"error":"invalid_grant"}' },
+      about: { claimedClientId: 'app-1', provenClientId: 'app-1' },
+      checks: [
+        { name: 'client_secret', passed: true },
+        { name: 'state', passed: false, expected: state, received: 'other' },
+      ],
+      reason: 'state-differs',
+    })
+  const get = (url: string, headers: Record<string, string> = {}) =>
+    lab.server.inject({ url, headers: { ...local, ...headers } })
+  return { lab, observe, refuseExchange, get }
+}
+
+t.test('a refused exchange is told with its reason, what was compared, and how to mend it', async t => {
+  const { observe, refuseExchange, get, lab } = await buildTestLab(t)
+  observe()
+  refuseExchange()
+  const list = (await get('/lab/v1/logins')).json()
+  t.match(list, {
+    cursor: 2,
+    logins: [{ clientId: 'app-1', steps: 1, outcome: 'refused', reasons: ['state-differs'] }, {}],
+  })
+  const login = (await get(`/lab/v1/logins/${list.logins[0].id}`)).json()
+  t.match(login.steps[0], {
+    kind: 'exchange',
+    reason: 'state-differs',
+    explanation: { found: /state/, mend: /cookie/, source: /specification/ },
+    checks: [
+      { name: 'client_secret', passed: true },
+      { name: 'state', passed: false, expected: { length: 30 }, received: { length: 5 } },
+    ],
+    curl: "curl -X POST 'http://127.0.0.1:4000/api/exchangeToken' --data-urlencode 'grant_type=authorization_code' --data-urlencode 'client_id=app-1' --data-urlencode 'client_secret=<client_secret>' --data-urlencode 'code=<code>' --data-urlencode 'state=<state>'",
+  })
+  t.equal(lab.urlOfRequest('request-2'), `http://127.0.0.1:4002/logins/${list.logins[0].id}`)
+  t.equal(lab.urlOfRequest('no such request'), undefined)
+})
+
+t.test('what was noticed about the client stands with the login', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe()
+  const { id } = (await get('/lab/v1/logins')).json().logins[0]
+  t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['request-1'] }])
+})
+
+t.test('logins are found by client, by state and since a step', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe()
+  const count = async (query: string) => (await get(`/lab/v1/logins?${query}`)).json().logins.length
+  t.equal(await count('clientId=app-1'), 1)
+  t.equal(await count('clientId=app-2'), 0)
+  t.equal(await count(`state=${state}`), 1)
+  t.equal(await count('state=another'), 0)
+  t.equal(await count('after=0'), 1)
+  t.equal(await count('after=1'), 0)
+})
+
+t.test('a question that waits is answered by the next step that it is about', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe()
+  const answer = get('/lab/v1/logins?after=1&clientId=app-1&wait=30')
+  // The question is there once the server has looked at it.
+  await get('/lab/v1/logins')
+  observe({
+    about: { claimedClientId: 'app-2' },
+    request: { method: 'GET', url: '/?client_id=app-2', headers: {}, body: undefined },
+  })
+  observe()
+  const { logins, cursor } = (await answer).json()
+  t.match(logins, [{ clientId: 'app-1', steps: 2 }])
+  t.equal(cursor, 3)
+})
+
+t.test('a login is had as HAR 1.2', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe()
+  const { id } = (await get('/lab/v1/logins')).json().logins[0]
+  const { log } = (await get(`/lab/v1/logins/${id}/har`)).json()
+  t.match(log, {
+    version: '1.2',
+    entries: [
+      {
+        startedDateTime: '2026-03-01T12:00:00.000Z',
+        time: 4,
+        request: { method: 'GET', url: /^http:\/\/127\.0\.0\.1:4000\/\?client_id=app-1/, cookies: [] },
+        response: { status: 200, statusText: 'OK' },
+        timings: { send: 0, wait: 4, receive: 0 },
+      },
+    ],
+  })
+})
+
+t.test('nothing that is shown holds a secret', async t => {
+  const { observe, refuseExchange, get } = await buildTestLab(t)
+  observe({
+    request: {
+      method: 'GET',
+      url: `/?client_id=app-1&state=${state}`,
+      headers: { cookie: 'SECRETcookie' },
+      body: undefined,
+    },
+  })
+  refuseExchange()
+  for (const { id } of (await get('/lab/v1/logins')).json().logins)
+    for (const path of ['', '/har']) t.notMatch((await get(`/lab/v1/logins/${id}${path}`)).body, 'SECRET', path)
+})
+
+t.test('a question that makes no sense is told which parameter and what is allowed', async t => {
+  const { get } = await buildTestLab(t)
+  const rows: [string, object][] = [
+    ['wait=31', { wait: [/0 to 30/] }],
+    ['wait=soon', { wait: [/0 to 30/] }],
+    ['after=-1', { after: [/whole number/] }],
+    ['state=a&state=b', { state: [/once/] }],
+    ['client=app-1', { client: [/clientId, state, after, wait/] }],
+  ]
+  for (const [query, message] of rows) {
+    const response = await get(`/lab/v1/logins?${query}`)
+    t.equal(response.statusCode, 422, query)
+    t.match(response.json(), { error: { status: 422, message } }, query)
+  }
+  t.equal((await get('/lab/v1/logins/none')).statusCode, 404)
+  t.equal((await get('/lab/v1/events?clientId=a&clientId=b')).statusCode, 422)
+})
+
+t.test('only a name of its own is answered, so that a page cannot have its name resolved to this machine', async t => {
+  const { lab } = await buildTestLab(t, { labUrls: ['https://lab.example.test'] })
+  const status = async (host: string) =>
+    (await lab.server.inject({ url: '/lab/v1/logins', headers: { host } })).statusCode
+  for (const host of ['lab.example.test', 'localhost:4002', '127.0.0.1:9', '[::1]:4002', 'lab.localhost'])
+    t.equal(await status(host), 200, host)
+  for (const host of ['evil.test', 'lab.example.test.evil.test', 'localhost.evil.test:4002', '10.0.0.1', 'a b'])
+    t.equal(await status(host), 403, host)
+})
+
+t.test('a page of another site reads nothing and writes nothing', async t => {
+  const { lab, get } = await buildTestLab(t)
+  const rows: [Record<string, string>, number][] = [
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }, 403],
+    [{ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' }, 403],
+    [{ origin: 'http://localhost:3000' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' }, 200],
+    [{ 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', origin: 'http://127.0.0.1:4002' }, 200],
+    [{}, 200],
+  ]
+  for (const [headers, status] of rows) {
+    const response = await get('/lab/v1/logins', headers)
+    t.equal(response.statusCode, status, JSON.stringify(headers))
+    t.equal(response.headers['access-control-allow-origin'], undefined)
+    t.match(response.headers['content-security-policy'], "frame-ancestors 'none'")
+  }
+  const post = (headers: Record<string, string>) =>
+    lab.server.inject({ method: 'POST', url: '/lab/v1/logins', headers: { ...local, ...headers }, payload: '{}' })
+  t.equal((await post({ 'content-type': 'text/plain' })).statusCode, 415)
+  t.equal(
+    (await post({ 'content-type': 'application/json', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }))
+      .statusCode,
+    403,
+  )
+})
+
+t.test('with a token every call needs it, as Bearer or as the password that a browser asks for', async t => {
+  const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
+  const basic = (password: string) => `Basic ${Buffer.from(`lab:${password}`).toString('base64')}`
+  for (const authorization of ['Bearer a-token-for-tests', 'bearer a-token-for-tests', basic('a-token-for-tests')])
+    t.equal((await get('/lab/v1/logins', { authorization })).statusCode, 200, authorization)
+  for (const authorization of ['', 'Bearer', 'Bearer a-token-for-test', basic(''), 'a-token-for-tests']) {
+    const response = await get('/lab/v1/logins', authorization ? { authorization } : {})
+    t.equal(response.statusCode, 401, authorization)
+    t.match(String(response.headers['www-authenticate']), /Bearer/)
+  }
+})
+
+t.test('steps are streamed as they come in, and the stream ends when the laboratory stops', async t => {
+  const { lab, observe } = await buildTestLab(t)
+  await lab.server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = lab.server.server.address() as AddressInfo
+  const response = await fetch(`http://127.0.0.1:${port}/lab/v1/events?clientId=app-1`)
+  t.match(response.headers.get('content-type'), 'text/event-stream')
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let received = (await reader.read()).value ?? ''
+  observe({
+    about: { claimedClientId: 'app-2' },
+    request: { method: 'GET', url: '/?client_id=app-2', headers: {}, body: undefined },
+  })
+  observe()
+  while (!received.includes('\n\nid: ') && !received.includes('event: step')) received += (await reader.read()).value
+  const data = JSON.parse(/^data: (.*)$/m.exec(received)?.[1] ?? '{}')
+  t.match(received, /^id: 2$/m)
+  t.match(data, { login: { clientId: 'app-1' }, step: { kind: 'authorize' } })
+  const closed = lab.server.close()
+  t.equal((await reader.read()).done, true)
+  await closed
+})
+
+t.test('a listener that has gone takes nothing up any more', async t => {
+  const { lab, observe } = await buildTestLab(t)
+  await lab.server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = lab.server.server.address() as AddressInfo
+  const gone = new Promise(resolve =>
+    lab.server.server.once('request', (_request, response) => once(response, 'close').then(resolve)),
+  )
+  const stop = new AbortController()
+  await fetch(`http://127.0.0.1:${port}/lab/v1/events`, { signal: stop.signal })
+  stop.abort()
+  await gone
+  t.doesNotThrow(() => observe())
+})
