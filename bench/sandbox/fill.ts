@@ -27,7 +27,9 @@ export async function addApplications(store: Store, userId: string, count: numbe
     )
     await sql`insert into memberships ${numbers(owners)} select ${uuid}, ${owner}, 'group-' || n, ${now}, ${owner}
       from numbers`.execute(db)
-    await sql`insert into applications ${numbers(sql.lit(count - 1))} select ${uuid}, 'group-' || (n % ${owners} + 1), ${uuid},
+    await sql`insert into applications (id, group_id, link_id, name, description, web_page_url, icon_url,
+      privacy_policy_url, redirect_uris, default_redirect_uri, scopes, default_scopes, created_at, created_by, updated_at,
+      updated_by) ${numbers(sql.lit(count - 1))} select ${uuid}, 'group-' || (n % ${owners} + 1), ${uuid},
       'Weather ' || n, 'Tells what tomorrow will be like.', 'https://weather.example/', 'https://weather.example/icon.png',
       'https://weather.example/privacy', 'https://weather.example/exchangeToken', 'https://weather.example/exchangeToken',
       '', '', ${now} + n, ${userId}, ${now} + n, ${userId} from numbers`.execute(db)

@@ -73,6 +73,7 @@ async function seedApplication(db: Db, seed: Seed, userId: string, now: Date): P
       defaultScopes: '',
       createdAt: now,
       createdBy: userId,
+      madeByClient: null,
       updatedAt: now,
       updatedBy: userId,
     })
@@ -80,5 +81,6 @@ async function seedApplication(db: Db, seed: Seed, userId: string, now: Date): P
     await setRedirectUris(db, clientId, redirectUris, now)
   }
   const secretHash = hashToken(seed.clientSecret.reveal())
-  if (!(await listSecretHashes(db, clientId)).includes(secretHash)) await addClientSecret(db, clientId, secretHash, now)
+  if (!(await listSecretHashes(db, clientId)).includes(secretHash))
+    await addClientSecret(db, clientId, secretHash, { maker: { userId, clientId: null }, now })
 }

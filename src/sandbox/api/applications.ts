@@ -12,7 +12,7 @@ import * as operations from './operations.ts'
 import { findReadable, listReadable } from './readable-applications.ts'
 import { refreshSecret } from './refresh-secret.ts'
 import { refusalToRemove, removeApplication } from './remove-application.ts'
-import { callerOf, whoMay } from './require-token.ts'
+import { callerOf, makerOf, whoMay } from './require-token.ts'
 import { updateApplication } from './update-application.ts'
 
 /** Reading is all that an application's own token is for. */
@@ -31,7 +31,7 @@ export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
 
   scope.post('/apps/v1', { schema: operations.createApplication }, async (request, reply) => {
     const { userId } = callerOf(request)
-    const created = await createApplication(parts, readNewApplication(bodyOf(request)), userId)
+    const created = await createApplication(parts, readNewApplication(bodyOf(request)), makerOf(request))
     request.log.info({ code: 'application-created', userId, appId: created.application.id }, 'created')
     return reply.status(201).send(toCreatedJson(created))
   })
@@ -73,7 +73,7 @@ export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       const appId = readAppId(request.params)
       const { userId } = callerOf(request)
-      const clientSecret = await refreshSecret(parts, appId, userId)
+      const clientSecret = await refreshSecret(parts, appId, makerOf(request))
       request.log.info({ code: 'client-secret-created', userId, appId }, 'a new client secret')
       return reply.status(201).send({ clientSecret })
     },

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Parts } from '../app.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
-import { type Application, insertApplication } from '../store/applications.ts'
+import { type Application, insertApplication, type Maker } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
 import { findStanding } from '../store/groups.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
@@ -20,12 +20,14 @@ export interface CreatedApplication {
 export async function createApplication(
   parts: Parts,
   { groupId, ...fields }: NewApplicationFields,
-  userId: string,
+  maker: Maker,
 ): Promise<CreatedApplication> {
+  const { userId } = maker
   const now = parts.clock()
   const id = randomUUID()
   const dates = { createdAt: now, createdBy: userId, updatedAt: now, updatedBy: userId }
-  const application: Application = { ...fields, ...dates, id, groupId, linkId: randomUUID() }
+  const made = { ...dates, madeByClient: maker.clientId }
+  const application: Application = { ...fields, ...made, id, groupId, linkId: randomUUID() }
   const clientSecret = makeSecret()
   const tokens = await Promise.all([signToken(parts, application), signToken(parts, application)])
   await parts.store.transaction(async db => {
@@ -33,7 +35,7 @@ export async function createApplication(
     if (standing === 'unknown') throw new ApiError(404, 'Group not found.')
     if (standing === 'stranger') throw new ApiError(403, 'Could not create App. User is not a member of the group.')
     await insertApplication(db, application)
-    await addClientSecret(db, id, hashToken(clientSecret), now)
+    await addClientSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })
   })

@@ -1,6 +1,7 @@
 // Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Parts } from '../app.ts'
+import type { Maker } from '../store/applications.ts'
 import { type Caller, findCaller, type TokenKind } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
 
@@ -26,6 +27,12 @@ export function whoMay(answer: Partial<WhoMay>): object {
 /** Who makes this request; only in a scope that called requireToken. */
 export function callerOf(request: FastifyRequest): Caller {
   return request.getDecorator<Caller>(decoratorName)
+}
+
+/** Who will have made what this request makes. */
+export function makerOf(request: FastifyRequest): Maker {
+  const { kind, userId, clientId } = callerOf(request)
+  return { userId, clientId: kind === 'portal' ? null : clientId }
 }
 
 /** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */

@@ -15,6 +15,12 @@ export interface ApplicationFields {
   defaultScopes: string
 }
 
+/** Who made something, and with which client's token: null with one of the portal's own page, or with none. */
+export interface Maker {
+  userId: string
+  clientId: string | null
+}
+
 export interface Application extends ApplicationFields {
   id: string
   groupId: string
@@ -22,6 +28,8 @@ export interface Application extends ApplicationFields {
   linkId: string
   createdAt: Date
   createdBy: string
+  /** See Maker; empty where it was made before this was noted. */
+  madeByClient: string | null
   updatedAt: Date
   updatedBy: string
 }
@@ -38,6 +46,7 @@ export async function insertApplication(db: Db, application: Application): Promi
       created_by: application.createdBy,
       updated_at: application.updatedAt.getTime(),
       updated_by: application.updatedBy,
+      made_by_client: application.madeByClient,
     })
     .execute()
 }
@@ -111,7 +120,7 @@ export async function setRedirectUris(db: Db, id: string, redirectUris: string[]
     .execute()
 }
 
-function selectApplicationsOf(db: Db, userId: string) {
+export function selectApplicationsOf(db: Db, userId: string) {
   return db
     .selectFrom('applications')
     .innerJoin('memberships', 'memberships.group_id', 'applications.group_id')
@@ -155,5 +164,6 @@ function toApplication(row: Selectable<Schema['applications']>): Application {
     createdBy: row.created_by,
     updatedAt: new Date(row.updated_at),
     updatedBy: row.updated_by,
+    madeByClient: row.made_by_client,
   }
 }

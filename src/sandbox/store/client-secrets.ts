@@ -1,12 +1,18 @@
 // Secrets of OAuth clients, as hashes. The two latest of a client are valid.
 import { sql } from 'kysely'
+import type { Maker } from './applications.ts'
 import type { Db } from './schema.ts'
 
 /**
  * Adds a secret; a third one drops the oldest. Three statements: call it in a transaction that has written to the
  * application's row before, so that two of them cannot take the same generation.
  */
-export async function addClientSecret(db: Db, applicationId: string, hash: string, now: Date): Promise<void> {
+export async function addClientSecret(
+  db: Db,
+  applicationId: string,
+  hash: string,
+  { maker, now }: { maker: Maker; now: Date },
+): Promise<void> {
   const latest = await db
     .selectFrom('client_secrets')
     .select('generation')
@@ -16,7 +22,14 @@ export async function addClientSecret(db: Db, applicationId: string, hash: strin
   const generation = (latest?.generation ?? 0) + 1
   await db
     .insertInto('client_secrets')
-    .values({ application_id: applicationId, generation, hash, created_at: now.getTime() })
+    .values({
+      application_id: applicationId,
+      generation,
+      hash,
+      created_at: now.getTime(),
+      created_by: maker.userId,
+      made_by_client: maker.clientId,
+    })
     .execute()
   await db
     .deleteFrom('client_secrets')

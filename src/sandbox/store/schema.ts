@@ -9,7 +9,7 @@ export interface Schema {
   groups: { id: string; name: string; created_at: number; created_by: string }
   memberships: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
   applications: ApplicationTable
-  client_secrets: { application_id: string; generation: number; hash: string; created_at: number }
+  client_secrets: ClientSecretTable
   app_access_tokens: { id: string; application_id: string; created_at: number; expires_at: number }
   consents: { user_id: string; application_id: string; created_at: number }
   finished_authorizations: { id: string; expires_at: number }
@@ -48,6 +48,17 @@ interface ApplicationTable {
   created_by: string
   updated_at: number
   updated_by: string
+  made_by_client: string | null
+}
+
+interface ClientSecretTable {
+  application_id: string
+  generation: number
+  hash: string
+  created_at: number
+  /** Empty like its client where it was made before this was noted. */
+  created_by: string
+  made_by_client: string | null
 }
 
 /** One login: first a code, then the family of tokens the code was redeemed for. */

@@ -50,6 +50,7 @@ export async function addApplication(
       defaultScopes: '',
       createdAt: clock(),
       createdBy: userId,
+      madeByClient: null,
       updatedAt: clock(),
       updatedBy: userId,
       ...fields,

@@ -10,7 +10,15 @@ import { holdLock } from '../support/hold-lock.ts'
 import { refresh } from '../support/put-under-load.ts'
 
 const paths = ['/account', '/account/groups', '/account/token', '/account/applications']
-const actions = ['/account', '/account/groups', '/account/token', '/account/token/end', '/account/applications']
+const actions = [
+  '/account',
+  '/account/groups',
+  '/account/token',
+  '/account/token/end',
+  '/account/applications',
+  '/account/applications/renew',
+  '/account/applications/remove',
+]
 
 /** The text of each copyable thing on a page, as a browser would have it. */
 function readCopyable(body: string): string[] {

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { Secret } from '../../../src/sandbox/secret.ts'
 import type { Migration } from '../../../src/sandbox/store/migration.ts'
 import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
+import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
 import { openStore, type Store } from '../../../src/sandbox/store/open-store.ts'
 import { openDatabases } from '../support/each-database.ts'
 
@@ -77,6 +78,15 @@ for (const database of await openDatabases(t)) {
       await t.rejects(openWith(t, url, firstSchema), { message: /newer sandbox \(schema 2; this one knows 1/ })
     },
   )
+
+  t.test(`F-33: what was stored before makers were noted stays, with an unknown one (${database.name})`, async t => {
+    const url = await database.make(t)
+    await fill(await openWith(t, url, firstSchema))
+    const store = await openWith(t, url, firstSchema, makers)
+    t.match(await rowsOf(store, 'applications'), [{ id: 'app', name: 'App', made_by_client: '' }])
+    t.match(await rowsOf(store, 'client_secrets'), [{ hash: 'hash', made_by_client: '', created_by: '' }])
+    t.equal((await rowsOf(store, 'consents')).length, 1)
+  })
 
   t.test(
     `a step that makes a table anew takes nothing with it that belongs to its rows (${database.name})`,

@@ -57,6 +57,7 @@ async function doEverything(sandbox: TestSandbox): Promise<void> {
   await call('PUT', url, { name: 'New', redirectUris: 'https://new.example.test/' })
   await call('POST', `${url}/refreshSecret`)
   await call('DELETE', url)
+  await call('POST', '/apps/v1', makeCreateBody(groupId))
   const newGroup = { context: contexts.Group, type: 'Group', data: { name: 'New' } }
   const group = await call('POST', '/identities/v1', newGroup)
   t.equal(group.statusCode, 201)
@@ -82,6 +83,11 @@ async function useAccount(sandbox: TestSandbox): Promise<void> {
   for (const path of ['/account', '/account/groups', '/account/token', '/account/applications']) await browser.get(path)
   for (const action of ['/account/groups', '/account/token', '/account/applications'])
     await submitForm(browser, await browser.get(action), action, { name: 'New' })
+  const made = await browser.get('/account/applications')
+  t.equal((await submitForm(browser, made, '/account/applications/renew')).statusCode, 200)
+  const question = /href="(\/account\/applications\/remove[^"]+)"/.exec(made.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const asked = await browser.get(question)
+  t.equal((await submitForm(browser, asked, '/account/applications/remove')).statusCode, 303)
   await submitForm(browser, await browser.get('/account'), '/sign-out')
   const other = await openAsDeveloper(sandbox)
   await submitForm(other, await other.get('/account'), '/account')

@@ -36,8 +36,8 @@ function recordSqlite(t: Test, databaseUrl: string): Recorder {
       const steps = database.prepare(`explain query plan ${statement}`).all()
       database.close()
       // What was found by index first may be read whole: a list of values, or a query within the query.
-      const named = /^with "(\w+)"/.exec(statement)?.[1] ?? 'subquery'
-      const isHarmless = new RegExp(`^SCAN (CONSTANT ROW|\\d+-ROW VALUES|\\(subquery|${named}$)`)
+      const named = [...statement.matchAll(/(?:^with|,)\s+"?(\w+)"? as \(/g)].map(([, name]) => `${name}$`)
+      const isHarmless = new RegExp(`^SCAN (${['CONSTANT ROW', '\\d+-ROW VALUES', '\\(subquery', ...named].join('|')})`)
       const scans = steps.map(step => String(step.detail)).filter(detail => detail.startsWith('SCAN'))
       return scans.filter(scan => !isHarmless.test(scan))
     },

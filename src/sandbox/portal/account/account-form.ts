@@ -12,11 +12,16 @@ interface AccountForm {
   id: string
 }
 
-const lifetimeMs = 8 * 3_600_000
+export const accountFormLifetimeMs = 8 * 3_600_000
 
 export function makeAccountForm({ keyRing, clock }: Parts, request: FastifyRequest, purpose: string): string {
   const form: AccountForm = { userId: visitorOf(request).id, id: randomUUID() }
-  return makeFormToken(keyRing.sealingKey, `account ${purpose}`, form, new Date(clock().getTime() + lifetimeMs))
+  return makeFormToken(
+    keyRing.sealingKey,
+    `account ${purpose}`,
+    form,
+    new Date(clock().getTime() + accountFormLifetimeMs),
+  )
 }
 
 /** The id, and the fields that are text. Throws PageError when the form was not made by us, for this user and purpose. */

@@ -4,6 +4,7 @@ import type { Parts } from '../../app.ts'
 import { accessTokenPage } from './access-token-page.ts'
 import { allowedApplicationsPage } from './allowed-applications-page.ts'
 import { groupsPage } from './groups-page.ts'
+import { madeByClientsPages } from './made-by-clients-pages.ts'
 import { profilePage } from './profile-page.ts'
 import { requireVisitor } from './require-visitor.ts'
 
@@ -13,4 +14,5 @@ export async function accountPages(scope: FastifyInstance, parts: Parts): Promis
   groupsPage(scope, parts)
   accessTokenPage(scope, parts)
   allowedApplicationsPage(scope, parts)
+  madeByClientsPages(scope, parts)
 }

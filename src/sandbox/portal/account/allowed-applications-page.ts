@@ -1,17 +1,24 @@
-// The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again.
+// The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again. What it
+// made stays, and stands on the page from then on.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { findApplication } from '../../store/applications.ts'
 import { listConsents, withdrawConsent } from '../../store/consents.ts'
+import { listMadeByClients } from '../../store/made-by-clients.ts'
 import { revokeGrantsOf } from '../../store/user-grants.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
+
+// A page is read by a person; what is renewed goes to the end of the list, and what is removed leaves it.
+const shownMade = 100
 
 export function allowedApplicationsPage(scope: FastifyInstance, parts: Parts): void {
   const { store, clock } = parts
 
   scope.get('/account/applications', async (request, reply) => {
-    const applications = await listConsents(store.read, visitorOf(request).id)
+    const userId = visitorOf(request).id
+    const applications = await listConsents(store.read, userId)
+    const made = await listMadeByClients(store.read, userId, { now: clock(), limit: shownMade + 1 })
     const { withdrawn } = request.query as Record<string, unknown>
     // The address alone proves nothing, so what is said must be true whoever made it.
     const isAllowed = applications.some(application => application.id === withdrawn)
@@ -21,6 +28,9 @@ export function allowedApplicationsPage(scope: FastifyInstance, parts: Parts): v
       applications,
       withdrawn: isShown ? await findApplication(store.read, withdrawn) : undefined,
       formToken: makeAccountForm(parts, request, 'withdraw'),
+      made: made.slice(0, shownMade),
+      hasMore: made.length > shownMade,
+      renewToken: makeAccountForm(parts, request, 'renew'),
     })
   })
 
