@@ -175,7 +175,7 @@ t.test('AZ-11: the page says who asks, for what, where the visitor goes on to, a
   for (const text of [
     'Reference client',
     'Lists and creates your applications.',
-    'learns your user id',
+    'learn your user id, e-mail address and name',
     'localhost:3000',
     seeded.email,
   ])
