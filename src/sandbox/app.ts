@@ -1,5 +1,5 @@
 // The map of the sandbox: two listeners on one store, and every plugin and route of each, in order.
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -7,6 +7,7 @@ import { createPasswords } from './portal/passwords.ts'
 import { seedStore } from './seed.ts'
 import { openStore, type Store } from './store/open-store.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
+import { createSourceReader } from './trusted-proxies.ts'
 
 export interface Sandbox {
   portal: FastifyInstance
@@ -27,6 +28,8 @@ export interface Parts {
   clock: () => Date
   logger: FastifyBaseLogger
   isStopping: () => boolean
+  /** Whom failures and waiting places are counted for. */
+  sourceOf: (request: FastifyRequest) => string
 }
 
 /** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
@@ -45,6 +48,7 @@ export async function buildSandbox(
     const passwords = createPasswords()
     if (config.seed) await seedStore(store, config.seed, { passwords, clock })
     let isStopping = false
+    const readSource = createSourceReader(config.trustedProxies)
     const parts: Parts = {
       config,
       store,
@@ -53,6 +57,7 @@ export async function buildSandbox(
       clock,
       logger,
       isStopping: () => isStopping,
+      sourceOf: request => readSource(request.raw),
     }
     const portal = await buildPortal(parts)
     const api = await buildApi(parts)

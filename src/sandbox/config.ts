@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isRedirectUri } from './redirect-uri.ts'
 import { Secret } from './secret.ts'
+import { isNetwork } from './trusted-proxies.ts'
 
 export interface SandboxConfig {
   /** `localhost` means every loopback address. */
@@ -11,6 +12,11 @@ export interface SandboxConfig {
   /** Origins, without a trailing slash, as browsers and clients see them. `portalUrl` is also the issuer. */
   portalUrl: string
   apiUrl: string
+  /** Addresses and networks whose X-Forwarded-For is believed. */
+  trustedProxies: string[]
+  /** How long an access token lives that a client is given, and how long a code can be redeemed. */
+  accessTokenSeconds: number
+  codeSeconds: number
   /** `sqlite:path` or `postgres://…`, which may hold a password. */
   databaseUrl: Secret
   seed: Seed | undefined
@@ -55,15 +61,25 @@ export class ConfigError extends Error {
 export function readConfig(environment: Environment): SandboxConfig {
   const problems: string[] = []
   const env = withFiles(environment, problems)
+  const portalPort = readPort(env, 'PORTAL_PORT', 4000, problems)
+  const apiPort = readPort(env, 'API_PORT', 4001, problems)
   const config = {
     host: readHost(env, problems),
-    portalPort: readPort(env, 'PORTAL_PORT', 4000, problems),
-    apiPort: readPort(env, 'API_PORT', 4001, problems),
-    portalUrl: readOrigin(env, 'PORTAL_URL', 'http://127.0.0.1:4000', problems),
-    apiUrl: readOrigin(env, 'API_URL', 'http://127.0.0.1:4001', problems),
+    portalPort,
+    apiPort,
+    portalUrl: readOrigin(env, 'PORTAL_URL', loopbackOrigin(portalPort), problems),
+    apiUrl: readOrigin(env, 'API_URL', loopbackOrigin(apiPort), problems),
+    trustedProxies: readTrustedProxies(env, problems),
+    accessTokenSeconds: readSeconds(
+      env,
+      'ACCESS_TOKEN_SECONDS',
+      { fallback: 86_400, least: 1, most: 86_400 },
+      problems,
+    ),
+    codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: 600 }, problems),
     databaseUrl: readDatabaseUrl(env, problems),
     seed: readSeed(env, problems),
-    prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', problems) * 1000,
+    prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', { fallback: 0, least: 0, most: 3600 }, problems) * 1000,
     logLevel: env.LOG_LEVEL || 'info',
   }
   if (!logLevels.includes(config.logLevel)) problems.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}`)
@@ -99,11 +115,35 @@ function readPort(env: Environment, name: string, fallback: number, problems: st
   return Number(text)
 }
 
-function readSeconds(env: Environment, name: string, problems: string[]): number {
-  const text = env[name] || '0'
-  if (!/^\d{1,4}$/.test(text) || Number(text) > 3600)
-    problems.push(`${name} must be a whole number of seconds, at most 3600`)
-  return Number(text)
+function readSeconds(
+  env: Environment,
+  name: string,
+  { fallback, least, most }: { fallback: number; least: number; most: number },
+  problems: string[],
+): number {
+  const text = env[name] || `${fallback}`
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (!(seconds >= least && seconds <= most))
+    problems.push(`${name} must be a whole number of seconds, ${least} to ${most}`)
+  return seconds
+}
+
+/** Where browsers reach a sandbox that runs on their own machine. Without the port where the scheme says it (80). */
+function loopbackOrigin(port: number): string {
+  const text = `http://127.0.0.1:${port}`
+  return URL.canParse(text) ? new URL(text).origin : text
+}
+
+function readTrustedProxies(env: Environment, problems: string[]): string[] {
+  const entries = (env.TRUSTED_PROXIES ?? '')
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '')
+  if (!entries.every(isNetwork))
+    problems.push(
+      'TRUSTED_PROXIES must be IP addresses or networks such as 10.1.0.0/16, comma-separated, never all (/0)',
+    )
+  return entries
 }
 
 function readOrigin(env: Environment, name: string, fallback: string, problems: string[]): string {
@@ -130,6 +170,8 @@ function readSeed(env: Environment, problems: string[]): Seed | undefined {
   const redirectUris = (env.SEED_REDIRECT_URIS ?? '').split(',').map(uri => uri.trim())
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(env.SEED_CLIENT_ID ?? ''))
     problems.push('SEED_CLIENT_ID must be 1 to 64 letters, digits, - or _')
+  // GET /apps/v1/docs is the documentation, so this application could not be asked for.
+  if (env.SEED_CLIENT_ID === 'docs') problems.push('SEED_CLIENT_ID cannot be docs; choose another id')
   if ((env.SEED_CLIENT_SECRET ?? '').length < 22)
     problems.push('SEED_CLIENT_SECRET must have at least 22 characters (128 random bits)')
   for (const name of ['SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD'])

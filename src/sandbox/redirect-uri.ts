@@ -1,8 +1,9 @@
 // What may be registered as a redirect URI, and which loopback hosts may go without TLS.
+import { isPlainHost } from './plain-host.ts'
 
 /**
- * True for an absolute URI with https, or http on loopback, and without fragment, user information, wildcard or comma
- * (RFC 6749 3.1.2, RFC 9700 2.6). At most 2,048 characters.
+ * True for an absolute URI with https, or http on loopback, without fragment, user information, wildcard or comma, to a
+ * host of letters, digits, dots and hyphens or an IP literal (RFC 6749 3.1.2, RFC 9700 2.6). At most 2,048 characters.
  */
 export function isRedirectUri(text: string): boolean {
   // Printable ASCII only: whatever a URL parser would silently drop or re-encode must not be registered,
@@ -10,7 +11,7 @@ export function isRedirectUri(text: string): boolean {
   if (text.length > 2048 || !/^https?:\/\/[\x21-\x7e]+$/i.test(text) || /[#*,\\]/.test(text)) return false
   if (!URL.canParse(text)) return false
   const url = new URL(text)
-  if (url.username || url.password || url.hostname === '') return false
+  if (url.username || url.password || !isPlainHost(url.hostname)) return false
   return url.protocol === 'https:' || isLoopback(url.hostname)
 }
 

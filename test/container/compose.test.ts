@@ -122,6 +122,19 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 }
 
+t.test('PS-06: the sandbox believes the proxy, and nobody else, whose address it is that asks', t => {
+  const { sandbox, proxy, ...others } = scaled.services
+  const address = proxy?.networks && !Array.isArray(proxy.networks) && proxy.networks.default?.ipv4_address
+  t.match(address, /^\d+\.\d+\.\d+\.2$/)
+  t.strictSame(configsOf(t, scaled).sandbox.trustedProxies, [address])
+  // The default network of both, with addresses for the others that are not the proxy's.
+  t.match(scaled.networks?.default, { ipam: { config: [{ subnet: /\.0\/24$/, ip_range: /\.128\/25$/ }] } })
+  t.match(sandbox?.networks, ['default', 'store'])
+  for (const [name, { networks }] of Object.entries(others)) t.ok(!networks || Array.isArray(networks), name)
+  t.strictSame(configsOf(t, single).sandbox.trustedProxies, [], 'alone there is no proxy')
+  t.end()
+})
+
 t.test('a second file puts two of each behind a proxy, which alone is published, with TLS', async t => {
   const { client, sandbox, proxy } = scaled.services
   t.match([client, sandbox], [{ scale: 2 }, { scale: 2 }])

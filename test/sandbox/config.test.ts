@@ -48,6 +48,53 @@ t.test('CT-08: a number is written in digits, and nothing but digits', t => {
   t.end()
 })
 
+t.test('the public addresses follow the ports', t => {
+  t.match(readConfig({ PORTAL_PORT: '4100' }), { portalUrl: 'http://127.0.0.1:4100', apiUrl: 'http://127.0.0.1:4001' })
+  t.match(readConfig({ API_PORT: '80' }), { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1' })
+  t.match(readConfig({ PORTAL_PORT: '4100', PORTAL_URL: 'https://portal.example.test' }), {
+    portalUrl: 'https://portal.example.test',
+  })
+  t.end()
+})
+
+t.test('CT-08: access tokens live for a day at most, and codes for ten minutes', t => {
+  t.match(readConfig({}), { accessTokenSeconds: 86_400, codeSeconds: 60 })
+  t.match(readConfig({ ACCESS_TOKEN_SECONDS: '1', CODE_SECONDS: '600' }), { accessTokenSeconds: 1, codeSeconds: 600 })
+  for (const [name, values] of Object.entries({
+    ACCESS_TOKEN_SECONDS: ['0', '86401', '1e3', '-1', '1.5'],
+    CODE_SECONDS: ['0', '601', 'x'],
+  }))
+    for (const value of values) t.match(problemsOf({ [name]: value }), [new RegExp(`^${name} must be`)], value)
+  t.end()
+})
+
+t.test('PS-06: trusted proxies are addresses or networks, and never everybody', t => {
+  const good = '10.1.2.3, 10.0.0.0/8,::1,fd00::/8, 2001:db8::5/128'
+  t.strictSame(readConfig({ TRUSTED_PROXIES: good }).trustedProxies, good.split(/, */))
+  t.strictSame(readConfig({ TRUSTED_PROXIES: ' ' }).trustedProxies, [])
+  const everybody = ['0.0.0.0/0', '::/0', '10.0.0.0/00', '::ffff:0:0/96', '*']
+  const wrong = [
+    'caddy',
+    '10.0.0',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.0/8/8',
+    '10.0.0.0/',
+    'loopback',
+    'fe80::1%eth0',
+    '1',
+  ]
+  for (const text of [...everybody, ...wrong])
+    t.match(problemsOf({ TRUSTED_PROXIES: `127.0.0.1,${text}` }), [/^TRUSTED_PROXIES must be/], text)
+  t.end()
+})
+
+t.test('a client of the name of the documentation’s address could not be asked for, and is refused', t => {
+  t.match(problemsOf({ ...seed, SEED_CLIENT_ID: 'docs' }), [/^SEED_CLIENT_ID cannot be docs/])
+  t.strictSame(problemsOf({ ...seed, SEED_CLIENT_ID: 'Docs-1' }), [])
+  t.end()
+})
+
 t.test('CT-08: a host is a name or an address', t => {
   for (const host of ['localhost', '0.0.0.0', '::', 'fe80::1%eth0', 'sandbox.example.test'])
     t.equal(readConfig({ HOST: host }).host, host)

@@ -11,6 +11,7 @@ const longest = { name: 200, description: 2000, scopes: 2000, defaultScopes: 200
 /** Takes the envelope of the specification or the ten fields without it. Throws ApiError 422. */
 export function readNewApplication(body: unknown): NewApplicationFields {
   const form = openForm(body)
+  form.ofTypeIfSaid('App')
   const redirectUris = form.redirectUris('redirectUris')
   const fields = {
     groupId: form.text('groupId', { min: 1, max: 200 }),
@@ -31,6 +32,7 @@ export function readNewApplication(body: unknown): NewApplicationFields {
 /** The same two forms of body, without a group. What is left out stays as it is. Throws ApiError 422. */
 export function readChangedApplication(body: unknown, present: ApplicationFields): ApplicationFields {
   const form = openForm(body)
+  form.ofTypeIfSaid('App')
   const readText = (name: 'description' | 'scopes' | 'defaultScopes') =>
     form.has(name) ? form.text(name, { max: longest[name] }) : present[name]
   const readWebUrl = (name: 'webPageUrl' | 'iconUrl' | 'privacyPolicyUrl') =>

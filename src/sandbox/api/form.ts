@@ -1,5 +1,6 @@
 // Reads the fields of a JSON body one by one, and says everything that is wrong with them at once.
 import { isRedirectUri } from '../redirect-uri.ts'
+import { isLonger } from '../text-length.ts'
 import { isWebUrl } from '../web-url.ts'
 import { ApiError, type FieldProblems } from './api-error.ts'
 
@@ -8,6 +9,7 @@ const notText = 'Not a valid string.'
 const notObject = 'Invalid input type.'
 
 const maxProblems = 10
+const longestUrl = 2048
 
 /**
  * Takes the envelope `{context, type, data}` of the specification, or its data alone. Each reader returns an empty value
@@ -16,7 +18,8 @@ const maxProblems = 10
 export function openForm(body: unknown) {
   const problems: FieldProblems = {}
   const envelope = asObject(body, '_schema')
-  const data = Object.hasOwn(envelope, 'data') ? openEnvelope() : envelope
+  const hasEnvelope = Object.hasOwn(envelope, 'data')
+  const data = hasEnvelope ? asObject(envelope.data, 'data') : envelope
 
   function add(name: string, problem: string): '' {
     problems[name] = [...(problems[name] ?? []), problem]
@@ -29,12 +32,14 @@ export function openForm(body: unknown) {
     return {}
   }
 
-  function openEnvelope(): Record<string, unknown> {
+  function checkEnvelope(expected: string): void {
     const { context, type } = envelope
-    if (context !== undefined && !(typeof context === 'string' && isWebUrl(context)))
-      add('context', 'Not a valid http or https URL.')
-    if (type !== undefined && typeof type !== 'string') add('type', notText)
-    return asObject(envelope.data, 'data')
+    if (context === undefined) add('context', missing)
+    // Measured first: to parse an address takes a time that grows faster than its length.
+    else if (typeof context !== 'string' || context.length > longestUrl || !URL.canParse(context))
+      add('context', 'Not a valid URL.')
+    if (type === undefined) add('type', missing)
+    else if (type !== expected) add('type', `Must be one of: ${expected}.`)
   }
 
   function text(name: string, { min = 0, max }: { min?: number; max: number }): string {
@@ -42,9 +47,8 @@ export function openForm(body: unknown) {
     if (value === undefined) return add(name, missing)
     // NUL has no place in PostgreSQL's text, and half a surrogate pair none in UTF-8.
     if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed()) return add(name, notText)
-    const length = [...value].length
-    if (length < min) return add(name, `Shorter than minimum length ${min}.`)
-    if (length > max) return add(name, `Longer than maximum length ${max}.`)
+    if (isLonger(value, max)) return add(name, `Longer than maximum length ${max}.`)
+    if (!isLonger(value, min - 1)) return add(name, `Shorter than minimum length ${min}.`)
     return value
   }
 
@@ -54,7 +58,7 @@ export function openForm(body: unknown) {
     has: (name: string): boolean => data[name] !== undefined,
 
     webUrl(name: string): string {
-      const value = text(name, { max: 2048 })
+      const value = text(name, { max: longestUrl })
       return value === '' || isWebUrl(value) ? value : add(name, 'Not a valid http or https URL.')
     },
 
@@ -76,7 +80,7 @@ export function openForm(body: unknown) {
 
     /** Left out or empty, it is the fallback. */
     oneOf(name: string, allowed: string[], fallback: string): string {
-      const value = data[name] === undefined ? '' : text(name, { max: 2048 })
+      const value = data[name] === undefined ? '' : text(name, { max: longestUrl })
       if (value === '') return fallback
       // When there is no list there is nothing to compare with; but then, too, it must be a redirect URI.
       const isAllowed = allowed.length === 0 ? isRedirectUri(value) : allowed.includes(value)
@@ -88,11 +92,12 @@ export function openForm(body: unknown) {
       if (data[name] !== undefined) add(name, 'Unknown field.')
     },
 
-    /** For an address that makes several types of things: the envelope must be there, and name this one. */
-    ofType(type: string): void {
-      if (envelope.context === undefined) add('context', missing)
-      if (envelope.type === undefined) add('type', missing)
-      else if (envelope.type !== type) problems.type = [`Must be one of: ${type}.`]
+    /** The envelope must be there, and name this type. */
+    ofType: checkEnvelope,
+
+    /** For bodies that may come without the envelope. */
+    ofTypeIfSaid(type: string): void {
+      if (hasEnvelope) checkEnvelope(type)
     },
 
     close(): void {

@@ -8,15 +8,11 @@ import { OAuthError } from './oauth-error.ts'
 
 /**
  * The client's id. Reads `client_id` and `client_secret`, and throws OAuthError: invalid_request when one is missing,
- * invalid_client when they are wrong, or 429 after too many failures of this client or address. A right secret is
+ * invalid_client when they are wrong, or 429 after too many failures of this client or source. A right secret is
  * always heard: it has 128 random bits or more and is not found by trying, so a line of wrong ones proves nothing, and
  * nobody can lock a client out.
  */
-export async function authenticateClient(
-  { store, clock }: Parts,
-  fields: CallFields,
-  address: string,
-): Promise<string> {
+export async function authenticateClient({ store, clock }: Parts, fields: CallFields, source: string): Promise<string> {
   const clientId = requireField(fields, 'client_id')
   const hash = hashToken(requireField(fields, 'client_secret'))
   // What cannot be an id is counted under one name, so that made-up ids do not fill the table.
@@ -25,7 +21,7 @@ export async function authenticateClient(
   if (hashes.some(valid => isEqualHash(valid, hash))) return clientId
   const buckets: Bucket[] = [
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10 },
-    { key: `address ${address}`, limit: 100 },
+    { key: `address ${source}`, limit: 100 },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0)

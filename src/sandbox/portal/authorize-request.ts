@@ -4,6 +4,7 @@ import { type Application, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/store-fault.ts'
 import { AuthorizationError, PageError } from './error-pages.ts'
+import { longestText } from './longest-text.ts'
 
 /** A request that passed every check. */
 export interface AuthorizeRequest {
@@ -29,9 +30,6 @@ export const startParameters = [
 ] as const
 
 type Parameters = Partial<Record<(typeof startParameters)[number], string>>
-
-// Long enough for any address and for a state of 1 KB that is all emoji; short enough for the way back to fit a header.
-const maxLength = 2048
 
 /** False when the address has none of the parameters. */
 export function isAuthorizeRequest(query: Record<string, unknown>): boolean {
@@ -82,8 +80,8 @@ function collectParameters(query: Record<string, unknown>): { parameters: Parame
     // Given twice it counts as not given: there is no telling which one was meant.
     if (Array.isArray(value)) repeated.push(name)
     else if (typeof value === 'string' && value !== '') {
-      if (value.length > maxLength)
-        throw new PageError(400, `The application sent a ${name} of more than ${maxLength} characters.`)
+      if (value.length > longestText)
+        throw new PageError(400, `The application sent a ${name} of more than ${longestText} characters.`)
       parameters[name] = value
     }
   }

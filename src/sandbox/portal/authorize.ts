@@ -11,6 +11,7 @@ import {
 } from './authorize-request.ts'
 import { showConsentPage } from './consent.ts'
 import { issueCode } from './issue-code.ts'
+import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
 import { showSignInPage } from './sign-in.ts'
 
@@ -42,8 +43,9 @@ export function authorizePage(scope: FastifyInstance, parts: Parts): void {
   scope.post('/', async (request, reply) => {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
-    // A repeated one stays repeated, and is refused like any other.
-    for (const name of startParameters) for (const value of [fields[name] ?? []].flat()) query.append(name, value)
+    // What is repeated or too long stays so, and is refused like any other; two are enough for that, and one character.
+    for (const name of startParameters)
+      for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)
   })
 }

@@ -1,5 +1,6 @@
 // Reads the fields of a call, sent as a form or as JSON, with OAuth's rules: once each, and empty means left out.
 import type { FastifyRequest } from 'fastify'
+import { longestText } from './longest-text.ts'
 import { OAuthError } from './oauth-error.ts'
 
 export type CallFields = Record<string, string | undefined>
@@ -21,6 +22,8 @@ export function readCallFields(request: FastifyRequest, known: readonly string[]
     // JSON can hold half a surrogate pair, which no address and no database takes.
     if (typeof value !== 'string' || !value.isWellFormed())
       throw new OAuthError(400, 'invalid_request', `${name} must be a string.`)
+    if (value.length > longestText)
+      throw new OAuthError(400, 'invalid_request', `${name} is longer than ${longestText} characters.`)
     fields[name] = value
   }
   return fields

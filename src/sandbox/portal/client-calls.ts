@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
 import { trackMethods } from '../method-not-allowed.ts'
 import { setCallHeaders } from './call-headers.ts'
+import { isFromOtherSite } from './cross-site-guard.ts'
 import { exchangeToken } from './exchange-token.ts'
 import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
 import { revokeToken } from './revoke-token.ts'
@@ -12,6 +13,10 @@ export async function clientCallRoutes(scope: FastifyInstance, parts: Parts): Pr
   await scope.register(formbody)
   setCallHeaders(scope)
   answerInOAuthDialect(scope)
+  scope.addHook('onRequest', async request => {
+    if (isFromOtherSite(request, parts.config.portalUrl))
+      throw new OAuthError(403, 'access_denied', 'Calls from pages of other sites are not answered.')
+  })
 
   const refuseOtherMethods = trackMethods(scope)
   exchangeToken(scope, parts)

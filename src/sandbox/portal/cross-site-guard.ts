@@ -1,4 +1,4 @@
-// Refuses forms that were sent from another site or origin: a forged sign-in, or a consent nobody gave.
+// Refuses what browsers send from another site or origin: a forged sign-in, a consent nobody gave, guesses at a password.
 import type { FastifyRequest } from 'fastify'
 import { PageError } from './error-pages.ts'
 
@@ -14,4 +14,10 @@ export function refuseCrossSitePosts(portalUrl: string) {
     if (!isOwn)
       throw new PageError(403, 'This form was sent from another site. Open the page again and send it from there.')
   }
+}
+
+/** For calls: servers and scripts send neither header. `none` is what somebody opened by hand. */
+export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
+  const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers
+  return !['none', 'same-origin'].includes(String(site)) || origin !== portalUrl
 }

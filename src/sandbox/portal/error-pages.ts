@@ -1,7 +1,7 @@
 // Error pages of the portal, and the one kind of error that goes back to the client instead.
 import type { FastifyInstance } from 'fastify'
 import { storeFaultOf } from '../store/store-fault.ts'
-import { PasswordsBusy } from './passwords.ts'
+import { Busy } from './turns.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
 export class PageError extends Error {
@@ -40,7 +40,8 @@ export function showErrorPages(scope: FastifyInstance): void {
       return reply.redirect(error.location, 303)
     }
     const page = toPageError(error)
-    if (page.statusCode >= 500)
+    if (error instanceof Busy) request.log.info({ code: 'busy' }, 'too many passwords are waiting to be hashed')
+    else if (page.statusCode >= 500)
       request.log.error({ code: 'page-failed', cause: (error as Error).message }, 'a page failed')
     else request.log.info({ code: 'page-refused', reason: page.message }, 'a page was refused')
     if (page.retryAfterSeconds !== undefined) reply.header('retry-after', page.retryAfterSeconds)
@@ -62,7 +63,7 @@ export function showErrorPages(scope: FastifyInstance): void {
 
 function toPageError(error: unknown): PageError {
   if (error instanceof PageError) return error
-  if (storeFaultOf(error) || error instanceof PasswordsBusy)
+  if (storeFaultOf(error) || error instanceof Busy)
     return new PageError(503, 'The portal is very busy. Wait a moment and send the page again.', {
       retryAfterSeconds: 2,
     })

@@ -28,7 +28,7 @@ export function exchangeToken(scope: FastifyInstance, parts: Parts): void {
     const grantType = requireField(fields, 'grant_type')
     if (!grantTypes.includes(grantType))
       throw new OAuthError(400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`)
-    const clientId = await authenticateClient(parts, fields, request.ip)
+    const clientId = await authenticateClient(parts, fields, parts.sourceOf(request))
     const tokens =
       grantType === 'refresh_token' ? await refresh(parts, clientId, fields) : await redeem(parts, clientId, fields)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')

@@ -1,5 +1,6 @@
 // Security headers of every page.
 import type { FastifyReply } from 'fastify'
+import { isPlainHost } from '../plain-host.ts'
 
 /**
  * `formTargets` are the origins, already checked, to which a form of this page may lead by redirect: Chromium applies
@@ -16,7 +17,8 @@ export function setPageHeaders(
       "default-src 'none'",
       "style-src 'self'",
       ...(hasScript ? ["script-src 'self'"] : []),
-      `form-action ${["'self'", ...new Set(formTargets)].join(' ')}`,
+      // Looked at once more: a host with a `;` would end the directive.
+      `form-action ${["'self'", ...new Set(formTargets.filter(hasPlainHost))].join(' ')}`,
       "frame-ancestors 'none'",
       "base-uri 'none'",
     ].join('; '),
@@ -27,4 +29,8 @@ export function setPageHeaders(
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
   })
+}
+
+function hasPlainHost(origin: string): boolean {
+  return isPlainHost(new URL(origin).hostname)
 }

@@ -1,6 +1,8 @@
 // Passwords: argon2id through node:crypto, off the event loop, a few at once, with the parameters beside the hash.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { isLonger } from '../text-length.ts'
+import { createTurns } from './turns.ts'
 
 const derive = promisify(argon2)
 
@@ -8,38 +10,21 @@ const derive = promisify(argon2)
 const cost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-// Each hash takes 19 MiB and one of libuv's four threads; file system and DNS need the others.
-const maxAtOnce = 2
-const maxWaiting = 50
+/** In characters. Nobody has a longer one, and looking at one would take its time. */
+export const longestPassword = 1000
 
-/** Too many passwords wait to be hashed; come again in a moment. */
-export class PasswordsBusy extends Error {}
+/** The source of what nobody has asked for from outside. */
+const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>
 
 export function createPasswords() {
-  let running = 0
-  const waiting: (() => void)[] = []
-
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= maxAtOnce) {
-      if (waiting.length >= maxWaiting) throw new PasswordsBusy('too many passwords are waiting to be hashed')
-      await new Promise<void>(resolve => waiting.push(resolve))
-    } else running += 1
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      // The place is handed on, not given back, so that nobody can slip in between.
-      if (next) next()
-      else running -= 1
-    }
-  }
+  const inTurn = createTurns()
 
   return {
-    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws PasswordsBusy. */
-    hash(password: string): Promise<string> {
-      return inTurn(async () => {
+    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. `source` is who waits for it. */
+    hash(password: string, source = ownWork): Promise<string> {
+      return inTurn(source, async () => {
         const nonce = randomBytes(16)
         const tag = await derive('argon2id', { message: password, nonce, tagLength, ...cost })
         const { memory, passes, parallelism } = cost
@@ -49,17 +34,19 @@ export function createPasswords() {
 
     /**
      * Without a hash (no such user) it takes the same time and answers false, so that nobody learns by the clock
-     * which addresses have an account. Throws PasswordsBusy.
+     * which addresses have an account. Throws Busy.
      */
-    verify(password: string, storedHash: string | undefined): Promise<boolean> {
-      return inTurn(async () => {
-        const { nonce, tag, ...params } = parseHash(storedHash) ?? {
+    verify(password: string, storedHash: string | undefined, source = ownWork): Promise<boolean> {
+      return inTurn(source, async () => {
+        const isPossible = storedHash !== undefined && !isLonger(password, longestPassword)
+        const { nonce, tag, ...params } = parseHash(isPossible ? storedHash : undefined) ?? {
           nonce: Buffer.alloc(16),
           tag: Buffer.alloc(tagLength),
           ...cost,
         }
-        const found = await derive('argon2id', { message: password, nonce, tagLength: tag.length, ...params })
-        return timingSafeEqual(found, tag) && storedHash !== undefined
+        const message = isPossible ? password : ''
+        const found = await derive('argon2id', { message, nonce, tagLength: tag.length, ...params })
+        return timingSafeEqual(found, tag) && isPossible
       })
     },
   }

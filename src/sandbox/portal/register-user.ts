@@ -1,7 +1,9 @@
 // Signs a new user up: looks at every field, says everything that is wrong at once, and makes the account.
 import type { Parts } from '../app.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
-import { createUser, normaliseEmail } from '../store/users.ts'
+import { type Credentials, createUser, longestEmail, normaliseEmail } from '../store/users.ts'
+import { isLonger } from '../text-length.ts'
+import { longestPassword } from './passwords.ts'
 
 /** Wire names, the same on the page and at /api/register. */
 export const signUpFields = ['email', 'password', 'firstName', 'lastName', 'termsAccepted'] as const
@@ -9,20 +11,20 @@ export const signUpFields = ['email', 'password', 'firstName', 'lastName', 'term
 /** One sentence for each field that is not as it should be. */
 export type SignUpProblems = Partial<Record<(typeof signUpFields)[number], string>>
 
-export type Registration = { userId: string } | { problems: SignUpProblems } | { retryAfterSeconds: number }
+export type Registration = { credentials: Credentials } | { problems: SignUpProblems } | { retryAfterSeconds: number }
 
 /** Also said on the page before anybody types. */
 export const shortestPassword = 8
 
-const longest = { email: 254, password: 1000, name: 100 }
+const longestName = 100
 const signUpsAnHour = 100
 const hourMs = 3_600_000
 
-/** `fields` as they came, of any type. Throws PasswordsBusy and what the store throws. */
+/** `fields` as they came, of any type. Throws Busy and what the store throws. */
 export async function registerUser(
   { store, passwords, clock }: Parts,
   fields: Record<string, unknown>,
-  address: string,
+  source: string,
 ): Promise<Registration> {
   const [email, firstName, lastName] = [readText(fields.email), readText(fields.firstName), readText(fields.lastName)]
   const password = typeof fields.password === 'string' ? fields.password : ''
@@ -35,15 +37,17 @@ export async function registerUser(
   }
   if (Object.keys(problems).length > 0) return { problems }
 
-  const buckets: Bucket[] = [{ key: `sign-ups ${address}`, limit: signUpsAnHour }]
+  const buckets: Bucket[] = [{ key: `sign-ups ${source}`, limit: signUpsAnHour }]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) return { retryAfterSeconds }
   await store.write(db => countFailure(db, buckets, clock(), hourMs))
 
   // Hashed before anybody looks whether the address is taken: the work is the same either way.
-  const passwordHash = await passwords.hash(password)
+  const passwordHash = await passwords.hash(password, source)
   const userId = await store.write(db => createUser(db, { email, firstName, lastName, passwordHash }, clock()))
-  return userId ? { userId } : { problems: { email: 'This address cannot be used for a new account.' } }
+  return userId
+    ? { credentials: { userId, passwordHash } }
+    : { problems: { email: 'This address cannot be used for a new account.' } }
 }
 
 function findProblem(name: keyof SignUpProblems, problem: string | undefined): SignUpProblems {
@@ -61,27 +65,27 @@ function isTicked(value: unknown): boolean {
 /** ASCII alone, after normalising: a letter that only looks like another must not make a second account. */
 function findEmailProblem(email: string): string | undefined {
   if (email === '') return 'Enter your e-mail address.'
-  const isAddress =
-    email.length <= longest.email && /^[!-?A-~]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(normaliseEmail(email))
+  const address = normaliseEmail(email)
+  const isAddress = address.length <= longestEmail && /^[!-?A-~]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(address)
   return isAddress ? undefined : 'Enter an e-mail address such as name@example.org.'
 }
 
 // Length counts, not the kind of characters; nothing is cut off, trimmed or folded.
 function findPasswordProblem(password: string, email: string): string | undefined {
-  const length = [...password].length
-  if (length < shortestPassword) return `Choose at least ${shortestPassword} characters.`
-  if (length > longest.password) return `Choose at most ${longest.password} characters.`
+  if (isLonger(password, longestPassword)) return `Choose at most ${longestPassword} characters.`
+  if (!isLonger(password, shortestPassword - 1)) return `Choose at least ${shortestPassword} characters.`
   // Half a surrogate pair would be hashed as another character.
   if (!password.isWellFormed()) return 'Use letters, digits and signs only.'
   const address = normaliseEmail(email)
-  if ([address, address.split('@')[0]].includes(normaliseEmail(password)))
+  // Empty is what is no address, and then there is nothing to compare with.
+  if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
     return 'Choose something else than your e-mail address.'
   return undefined
 }
 
 function findNameProblem(name: string): string | undefined {
   if (name === '') return 'Enter your name.'
-  if ([...name].length > longest.name) return `Use at most ${longest.name} characters.`
+  if (isLonger(name, longestName)) return `Use at most ${longestName} characters.`
   // Control characters have no place in a name, and NUL none in PostgreSQL; half a surrogate pair is no text at all.
   return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use letters, spaces and signs only.' : undefined
 }

@@ -1,11 +1,10 @@
 // The page to sign in or sign up, and signing in with e-mail and password, on to where the visitor was going.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Parts } from '../app.ts'
-import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
-import { findCredentials, normaliseEmail } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
-import { hashToken } from '../tokens/opaque-token.ts'
+import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
+import { markBrowser, readMark } from './known-browser.ts'
 import { setPageHeaders } from './page-headers.ts'
 import { startPortalSession } from './portal-session.ts'
 import { type SignUpProblems, shortestPassword } from './register-user.ts'
@@ -67,10 +66,13 @@ export function signInPage(scope: FastifyInstance, parts: Parts): void {
     const purpose = readPurpose(parts, formToken)
     if (typeof email !== 'string' || typeof password !== 'string') throw new PageError(400, 'The form is not complete.')
 
-    const checked = await checkPassword(parts, { email, password, address: request.ip })
-    if ('userId' in checked) {
-      await startPortalSession(parts, checked.userId, request, reply)
-      request.log.info({ code: 'signed-in', userId: checked.userId }, 'a visitor signed in')
+    const sender = { source: parts.sourceOf(request), mark: readMark(parts, request) }
+    const checked = await checkPassword(parts, { email, password, ...sender })
+    if ('credentials' in checked) {
+      const { userId } = checked.credentials
+      await startPortalSession(parts, userId, request, reply)
+      markBrowser(parts, checked.credentials, request, reply)
+      request.log.info({ code: 'signed-in', userId }, 'a visitor signed in')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
@@ -86,31 +88,4 @@ export function signInPage(scope: FastifyInstance, parts: Parts): void {
 
   // A reload of the page that answered the form lands here.
   scope.get('/sign-in', async (_request, reply) => reply.redirect('/account', 303))
-}
-
-export type CheckedPassword =
-  | { userId: string }
-  | { refusal: 'wrong' }
-  | { refusal: 'too-many-failures'; retryAfterSeconds: number }
-
-/** Counts failures for the account and the address; while either has too many, the right password is refused as well. */
-export async function checkPassword(
-  { store, passwords, clock }: Parts,
-  { email, password, address }: { email: string; password: string; address: string },
-): Promise<CheckedPassword> {
-  const buckets: Bucket[] = [
-    { key: `account ${hashToken(normaliseEmail(email))}`, limit: 10 },
-    { key: `address ${address}`, limit: 100 },
-  ]
-  const before = await findBackOff(store.read, buckets, clock())
-  if (before > 0) return { refusal: 'too-many-failures', retryAfterSeconds: before }
-  // An address that is no text for the database (PostgreSQL takes no NUL) belongs to nobody.
-  const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
-  const isRight = await passwords.verify(password, credentials?.passwordHash)
-  // Once more: of many tries at once, those after the tenth failure must not learn whether they were right.
-  const after = await findBackOff(store.read, buckets, clock())
-  if (after > 0) return { refusal: 'too-many-failures', retryAfterSeconds: after }
-  if (isRight) return { userId: credentials?.userId ?? '' }
-  await store.write(db => countFailure(db, buckets, clock()))
-  return { refusal: 'wrong' }
 }

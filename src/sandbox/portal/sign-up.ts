@@ -1,6 +1,7 @@
 // Signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
+import { markBrowser } from './known-browser.ts'
 import { startPortalSession } from './portal-session.ts'
 import { registerUser } from './register-user.ts'
 import { describeBackOff, readPurpose, showSignInPage } from './sign-in.ts'
@@ -9,10 +10,12 @@ export function signUpPage(scope: FastifyInstance, parts: Parts): void {
   scope.post('/sign-up', async (request, reply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken)
-    const registration = await registerUser(parts, fields, request.ip)
-    if ('userId' in registration) {
-      await startPortalSession(parts, registration.userId, request, reply)
-      request.log.info({ code: 'signed-up', userId: registration.userId }, 'a visitor signed up')
+    const registration = await registerUser(parts, fields, parts.sourceOf(request))
+    if ('credentials' in registration) {
+      const { userId } = registration.credentials
+      await startPortalSession(parts, userId, request, reply)
+      markBrowser(parts, registration.credentials, request, reply)
+      request.log.info({ code: 'signed-up', userId }, 'a visitor signed up')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }

@@ -16,12 +16,17 @@ export interface NewUser {
   passwordHash: string
 }
 
+/** RFC 5321 4.5.3.1.3 leaves this much between the angle brackets. */
+export const longestEmail = 254
+
 /**
  * The one form in which addresses are stored and compared, so that no second account can look like the first.
- * Normalise before validating: NFKC turns a full-width ＠ into @.
+ * Normalise before validating: NFKC turns a full-width ＠ into @. What is too long for an address is nobody's, and
+ * empty: normalising takes time that grows with the square of the length.
  */
 export function normaliseEmail(email: string): string {
-  return email.normalize('NFKC').trim().toLowerCase()
+  const text = email.trim()
+  return text.length > longestEmail ? '' : text.normalize('NFKC').trim().toLowerCase()
 }
 
 /** The new user's id, or undefined when the address is taken. */
@@ -43,7 +48,12 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
 }
 
 /** For checking a password; the hash goes nowhere else. */
-export async function findCredentials(db: Db, email: string) {
+export interface Credentials {
+  userId: string
+  passwordHash: string
+}
+
+export async function findCredentials(db: Db, email: string): Promise<Credentials | undefined> {
   return db
     .selectFrom('users')
     .select(['id as userId', 'password_hash as passwordHash'])

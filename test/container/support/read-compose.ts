@@ -9,12 +9,17 @@ export type Service = {
   environment?: Record<string, string>
   volumes?: string[]
   ports?: string[]
-  networks?: string[]
+  networks?: string[] | Record<string, { ipv4_address?: string }>
   depends_on?: Record<string, { condition: string }>
   [setting: string]: unknown
 }
 
-export type Compose = { services: Record<string, Service>; volumes: Record<string, unknown>; [part: string]: unknown }
+export type Compose = {
+  services: Record<string, Service>
+  volumes: Record<string, unknown>
+  networks?: Record<string, unknown>
+  [part: string]: unknown
+}
 
 /** Stands where a file says !reset: what an earlier file had there is gone. */
 const reset = Symbol('reset')

@@ -112,9 +112,37 @@ t.test('the ten fields are taken without the envelope, and defaultRedirectUri ma
   t.equal(answer.json().client.defaultRedirectUri, 'https://weather.example.test/exchangeToken')
 })
 
+t.test('an envelope is one of an application, with any absolute URL as its context', async t => {
+  const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))
+  const good = makeCreateBody(groupId)
+  const create = async (envelope: object) => {
+    const { data } = good
+    return (await call('POST', '/apps/v1', { ...envelope, data })).json()
+  }
+  const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
+  const type = 'App'
+  for (const other of [context, 'urn:example:app', 'http://a.test'])
+    t.match(await create({ context: other, type }), { '@type': 'App' }, other)
+  const refused: [object, object][] = [
+    [{}, { context: [missing], type: [missing] }],
+    [{ context, type: 'Group' }, { type: ['Must be one of: App.'] }],
+    [{ context, type: 5 }, { type: ['Must be one of: App.'] }],
+    [{ context: 'App', type }, { context: ['Not a valid URL.'] }],
+    [{ context: 7, type }, { context: ['Not a valid URL.'] }],
+    [{ context: `urn:${'a'.repeat(2048)}`, type }, { context: ['Not a valid URL.'] }],
+  ]
+  for (const [envelope, message] of refused)
+    t.strictSame(await create(envelope), { error: { status: 422, message } }, JSON.stringify(envelope).slice(0, 80))
+  const { id } = (await create({ context, type })).client
+  const update = { name: 'n', redirectUris: 'https://a.example.test/cb' }
+  const answer = await call('PUT', `/apps/v1/${id ?? seeded.clientId}`, { context, type: 'Group', data: update })
+  t.strictSame(answer.json(), { error: { status: 422, message: { type: ['Must be one of: App.'] } } })
+})
+
 t.test('every missing field is named in one 422', async t => {
   const { call } = await callAsDeveloper(await buildTestSandbox(t))
-  for (const body of [{}, { data: {} }, { context: 'https://a.test/', type: 'App' }]) {
+  const envelope = { context: 'https://a.test/', type: 'App' }
+  for (const body of [{}, { ...envelope, data: {} }, envelope]) {
     const answer = await call('POST', '/apps/v1', body)
     t.equal(answer.statusCode, 422)
     t.strictSame(answer.json(), {

@@ -109,7 +109,8 @@ t.test('every bad field of a new group or member is named in one 422', async t =
     [{ name: 'flat' }, { context: [missing], type: [missing] }],
     [{ ...makeGroupBody(), type: 'App' }, { type: ['Must be one of: Group.'] }],
     [{ ...makeGroupBody(), type: 5 }, { type: ['Must be one of: Group.'] }],
-    [{ ...makeGroupBody(), context: 'no address' }, { context: ['Not a valid http or https URL.'] }],
+    [{ ...makeGroupBody(), context: 'no address' }, { context: ['Not a valid URL.'] }],
+    [{ ...makeGroupBody(), context: `https://${'a'.repeat(2040)}.test` }, { context: ['Not a valid URL.'] }],
     [
       { ...makeGroupBody(), data: 'x' },
       { data: ['Invalid input type.'], name: [missing] },

@@ -135,7 +135,7 @@ t.test('update takes the envelope or the flat body, and what is left out keeps i
   const { created, update } = await createOne(await buildTestSandbox(t))
   const { clientSecrets, ...client } = created.client
   const needed = { name: 'Weather', redirectUris: client.redirectUris }
-  for (const body of [needed, { data: needed }, { context, type: 'App', data: needed }]) {
+  for (const body of [needed, { context, type: 'App', data: needed }]) {
     const answer = await update(body)
     t.equal(answer.statusCode, 200)
     t.strictSame([answer.json().data, answer.json().client], [created.data, client])
@@ -167,7 +167,7 @@ t.test('update needs name and redirectUris, refuses a group, and names every bad
     t.equal(answer.statusCode, 422)
     return answer.json()
   }
-  for (const body of [{}, { data: {} }])
+  for (const body of [{}, { context, type: 'App', data: {} }])
     t.strictSame(await refused(body), { error: { status: 422, message: { redirectUris: [missing], name: [missing] } } })
   const good = { name: 'Weather', redirectUris: 'https://a.example.test/cb' }
   t.strictSame(await refused({ ...good, groupId }), {

@@ -121,7 +121,7 @@ t.test('TK-01: a JSON body is taken too; other types, methods and parameters in 
   const url = '/api/exchangeToken'
   t.equal((await portal.inject({ method: 'POST', url, payload })).statusCode, 200)
   t.equal((await portal.inject({ method: 'GET', url })).statusCode, 405)
-  t.equal((await portal.inject({ method: 'OPTIONS', url, headers: { origin: 'https://a.test' } })).statusCode, 405)
+  t.equal((await portal.inject({ method: 'OPTIONS', url })).statusCode, 405)
   const text = await portal.inject({ method: 'POST', url, payload: 'x', headers: { 'content-type': 'text/plain' } })
   t.match(text, { statusCode: 415 })
   const inAddress = await portal.inject({ method: 'POST', url: `${url}?client_secret=canary`, payload })
@@ -135,27 +135,24 @@ t.test(
   async t => {
     const sandbox = await buildTestSandbox(t)
     const url = '/api/exchangeToken'
-    const headers = { origin: 'http://localhost:3000' }
+    const foreign = { origin: 'http://localhost:3000' }
     const type = 'application/x-www-form-urlencoded'
-    const preflight = { ...headers, 'access-control-request-method': 'POST' }
+    const preflight = { ...foreign, 'access-control-request-method': 'POST' }
     const answers = [
       await exchange(sandbox, { code: await getCode(sandbox) }),
       await exchange(sandbox, { code: 'x' }),
       await exchange(sandbox, { client_secret: 'wrong', code: 'x' }),
-      await sandbox.portal.inject({ method: 'POST', url, headers: { ...headers, 'content-type': type }, payload: 'x' }),
-      await sandbox.portal.inject({
-        method: 'POST',
-        url,
-        headers: { ...headers, 'content-type': 'text/plain' },
-        payload: 'x',
-      }),
-      await sandbox.portal.inject({ method: 'POST', url, headers, payload: { a: 'x'.repeat(40_000) } }),
+      await sandbox.portal.inject({ method: 'POST', url, headers: { 'content-type': type }, payload: 'x' }),
+      await sandbox.portal.inject({ method: 'POST', url, headers: { 'content-type': 'text/plain' }, payload: 'x' }),
+      await sandbox.portal.inject({ method: 'POST', url, payload: { a: 'x'.repeat(40_000) } }),
       await sandbox.portal.inject({ method: 'OPTIONS', url, headers: preflight }),
-      await sandbox.portal.inject({ url: '/api/nothing', headers }),
+      await sandbox.portal.inject({ method: 'GET', url }),
+      await sandbox.portal.inject({ url: '/api/nothing' }),
+      await sandbox.portal.inject({ method: 'POST', url, headers: foreign, payload: {} }),
     ]
     t.strictSame(
       answers.map(answer => answer.statusCode),
-      [200, 401, 401, 400, 415, 413, 405, 404],
+      [200, 401, 401, 400, 415, 413, 403, 405, 404, 403],
     )
     for (const answer of answers) {
       t.match(answer.headers, {

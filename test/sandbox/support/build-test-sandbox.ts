@@ -44,6 +44,7 @@ export async function buildTestSandbox(
     password?: string
     seed?: false
     at?: Date
+    trustedProxies?: string[]
   } = {},
 ): Promise<TestSandbox> {
   const logLines: string[] = []
@@ -65,6 +66,9 @@ export async function buildTestSandbox(
             userEmail: seeded.email,
             userPassword: new Secret(options.password ?? seeded.password),
           },
+    trustedProxies: options.trustedProxies ?? [],
+    accessTokenSeconds: 86_400,
+    codeSeconds: 60,
     prestopDelayMs: 0,
     logLevel: 'info',
   }

@@ -39,10 +39,7 @@ function notFound(): UserCallError {
 
 /** By e-mail and password, or else by the portal's session. */
 async function findSender(parts: Parts, request: FastifyRequest, fields: CallFields): Promise<string | undefined> {
-  if (fields.email !== undefined || fields.password !== undefined) return authenticateUser(parts, fields, request.ip)
-  // A browser would send its session along with a form of anybody's; a script sends neither of these headers.
-  const { 'sec-fetch-site': site, origin } = request.headers
-  const isForeign =
-    (site ?? 'same-origin') !== 'same-origin' || (origin ?? parts.config.portalUrl) !== parts.config.portalUrl
-  return isForeign ? undefined : (await findVisitor(parts, request))?.id
+  if (fields.email !== undefined || fields.password !== undefined)
+    return authenticateUser(parts, fields, parts.sourceOf(request))
+  return (await findVisitor(parts, request))?.id
 }

@@ -14,7 +14,7 @@ export function authorize(scope: FastifyInstance, parts: Parts): void {
   scope.post('/authorize', async request => {
     const fields = readCallFields(request, ['email', 'password', ...startParameters])
     const authorization = await readAuthorizeRequest(parts, fields)
-    const userId = await authenticateUser(parts, fields, request.ip)
+    const userId = await authenticateUser(parts, fields, parts.sourceOf(request))
     if (!(await hasConsent(store.read, userId, authorization.application.id)))
       throw new UserCallError(403, { message: 'App authorization required', userId })
     const redirectUrl = await store.write(db => issueCode(db, parts, authorization, userId)).catch(refuseRemoved)

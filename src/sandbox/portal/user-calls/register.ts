@@ -9,13 +9,13 @@ import { tooManyRequests, UserCallError } from './user-call-error.ts'
 
 export function register(scope: FastifyInstance, parts: Parts): void {
   scope.post('/register', async (request, reply) => {
-    const registration = await registerUser(parts, readBody(request), request.ip)
+    const registration = await registerUser(parts, readBody(request), parts.sourceOf(request))
     if ('retryAfterSeconds' in registration) throw tooManyRequests(registration.retryAfterSeconds)
     if ('problems' in registration) {
       const problems = Object.entries(registration.problems).map(([field, problem]) => [field, [problem]])
       throw new UserCallError(422, { message: Object.fromEntries(problems) })
     }
-    const user = await findUser(parts.store.read, registration.userId)
+    const user = await findUser(parts.store.read, registration.credentials.userId)
     if (!user) throw new Error('the user was removed in the moment they signed up')
     request.log.info({ code: 'signed-up', userId: user.id }, 'a user signed up')
     return reply.status(201).send(toPersonJson(user))

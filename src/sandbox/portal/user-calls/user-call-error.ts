@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { AuthorizationError, PageError } from '../error-pages.ts'
 import { toOAuthError } from '../oauth-error.ts'
+import { Busy } from '../turns.ts'
 
 export class UserCallError extends Error {
   readonly statusCode: number
@@ -29,7 +30,8 @@ export function answerInMessages(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const answer = toUserCallError(error)
     const { statusCode, retryAfterSeconds } = answer
-    if (statusCode >= 500)
+    if (error instanceof Busy) request.log.info({ code: 'busy' }, 'too many passwords are waiting to be hashed')
+    else if (statusCode >= 500)
       request.log.error({ code: 'user-call-failed', cause: (error as Error).message }, 'a call failed')
     else request.log.info({ code: 'user-call-refused', statusCode, reason: answer.message }, 'a call was refused')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)

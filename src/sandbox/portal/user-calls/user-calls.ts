@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { trackMethods } from '../../method-not-allowed.ts'
 import { setCallHeaders } from '../call-headers.ts'
+import { isFromOtherSite } from '../cross-site-guard.ts'
 import { authorize } from './authorize.ts'
 import { authorizeApplication } from './authorize-application.ts'
 import { me } from './me.ts'
@@ -16,6 +17,10 @@ export async function userCallRoutes(scope: FastifyInstance, parts: Parts): Prom
   await scope.register(formbody)
   setCallHeaders(scope)
   answerInMessages(scope)
+  scope.addHook('onRequest', async request => {
+    if (isFromOtherSite(request, parts.config.portalUrl))
+      throw new UserCallError(403, { message: 'Calls from pages of other sites are not answered.' })
+  })
 
   const refuseOtherMethods = trackMethods(scope)
   me(scope, parts)

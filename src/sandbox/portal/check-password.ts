@@ -1,0 +1,51 @@
+// Checks a password, and says when somebody has been wrong too often to be heard.
+import type { Parts } from '../app.ts'
+import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
+import { type Credentials, findCredentials, normaliseEmail } from '../store/users.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+import { findMarkBucket, type Mark } from './known-browser.ts'
+
+export interface PasswordAttempt {
+  email: string
+  password: string
+  /** Where it comes from, as counts name it. */
+  source: string
+  /** Of a browser that has signed in before. */
+  mark?: Mark | undefined
+}
+
+export type CheckedPassword =
+  | { credentials: Credentials }
+  | { refusal: 'wrong' }
+  | { refusal: 'too-many-failures'; retryAfterSeconds: number }
+
+/**
+ * Counts failures for the account and for the source; while either has too many, the right password is refused as well.
+ * A browser known to the account is counted by itself, so that others can lock nobody out, until it has failed too often
+ * too. Throws Busy.
+ */
+export async function checkPassword(
+  { store, passwords, clock }: Parts,
+  { email, password, source, mark }: PasswordAttempt,
+): Promise<CheckedPassword> {
+  // An address that is no text for the database (PostgreSQL takes no NUL) belongs to nobody.
+  const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
+  const markBucket = findMarkBucket(mark, credentials)
+  const everybody: Bucket[] = [
+    { key: `account ${hashToken(normaliseEmail(email))}`, limit: 10 },
+    { key: `address ${source}`, limit: 100 },
+  ]
+  const findBuckets = async () =>
+    markBucket && (await findBackOff(store.read, [markBucket], clock())) === 0 ? [markBucket] : everybody
+
+  const before = await findBackOff(store.read, await findBuckets(), clock())
+  if (before > 0) return { refusal: 'too-many-failures', retryAfterSeconds: before }
+  const isRight = await passwords.verify(password, credentials?.passwordHash, source)
+  // Once more: of many tries at once, those after the tenth failure must not learn whether they were right.
+  const buckets = await findBuckets()
+  const after = await findBackOff(store.read, buckets, clock())
+  if (after > 0) return { refusal: 'too-many-failures', retryAfterSeconds: after }
+  if (isRight && credentials) return { credentials }
+  await store.write(db => countFailure(db, buckets, clock()))
+  return { refusal: 'wrong' }
+}

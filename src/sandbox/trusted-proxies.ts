@@ -1,0 +1,58 @@
+// Where a request comes from, as the proxies in front of us tell it; only those that the operator named are believed.
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+
+const longestPrefix = { 4: 32, 6: 128 }
+
+/** True for an IP address or a network, `address/bits`, but for one of no bits: that would be everybody. IPv4
+ * is written as IPv4. */
+export function isNetwork(text: string): boolean {
+  const [address = '', bits, rest] = text.split('/', 3)
+  const family = isIP(address) as 0 | 4 | 6
+  if (family === 0 || /%|^::ffff:/i.test(address) || rest !== undefined) return false
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= longestPrefix[family])
+}
+
+/**
+ * What failures and waiting places are counted for: an IPv4 address, or the /64 of an IPv6 one, which is what one
+ * household or one machine has. Of X-Forwarded-For it is the rightmost address that is not a trusted proxy's: all that
+ * stands left of it is whatever the sender wrote.
+ */
+export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
+  const trusted = { 4: new BlockList(), 6: new BlockList() }
+  for (const network of trustedProxies) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address) as 4 | 6
+    trusted[family].addSubnet(address, Number(bits ?? longestPrefix[family]), `ipv${family}`)
+  }
+  const isTrusted = (address: string) => {
+    const family = isIP(address) as 4 | 6
+    return trusted[family].check(address, `ipv${family}`)
+  }
+  return ({ socket, headers }) => {
+    let address = toPlainAddress(socket.remoteAddress ?? '')
+    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',')
+    while (address && isTrusted(address)) {
+      const next = toPlainAddress(forwarded.pop()?.trim() ?? '')
+      // Nothing more, or no address: then it is the last proxy that is known.
+      if (!next) break
+      address = next
+    }
+    return address.includes(':') ? networkOf(address) : address
+  }
+}
+
+/** An IPv4 address that comes in IPv6 form is itself. Empty for what is no address. */
+function toPlainAddress(text: string): string {
+  const address = text.split('%', 1)[0] ?? ''
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+  return isIP(mapped) ? mapped : ''
+}
+
+function networkOf(address: string): string {
+  // The URL parser writes every address in one form only, with at most one `::`.
+  const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const [first, last] = [head, tail].map(part => part.split(':').filter(group => group !== ''))
+  const zeros = Array<string>(8 - (first?.length ?? 0) - (last?.length ?? 0)).fill('0')
+  return `${[...(first ?? []), ...zeros, ...(last ?? [])].slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,184 @@
+// Whoever fails too often is not heard for a while; who else that keeps out, and who is counted as who.
+import t, { type Test } from 'tap'
+import { setPasswordHash } from '../../../src/sandbox/store/users.ts'
+import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { newcomer, openAsDeveloper, openAsNewcomer, submitForm } from '../support/forms.ts'
+
+const { email, password } = seeded
+const quarterMs = 15 * 60_000
+
+/** The status of an attempt to sign in, by a browser without a session. */
+async function attempt(browser: Browser, fields = { email, password }, headers = {}): Promise<number> {
+  browser.cookies.delete('__Host-portal-session')
+  const page = await browser.get('/account')
+  const hidden = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  return (await browser.post('/sign-in', { ...fields, formToken: hidden }, headers)).statusCode
+}
+
+/** Eleven wrong passwords from a browser that nobody knows: the account is closed to its like. */
+async function lockOut(t: Test, sandbox: TestSandbox): Promise<void> {
+  const stranger = openBrowser(sandbox)
+  for (let count = 0; count < 10; count += 1) t.equal(await attempt(stranger, { email, password: 'wrong' }), 403)
+  t.equal(await attempt(stranger), 429)
+}
+
+for (const database of await openDatabases(t))
+  t.test(
+    `PS-06: what strangers get wrong locks no browser out that has signed in before (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
+      await lockOut(t, sandbox)
+      t.equal(await attempt(own), 303)
+      t.equal(await attempt(other), 429, 'a mark of another account is none')
+      t.equal(await attempt(other, newcomer), 303, 'signing up is signing in')
+    },
+  )
+
+t.test('PS-06: a known browser may fail ten times by itself, then ten times more as one that nobody knows', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
+  const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
+  for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
+  for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
+  t.equal(await fail(own), 403, 'the eleventh is')
+  t.equal(await attempt(stranger), 429)
+  t.equal(await attempt(own), 429)
+  sandbox.passTime(quarterMs)
+  t.equal(await attempt(own), 303)
+})
+
+t.test('PS-06: of many passwords tried at the same moment by a known browser hardly more are checked', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const own = await openAsDeveloper(sandbox)
+  const statuses = await Promise.all(
+    Array.from({ length: 45 }, (_, index) => {
+      const browser = openBrowser(sandbox)
+      browser.cookies.set('__Host-portal-known', own.cookies.get('__Host-portal-known') ?? '')
+      return attempt(browser, { email, password: index === 44 ? password : `wrong ${index}` })
+    }),
+  )
+  t.ok(statuses.filter(status => status === 403).length <= 24, statuses.join())
+  t.notOk(statuses.includes(303))
+})
+
+t.test('PS-06: a mark ends with the password it was made for, after 180 days, and where it was made up', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const own = await openAsDeveloper(sandbox)
+  const mark = own.cookies.get('__Host-portal-known') ?? ''
+  t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'it does not say whose it is')
+  await lockOut(t, sandbox)
+  own.cookies.set('__Host-portal-known', `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}`)
+  t.equal(await attempt(own), 429)
+  own.cookies.set('__Host-portal-known', mark)
+  t.equal(await attempt(own), 303)
+  const { userId } = await sandbox.store.read
+    .selectFrom('users')
+    .select('id as userId')
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow()
+  const passwordHash = await sandbox.store.read.selectFrom('users').select('password_hash as hash').executeTakeFirst()
+  // The same password with another salt is another password.
+  await sandbox.store.write(db => setPasswordHash(db, userId, passwordHash?.hash.replace(/.\$/, 'A$') ?? ''))
+  t.equal(await attempt(own), 429)
+})
+
+t.test('PS-06: the mark is a cookie that no script reads and no other host sets', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const answer = await submitForm(browser, await browser.get('/account'), '/sign-in', { email, password })
+  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-known')
+  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 180 * 86_400 })
+  t.equal(cookie?.domain, undefined)
+})
+
+t.test(
+  'PS-06: failures further apart than 15 minutes from the first do not add up, and later ones move no end',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = openBrowser(sandbox)
+    const fail = () => attempt(browser, { email, password: 'wrong' })
+    t.equal(await fail(), 403)
+    sandbox.passTime(quarterMs - 1000)
+    for (let count = 0; count < 9; count += 1) t.equal(await fail(), 403)
+    t.equal(await attempt(browser), 429)
+    sandbox.passTime(1000)
+    t.equal(await attempt(browser), 303, '15 minutes after the first failure')
+  },
+)
+
+t.test('PS-06: behind a trusted proxy the sender is the rightmost address that is not a proxy’s', async t => {
+  const sandbox = await buildTestSandbox(t, { trustedProxies: ['127.0.0.1', '10.9.0.0/16', '2001:db8:ffff::/48'] })
+  const browser = openBrowser(sandbox)
+  let count = 0
+  const fail = (forwarded: string) => {
+    count += 1
+    return attempt(
+      browser,
+      { email: `${count}@example.test`, password: 'wrong' },
+      { 'x-forwarded-for': forwarded, forwarded: `for=192.0.2.${count}`, 'x-real-ip': `192.0.2.${count}` },
+    )
+  }
+  // 100 failures of one sender, each in other words.
+  for (let index = 0; index < 20; index += 1) {
+    const spoofed = `198.51.100.${index}`
+    const same = ['203.0.113.7', `${spoofed}, 203.0.113.7`, `${spoofed},203.0.113.7,10.9.0.${index}`]
+    for (const forwarded of [...same, '::ffff:203.0.113.7', `unknown, 203.0.113.7, 2001:db8:ffff::${index}`])
+      t.equal(await fail(forwarded), 403, forwarded)
+  }
+  t.equal(await fail('203.0.113.7'), 429)
+  t.equal(await fail('198.51.100.1, 203.0.113.7'), 429)
+  t.equal(await fail('203.0.113.8'), 403, 'a neighbour')
+  t.equal(await fail('203.0.113.7, 203.0.113.8'), 403)
+})
+
+t.test(
+  'PS-06: an IPv6 sender is a network of 64 bits, and who is not behind the proxy is their own address',
+  async t => {
+    const sandbox = await buildTestSandbox(t, { trustedProxies: ['10.0.0.1'] })
+    let count = 0
+    const fail = async (remoteAddress: string, forwarded?: string) => {
+      count += 1
+      const fields = { grant_type: 'refresh_token', refresh_token: 'x', client_id: `c${count}`, client_secret: 'wrong' }
+      const headers = forwarded ? { 'x-forwarded-for': forwarded } : {}
+      const call = { method: 'POST', url: '/api/exchangeToken', payload: fields, headers, remoteAddress } as const
+      return (await sandbox.portal.inject(call)).statusCode
+    }
+    for (let index = 0; index < 100; index += 1) t.equal(await fail(`2001:db8:1:2:${index}::1`), 401)
+    for (const same of ['2001:db8:1:2::', '2001:0DB8:0001:0002:ffff::1', '2001:db8:1:2::9%eth0'])
+      t.equal(await fail(same), 429, same)
+    t.equal(await fail('10.0.0.1', '2001:db8:1:2::5'), 429)
+    for (const other of ['2001:db8:1:3::1', '2001:db8::1:2', '::1', '2001:db8:1::2'])
+      t.equal(await fail(other), 401, other)
+    t.equal(await fail('10.0.0.2', '2001:db8:1:2::5'), 401, 'a proxy that nobody trusts is a sender')
+    t.equal(await fail('10.0.0.1', 'no address'), 401, 'the proxy itself')
+  },
+)
+
+t.test('calls under /api that a browser sends from another site are refused, and count for nothing', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const strangers = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.test' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'same-origin', origin: 'https://evil.test' },
+  ]
+  const paths = ['authorize', 'authorizeApplication', 'register', 'exchangeToken', 'revokeToken', 'me'] as const
+  const call = (path: string, headers: Record<string, string | undefined>) =>
+    sandbox.portal.inject({
+      method: path === 'me' ? 'GET' : 'POST',
+      url: `/api/${path}`,
+      headers: { ...(path !== 'me' && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
+      ...(path !== 'me' && {
+        payload: `${startUrl().slice(2)}&email=${email}&password=wrong&userId=x&clientId=x&client_secret=x&token=x`,
+      }),
+    })
+  for (const headers of strangers)
+    for (let count = 0; count < 11; count += 1)
+      for (const path of paths) t.match(await call(path, headers), { statusCode: 403, body: 'other sites' }, path)
+  t.equal(await attempt(openBrowser(sandbox)), 303, 'the account is open')
+  for (const own of [{}, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }])
+    for (const path of paths) t.notMatch((await call(path, own)).body, 'other sites', path)
+})

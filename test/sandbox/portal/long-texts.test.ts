@@ -1,0 +1,134 @@
+// Texts of any length, also such that take the longer the longer they are: looked at no further than anybody needs.
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { newcomer, readHiddenFields } from '../support/forms.ts'
+
+// One letter with thousands of accents, in an order that normalising has to mend; 3 bytes each in UTF-8 at most.
+const accents = `a${'\u0315\u0300\u05ae\u0301'.repeat(3_900)}`
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+interface Call {
+  listener: FastifyInstance
+  url: string
+  fields: Record<string, unknown>
+  isForm?: boolean
+}
+
+/** Everything but waiting: the processor time of this process, in ms, of the quickest of three tries. */
+async function timeOf({ listener, url, fields, isForm }: Call): Promise<{ ms: number; statusCode: number }> {
+  const tries = []
+  for (let count = 0; count < 3; count += 1) {
+    const before = process.threadCpuUsage()
+    const payload = isForm ? new URLSearchParams(fields as Record<string, string>).toString() : fields
+    const headers = isForm ? { ...form, 'sec-fetch-site': 'same-origin' } : {}
+    const { statusCode } = await listener.inject({ method: 'POST', url, headers, payload })
+    const { user, system } = process.threadCpuUsage(before)
+    tries.push({ ms: (user + system) / 1000, statusCode })
+  }
+  return tries.sort((a, b) => a.ms - b.ms)[0] ?? { ms: 0, statusCode: 0 }
+}
+
+/** Each field in turn takes no longer with the long text than twice what one takes that is as long and harmless. */
+async function takesNoLonger(t: Test, call: Call, names: string[], statuses: number[]): Promise<void> {
+  for (const name of names) {
+    const { ms, statusCode } = await timeOf({ ...call, fields: { ...call.fields, [name]: accents } })
+    t.ok(statuses.includes(statusCode), `${call.url} ${name}: ${statusCode}`)
+    t.ok(ms < 25, `${call.url} ${name}: ${ms} ms`)
+  }
+}
+
+t.test('DO-05: a text of 15,000 accents stalls no call of the portal', async t => {
+  const { portal: listener } = await buildTestSandbox(t)
+  const call = (path: string, fields: object) => ({ listener, url: `/api/${path}`, fields: { ...fields } })
+  const user = { email: seeded.email, password: 'wrong', userId: 'x', clientId: seeded.clientId }
+  const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+  const client = { client_id: seeded.clientId, client_secret: 'x', code: 'x', redirect_uri: 'x', state: 'x' }
+  const exchange = { ...client, grant_type: 'authorization_code', code_verifier: 'x', refresh_token: 'x' }
+  await takesNoLonger(t, call('register', newcomer), Object.keys(newcomer), [422])
+  await takesNoLonger(t, call('authorizeApplication', user), Object.keys(user), [400])
+  await takesNoLonger(t, call('authorize', { ...user, ...start }), ['email', 'password', ...Object.keys(start)], [400])
+  await takesNoLonger(t, call('exchangeToken', exchange), Object.keys(exchange), [400])
+  await takesNoLonger(t, call('revokeToken', { ...client, token: 'x' }), ['token', 'client_id', 'client_secret'], [400])
+})
+
+t.test('DO-05: nor any form of its pages', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const page = await browser.get(startUrl())
+  // As a form each accent is six characters, and 32 KiB are the limit.
+  const short = accents.slice(0, 5_000)
+  const timeOfForm = (url: string, fields: Record<string, string>) =>
+    timeOf({ listener: sandbox.portal, url, fields: { ...readHiddenFields(page, url), ...fields }, isForm: true })
+  for (const name of ['email', 'password']) {
+    const { ms, statusCode } = await timeOfForm('/sign-in', { email: 'a@b.test', password: 'wrong', [name]: short })
+    t.equal(statusCode, 403)
+    t.ok(ms < 25, `sign-in ${name}: ${ms} ms`)
+  }
+  for (const name of Object.keys(newcomer)) {
+    const { ms, statusCode } = await timeOfForm('/sign-up', { ...newcomer, [name]: short })
+    t.equal(statusCode, 422)
+    t.ok(ms < 25, `sign-up ${name}: ${ms} ms`)
+  }
+})
+
+t.test('DO-05: nor any field of the application API', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { call, groupId } = await callAsDeveloper(sandbox)
+  const body = makeCreateBody(groupId)
+  const wide = `https://${accents}.test/`
+  const timeOfBody = async (sent: object) => {
+    const before = process.threadCpuUsage()
+    const { statusCode } = await call('POST', '/apps/v1', sent)
+    const { user, system } = process.threadCpuUsage(before)
+    return { ms: (user + system) / 1000, statusCode }
+  }
+  await timeOfBody(body)
+  const bodies = Object.keys(body.data).map(name => ({ ...body, data: { ...body.data, [name]: wide } }))
+  for (const sent of [{ ...body, context: wide }, { ...body, type: wide }, ...bodies]) {
+    const { ms, statusCode } = await timeOfBody(sent)
+    t.equal(statusCode, 422)
+    t.ok(ms < 25, `${ms} ms`)
+  }
+})
+
+t.test('a start that comes as a form is cut to what its address takes, and refused as it would have been', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+  const answer = await browser.post('/', { ...start, state: 's'.repeat(30_000) })
+  t.equal(answer.statusCode, 303)
+  const location = String(answer.headers.location)
+  t.ok(location.length < 4096, `${location.length}`)
+  const page = await browser.get(location)
+  t.equal(page.statusCode, 400)
+  t.match(page.body, 'a state of more than 2048 characters')
+})
+
+t.test('a state that is refused as too long is not sent back', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const payload = { grant_type: 'authorization_code', state: 's'.repeat(2049) }
+  const answer = await portal.inject({ method: 'POST', url: '/api/exchangeToken', payload })
+  t.strictSame(answer.json(), { error: 'invalid_request', error_description: 'state is longer than 2048 characters.' })
+})
+
+t.test(
+  'PS-02: a password of 1,000 characters is taken, and a longer one is wrong, whatever it begins with',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const password = '😀'.repeat(1_000)
+    const register = { ...newcomer, password }
+    const post = (url: string, payload: object) => sandbox.portal.inject({ method: 'POST', url, payload })
+    t.equal((await post('/api/register', { ...register, password: `${password}!` })).statusCode, 422)
+    t.equal((await post('/api/register', register)).statusCode, 201)
+    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+    const statusOf = async (tried: string) => {
+      const answer = await post('/api/authorize', { ...start, email: newcomer.email, password: tried })
+      return answer.json().message
+    }
+    t.equal(await statusOf(password), 'App authorization required')
+    t.equal(await statusOf(`${password}!`), 'Permission denied')
+    t.equal(await statusOf(''), 'password is missing.')
+  },
+)

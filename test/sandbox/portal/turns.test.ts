@@ -1,0 +1,89 @@
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { Busy, createTurns } from '../../../src/sandbox/portal/turns.ts'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
+
+/** Work that ends when it is told to; `order` has the sources whose work has begun. */
+function openWork() {
+  const inTurn = createTurns()
+  const order: string[] = []
+  const ends: (() => void)[] = []
+  const refused: string[] = []
+  return {
+    order,
+    refused,
+    ask(source: string): void {
+      const work = () =>
+        new Promise<void>(resolve => {
+          ends.push(resolve)
+          order.push(source)
+        })
+      inTurn(source, work).catch((error: unknown) => {
+        if (!(error instanceof Busy)) throw error
+        refused.push(source)
+      })
+    },
+    async endAll(): Promise<void> {
+      for (let end = ends.shift(); end; end = ends.shift()) {
+        end()
+        await setImmediate()
+      }
+    },
+  }
+}
+
+t.test('DO-09: who asks once waits behind one piece of work of each other source, not behind all of them', async t => {
+  const { ask, order, endAll } = openWork()
+  for (let count = 0; count < 40; count += 1) ask('flood')
+  ask('visitor')
+  ask('another')
+  await endAll()
+  t.equal(order.length, 42)
+  t.strictSame(order.slice(0, 6), ['flood', 'flood', 'flood', 'visitor', 'another', 'flood'])
+})
+
+t.test('DO-09: a full queue makes room for who has fewer places, at the cost of who has most', async t => {
+  const { ask, order, refused, endAll } = openWork()
+  for (let count = 0; count < 90; count += 1) ask('flood')
+  await setImmediate()
+  t.equal(refused.length, 38, 'two at work, fifty waiting')
+  for (let count = 0; count < 60; count += 1) ask(`visitor ${count % 30}`)
+  await setImmediate()
+  t.equal(refused.filter(source => source === 'flood').length, 38 + 48)
+  await endAll()
+  const visitors = order.filter(source => source.startsWith('visitor'))
+  t.equal(order.length, 52)
+  t.equal(visitors.length, 48)
+  t.equal(new Set(visitors).size, 30, 'each of them is heard at least once')
+})
+
+t.test('DO-09: work that fails gives its turn on', async t => {
+  const inTurn = createTurns()
+  const fail = () => inTurn('a', async () => Promise.reject(new Error('no')))
+  t.equal((await Promise.allSettled(Array.from({ length: 20 }, fail))).length, 20)
+  t.equal(await inTurn('b', async () => 'done'), 'done')
+})
+
+t.test('DO-09: 90 at once from one address shut nobody out who comes from another, and are no errors', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+  const signIn = (remoteAddress: string, email: string, password: string) =>
+    sandbox.portal.inject({
+      method: 'POST',
+      url: '/api/authorize',
+      payload: { ...start, email, password },
+      remoteAddress,
+    })
+  const flood = Array.from({ length: 90 }, (_, index) => signIn('2001:db8::1', `${index}@example.test`, 'wrong'))
+  const right = Array.from({ length: 30 }, (_, index) => signIn(`192.0.2.${index}`, seeded.email, seeded.password))
+  for (const answer of await Promise.all(right)) t.equal(answer.json().message, 'App authorization required')
+  const refused = (await Promise.all(flood)).filter(({ statusCode }) => statusCode === 503)
+  t.ok(refused.length >= 30, `${refused.length}`)
+  t.ok(refused.every(({ headers }) => headers['retry-after'] === '2'))
+  const levels = sandbox.logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'busy')
+  t.equal(levels.length, refused.length)
+  t.ok(levels.every(({ level }) => level === 30))
+  t.notOk(sandbox.logLines.some(line => JSON.parse(line).level >= 50))
+  t.equal((await openBrowser(sandbox).get('/account')).statusCode, 200)
+})
