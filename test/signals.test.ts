@@ -1,0 +1,82 @@
+// What npm started ends with npm: a supervisor, a script or a test has no other process to send its signal to.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { findFreePort } from './client/support/free-port.ts'
+
+t.setTimeout(240_000)
+
+/** A folder with a `data` of its own; everything else is the project's. */
+function makeFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'signals-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  for (const name of ['package.json', 'check-node.mjs']) cpSync(name, join(folder, name))
+  for (const name of ['src', 'views', 'node_modules']) symlinkSync(resolve(name), join(folder, name))
+  return folder
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
+  const answer = await Promise.race([once(server, 'listening'), once(server, 'error')])
+  server.close()
+  return answer.length === 0
+}
+
+const elsewhere = { LOGIN_URL: 'http://127.0.0.1:1', API_URL: 'http://127.0.0.1:1' }
+const credentials = { CLIENT_ID: 'client-1', CLIENT_SECRET: 'a-good-client-credential' }
+const scripts = [
+  {
+    script: 'start',
+    settings: { ...elsewhere, ...credentials, COOKIE_KEYS: randomBytes(32).toString('base64url') },
+    isUp: 'listening',
+    lastWords: 'stopping',
+  },
+  { script: 'sandbox', settings: {}, isUp: 'the sandbox is ready', lastWords: 'the sandbox has stopped' },
+  { script: 'demo', settings: {}, isUp: 'Password: ', lastWords: '' },
+]
+
+for (const { script, settings, isUp, lastWords } of scripts.filter(
+  ({ script }) => script === 'start' || existsSync('src/sandbox'),
+))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    t.test(`${signal} to npm stops what "npm run ${script}" started, cleanly, and frees its ports`, async t => {
+      const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
+      const [port, portalPort, apiPort] = ports.map(String)
+      // By way of env, because tap adds to the environment of whatever a test starts directly.
+      const npm = spawn('env', ['-u', 'NODE_OPTIONS', 'npm', 'run', script], {
+        cwd: makeFolder(t),
+        env: {
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          PORT: port,
+          PORTAL_PORT: portalPort,
+          API_PORT: apiPort,
+          ...settings,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        // A group of its own, so that what outlives npm can be ended all the same.
+        detached: true,
+      })
+      t.teardown(() => {
+        try {
+          process.kill(-npm.pid!, 'SIGKILL')
+        } catch {}
+      })
+      const exited = once(npm, 'exit')
+      let output = ''
+      for (const stream of [npm.stdout, npm.stderr]) stream.on('data', chunk => (output += chunk))
+      while (!output.includes(isUp)) {
+        await Promise.race([once(npm.stdout, 'data'), exited])
+        if (npm.exitCode !== null) throw new Error(`npm ended early: ${output}`)
+      }
+      npm.kill(signal)
+      t.strictSame(await exited, [0, null], 'it was not killed: it stopped by itself')
+      for (const port of ports) t.ok(await isFree(port), `${port} is free`)
+      await Promise.all([npm.stdout, npm.stderr].map(stream => stream.readableEnded || once(stream, 'end')))
+      t.ok(output.includes(lastWords), 'what it says at its end is there')
+    })
