@@ -1,5 +1,5 @@
 # Two images: "client" holds the client and nothing of the sandbox, "sandbox" the other way round.
-#   docker build --target client --tag application-client .
+#   docker build --tag application-client .
 #   docker build --target sandbox --tag application-sandbox .
 
 # A digest in place of the tag makes builds comparable: --build-arg NODE_IMAGE=docker.io/library/node@sha256:…
@@ -28,27 +28,6 @@ ENV HOST=0.0.0.0
 USER 1000:1000
 ENTRYPOINT ["node"]
 
-FROM packages AS client-files
-COPY src/client src/client
-COPY views/client views/client
-RUN node /build/keep-packages.ts src/client \
-  && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund && rm package-lock.json
-
-FROM runtime AS client
-COPY --from=client-files /app /app
-EXPOSE 3000
-# Live and not ready: whoever restarts unhealthy containers must not do so because the portal is away.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["src/client/main.ts"]
-ARG VERSION=unknown
-ARG REVISION=unknown
-LABEL org.opencontainers.image.title="Application client" \
-      org.opencontainers.image.description="Signs in through the login portal and manages applications" \
-      org.opencontainers.image.licenses="MIT" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.revision="${REVISION}"
-
 # --- From here on it is about the sandbox alone.
 
 FROM packages AS sandbox-files
@@ -74,6 +53,29 @@ ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Application sandbox" \
       org.opencontainers.image.description="The login portal and the application API, for demos, tests and development" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+
+# --- From here on it is about the client alone. It is last, so that "docker build ." gives it.
+
+FROM packages AS client-files
+COPY src/client src/client
+COPY views/client views/client
+RUN node /build/keep-packages.ts src/client \
+  && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund && rm package-lock.json
+
+FROM runtime AS client
+COPY --from=client-files /app /app
+EXPOSE 3000
+# Live and not ready: whoever restarts unhealthy containers must not do so because the portal is away.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["src/client/main.ts"]
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Application client" \
+      org.opencontainers.image.description="Signs in through the login portal and manages applications" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"

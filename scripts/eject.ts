@@ -51,8 +51,9 @@ if (execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).trim())
 for (const path of leftBehind) rmSync(path, { recursive: true, force: true })
 
 if (existsSync('Dockerfile')) {
-  const [client] = readFileSync('Dockerfile', 'utf8').split('\n# --- From here on it is about the sandbox alone.')
-  writeFileSync('Dockerfile', `${client?.trimEnd()}\n`)
+  const ofSandbox =
+    /# --- From here on it is about the sandbox alone\.[\s\S]*?(?=# --- From here on it is about the client alone\.)/
+  writeFileSync('Dockerfile', readFileSync('Dockerfile', 'utf8').replace(ofSandbox, ''))
 }
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest

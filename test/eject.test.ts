@@ -52,6 +52,8 @@ t.test('npm run eject leaves a starter of its own, whose tests pass', { timeout:
   for (const path of ['src/sandbox', 'views/sandbox', 'test/journey', 'src/demo.ts'])
     t.notOk(existsSync(join(folder, path)), `${path} is gone`)
   t.match(read('README.md'), '# my-client')
+  t.match(read('Dockerfile'), 'FROM runtime AS client')
+  t.notMatch(read('Dockerfile'), 'AS sandbox')
 
   run('npm', 'ci')
   t.doesNotThrow(() => run('npm', 'run', 'validate'), 'npm run validate finds nothing')

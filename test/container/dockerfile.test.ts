@@ -20,6 +20,10 @@ t.test('SC-07: every stage is built from one base, which a build argument pins b
   for (const { name, base } of outside) t.equal(base, '${NODE_IMAGE}', name)
 })
 
+t.test('docker build without a target gives the client', async t => {
+  t.equal(stages.at(-1)?.name, 'client')
+})
+
 t.test('SC-01, SC-05: packages come from the lock file, run no scripts, and nothing else is downloaded', async t => {
   const commands = everything.filter(({ name }) => name === 'RUN').flatMap(({ text }) => text.split(/\s+&&\s+/))
   for (const command of commands) t.match(command, /^(npm|node|find|rm|install) /)
