@@ -17,7 +17,7 @@ const leftBehind = [
   'test/eject.test.ts',
   'scripts/eject.ts',
   'scripts/screenshots.ts',
-  'scripts/test.ts',
+  'scripts/lend.ts',
   'bench',
   'docker/Caddyfile',
   'docker/make-secrets.ts',
@@ -79,6 +79,11 @@ function slim({ scripts, dependencies, devDependencies, allowScripts, ...rest }:
   const isTool = (dependency: string) => /^(node|tap|typescript|@biomejs\/biome|@types\/node)$/.test(dependency)
   const keep = (all: Record<string, string>) =>
     Object.fromEntries(Object.entries(all).filter(([dependency]) => isImported(dependency) || isTool(dependency)))
+  /** Nothing that is lent is needed by the tests of a client. */
+  const withoutLender = ([script, command]: [string, string]): [string, string] => [
+    script,
+    command.replace('scripts/lend.ts ', ''),
+  ]
   const works = ([, command]: [string, string]) =>
     (command.match(/(?:src|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
   return {
@@ -86,7 +91,7 @@ function slim({ scripts, dependencies, devDependencies, allowScripts, ...rest }:
     name,
     version: '0.1.0',
     description: 'A client of the platform',
-    scripts: { ...Object.fromEntries(Object.entries(scripts).filter(works)), test: 'tap --disable-coverage' },
+    scripts: Object.fromEntries(Object.entries(scripts).map(withoutLender).filter(works)),
     dependencies: keep(dependencies),
     devDependencies: keep(devDependencies),
     allowScripts: { node: allowScripts.node ?? true },

@@ -1,4 +1,4 @@
-// What takes long to start, lent by `npm test` to all test files of a run: see lend.ts.
+// What takes long to start, lent by `npm test` to all test files of a run: see scripts/lend.ts.
 
 /** What can be borrowed. */
 export type Lent = 'postgres' | 'chromium'

@@ -21,7 +21,7 @@ export function whyNoImage(): string | undefined {
   }
   return buildah('images', '--format', '{{.Name}}:{{.Tag}}').includes(base)
     ? undefined
-    : `buildah has no ${base}, and nothing is downloaded for a test`
+    : `buildah has no ${base}, and nothing is downloaded for a test: ".ci/make-base-image" brings it`
 }
 
 export type Image = {

@@ -1,0 +1,42 @@
+// Runs another script, and lends its tests what takes long to start: from when the first file asks until all have ended.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { startPostgres } from '../test/sandbox/support/start-postgres.ts'
+import { type Lent, lenderVariable } from '../test/support/borrow.ts'
+import { serveChromium } from '../test/support/launch-chromium.ts'
+import type { Teardown } from '../test/support/teardown.ts'
+
+const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
+  postgres: async t => (await startPostgres(t, { isShared: true })).url,
+  chromium: async t => (await serveChromium(t)).wsEndpoint(),
+}
+
+const stops: (() => Promise<void>)[] = []
+const scope: Teardown = { teardown: stop => void stops.unshift(stop) }
+const started = new Map<Lent, Promise<string>>()
+const server = createServer(async (request, response) => {
+  const what = request.url?.slice(1) as Lent
+  try {
+    if (!started.has(what)) started.set(what, starts[what](scope))
+    response.end(await started.get(what))
+  } catch (error) {
+    response.writeHead(500).end(`${what} did not start: ${error}`)
+  }
+})
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+
+const [script = '', ...parameters] = process.argv.slice(2)
+const borrower = fork(script, parameters, {
+  env: { ...process.env, [lenderVariable]: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => borrower.kill(signal))
+const [code] = await once(borrower, 'close')
+
+server.close()
+server.closeAllConnections()
+await Promise.allSettled(started.values())
+for (const stop of stops) await stop()
+process.exitCode = code ?? 1
