@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
 import { setPageHeaders } from '../portal/page-headers.ts'
-import { registerViews } from '../portal/views.ts'
+import { registerViews } from '../web/views.ts'
 
 export async function homePage(scope: FastifyInstance, { config }: Parts): Promise<void> {
   const { apiUrl, portalUrl } = config

@@ -3,12 +3,14 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
 import type { Observer } from '../steps.ts'
+import { registerViews } from '../web/views.ts'
 import { eventRoutes } from './events.ts'
 import { guardLab } from './guard.ts'
 import { createHide } from './hide.ts'
 import { answerInLabDialect } from './lab-error.ts'
 import { loginRoutes } from './login-routes.ts'
 import { type Bounds, createLogins } from './logins.ts'
+import { pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
 import type { Addresses } from './tell.ts'
 
@@ -57,6 +59,11 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/logins/:id', happened.show)
   server.get('/lab/v1/logins/:id/har', happened.showHar)
   server.get('/lab/v1/events', events.stream)
+
+  await registerViews(server, { layout: 'lab/layout', assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js'] })
+  const pages = pageRoutes({ logins, addresses })
+  server.get('/', pages.list)
+  server.get('/logins/:id', pages.show)
   server.addHook('preClose', async () => events.endAll())
   await server.ready()
 

@@ -4,6 +4,7 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import { registerViews } from '../web/views.ts'
 import { accountPages } from './account/account-pages.ts'
 import { authorizePage } from './authorize.ts'
 import { consentPage } from './consent.ts'
@@ -14,7 +15,6 @@ import { signInPage } from './sign-in.ts'
 import { signOutPage } from './sign-out.ts'
 import { signUpPage } from './sign-up.ts'
 import { termsPage } from './terms.ts'
-import { registerViews } from './views.ts'
 
 export async function pageRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
   scope.removeContentTypeParser('application/json')

@@ -266,3 +266,41 @@ t.test('a listener that has gone takes nothing up any more', async t => {
   await gone
   t.doesNotThrow(() => observe())
 })
+
+t.test('the pages tell a login as a picture, with what failed, why, and how to mend it', async t => {
+  const { observe, refuseExchange, get } = await buildTestLab(t)
+  t.match((await get('/')).body, 'Nothing yet')
+  observe()
+  refuseExchange()
+  const list = await get('/')
+  t.match(list.body, 'The state of the exchange is not the one that the login was begun with.')
+  const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
+  const page = (await get(path)).body
+  t.match(page, 'Client to Portal: ')
+  t.match(page, '✗ 401')
+  t.match(page, 'Keep the state of each login apart')
+  t.notMatch(page, 'SECRET')
+  t.equal((await get('/logins/none')).statusCode, 404)
+  t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
+})
+
+t.test('the pages escape what clients send, and load nothing but their own style and script', async t => {
+  const { observe, get } = await buildTestLab(t)
+  const clientId = '<script>alert(1)</script>'
+  observe({
+    about: { claimedClientId: clientId },
+    request: {
+      method: 'GET',
+      url: `/?${new URLSearchParams({ client_id: clientId })}`,
+      headers: { 'user-agent': '<b>' },
+      body: undefined,
+    },
+  })
+  const list = await get('/')
+  const page = await get(/href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? '')
+  for (const { body, headers } of [list, page]) {
+    t.notMatch(body, '<script>alert')
+    t.notMatch(body, '<b>')
+    t.match(headers['content-security-policy'], "default-src 'none'")
+  }
+})

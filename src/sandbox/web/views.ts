@@ -11,17 +11,23 @@ import { isWebUrl } from '../web-url.ts'
 
 const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
 
-/** From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside layout.eta; `data.title` is needed. */
-export async function registerViews(scope: FastifyInstance): Promise<void> {
-  const stylesheet = await serveAsset(scope, 'sandbox.css', 'text/css')
-  const script = await serveAsset(scope, 'copy-buttons.js', 'text/javascript')
+/**
+ * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout; `data.title` is needed.
+ * Templates find the address of an asset under its name in `assets`.
+ */
+export async function registerViews(
+  scope: FastifyInstance,
+  { layout = 'layout', assets: names = ['sandbox.css', 'copy-buttons.js'] } = {},
+): Promise<void> {
+  const assets: Record<string, string> = {}
+  for (const name of names) assets[name] = await serveAsset(scope, name)
   await scope.register(view, {
     engine: { eta: loadTemplates() },
     root,
     viewExt: 'eta',
-    layout: 'layout',
+    layout,
     production: true,
-    defaultContext: { stylesheet, script, isWebUrl, formatTime },
+    defaultContext: { assets, isWebUrl, formatTime },
   })
 }
 
@@ -36,7 +42,8 @@ function loadTemplates(): Eta {
 }
 
 /** Resolves to the path of the asset. */
-async function serveAsset(scope: FastifyInstance, file: string, type: string): Promise<string> {
+async function serveAsset(scope: FastifyInstance, file: string): Promise<string> {
+  const type = file.endsWith('.css') ? 'text/css' : 'text/javascript'
   const content = await readFile(`${root}/${file}`)
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
   const path = `/assets/${file.replace('.', `-${hash}.`)}`

@@ -1,0 +1,134 @@
+// The laboratory's pages: the last logins, and one login as a picture of four lanes.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { explanations } from './explanations.ts'
+import type { Logins } from './logins.ts'
+import { findNotices } from './notices/notices.ts'
+import type { RecordedStep, Values } from './recorded.ts'
+import { type Addresses, outcomeOf, tellStep } from './tell.ts'
+
+const mostListed = 100
+
+const headers = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "script-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+}
+
+type Parts = { logins: Logins; addresses: Addresses }
+
+export function pageRoutes({ logins, addresses }: Parts) {
+  return {
+    async list(request: FastifyRequest, reply: FastifyReply) {
+      const { clientId: asked } = request.query as { clientId?: unknown }
+      const clientId = typeof asked === 'string' && asked !== '' ? asked : undefined
+      const all = logins.list({})
+      const found = clientId === undefined ? all : logins.list({ clientId })
+      return reply
+        .headers(headers)
+        .viewAsync('lab/logins', {
+          title: 'Logins',
+          portalUrl: addresses.portalUrl,
+          clientId,
+          clientIds: [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed),
+          more: found.length > mostListed,
+          logins: found
+            .slice(0, mostListed)
+            .map(login => ({
+              id: login.id,
+              clientId: login.clientId,
+              outcome: outcomeOf(login),
+              startedAt: login.steps[0]?.at,
+              steps: login.steps.length + login.leftOut,
+              found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? explanations[reason].found : [])))],
+              noticed: findNotices(login, logins.othersOf(login)).length,
+            })),
+        })
+    },
+
+    async show(request: FastifyRequest, reply: FastifyReply) {
+      const login = logins.find((request.params as { id: string }).id)
+      reply.headers(headers)
+      if (!login)
+        return reply
+          .code(404)
+          .viewAsync('lab/message', {
+            title: 'There is no such login',
+            message: 'The last thousand logins are remembered, until the sandbox stops.',
+          })
+      return reply.viewAsync('lab/login', {
+        title: `Login of ${login.clientId ?? 'an unknown client'}`,
+        numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
+        login: {
+          id: login.id,
+          clientId: login.clientId,
+          leftOut: login.leftOut,
+          startedAt: login.steps[0]?.at,
+          outcome: outcomeOf(login),
+          noticed: findNotices(login, logins.othersOf(login)),
+          steps: login.steps.map(step => ({
+            ...tellStep(step, addresses),
+            ...lanesOf(step),
+            words: wordsOf(step),
+            back: backOf(step),
+            tables: tablesOf(step),
+          })),
+        },
+      })
+    },
+  }
+}
+
+const laneNames = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' }
+
+/** Pages are asked for by a browser; everything else is a call from the client's server. */
+function lanesOf({ kind, listener }: RecordedStep) {
+  const byBrowser = ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind)
+  const from: keyof typeof laneNames = byBrowser ? 'browser' : 'client'
+  return { from, to: listener, fromName: laneNames[from], toName: laneNames[listener] }
+}
+
+/** What the request was, in the words of somebody who looks at the picture. */
+const kindWords: Record<RecordedStep['kind'], string> = {
+  authorize: 'Begins the login',
+  'sign-in': 'Signs in',
+  'sign-up': 'Creates an account',
+  consent: 'Answers whether to allow the application',
+  exchange: 'Exchanges the code',
+  refresh: 'Renews the tokens',
+  revoke: 'Gives a token back',
+  metadata: 'Reads what the portal offers',
+  api: 'Calls the API',
+  me: 'Asks who signed in',
+  page: 'Opens a page',
+}
+
+function wordsOf({ kind, request, route }: RecordedStep): string {
+  return kind === 'api' ? `${request.method} ${route}` : kindWords[kind]
+}
+
+/** What the browser takes to the client, where the portal sends it there. */
+function backOf({ response: { location } }: RecordedStep): string | undefined {
+  if (location.error) return 'Comes back with an error'
+  return location.code ? 'Comes back with a code' : undefined
+}
+
+/** Names and values, of what has any. */
+function tablesOf({ request, response }: RecordedStep) {
+  const rows = (values: Values) =>
+    Object.entries(values).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))
+  const tables = [
+    ['Parameters in the address', rows(request.query)],
+    ['Fields in the body', rows(request.body)],
+    ['Headers', rows(request.headers)],
+    ['Answer', rows(response.body)],
+    ['Where the answer leads', rows(response.location)],
+    ['Headers of the answer', rows(response.headers)],
+  ] as const
+  return tables.filter(([, values]) => values.length > 0)
+}
