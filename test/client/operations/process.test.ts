@@ -8,6 +8,9 @@ import { publicUrl } from '../support/build-test-client.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
+// Most of each is a process that starts or waits.
+t.jobs = 4
+
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */
 const fillDisk = `
   import fs from 'node:fs'

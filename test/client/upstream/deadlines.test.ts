@@ -10,6 +10,9 @@ import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
+// Each waits, and none works: side by side they take as long as the longest.
+t.jobs = 8
+
 const drip = (start: string) => (socket: Socket) => {
   socket.write(start)
   const timer = setInterval(() => socket.write('x'), 200)
