@@ -10,6 +10,9 @@ import { createServer } from '../../src/sandbox/server.ts'
 import { buildTestSandbox } from './support/build-test-sandbox.ts'
 import { exchangeRaw, openSocket } from './support/raw-socket.ts'
 
+// Each waits, and none works: side by side they take as long as the longest.
+t.jobs = 8
+
 /** Sends `start` at once, then an `x` every 200 ms; gives the answer, and the seconds until the connection was closed. */
 async function drip(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
   const socket = await openSocket(listener)
