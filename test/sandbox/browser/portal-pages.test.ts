@@ -6,7 +6,7 @@ import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { type OpenPortal, openPortal } from '../support/open-portal.ts'
-import { fillSignUp } from '../support/walk-portal.ts'
+import { fillSignUp, makeThroughClient } from '../support/walk-portal.ts'
 
 async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
   await page.goto(startUrl)
@@ -17,7 +17,7 @@ async function signIn({ startUrl }: OpenPortal, page: Page): Promise<void> {
 }
 
 t.test(
-  'without JavaScript: sign up, make a group, get a token, allow an application and withdraw that',
+  'without JavaScript: sign up, make a group, get a token, allow an application, withdraw that, renew and remove what it made',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -38,9 +38,18 @@ t.test(
     await page.goto(portal.startUrl)
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.getByRole('heading', { name: 'Client' }).waitFor()
+    await makeThroughClient(portal)
     await page.goto(`${portal.portalUrl}/account/applications`)
     await page.getByRole('button', { name: 'Withdraw' }).click()
     await page.getByText('has to ask you before it signs you in').waitFor()
+    await page.getByRole('button', { name: 'New secret for Weather' }).click()
+    await page.getByRole('heading', { name: 'A new secret for Weather' }).waitFor()
+    t.match(await page.locator('code.id').last().innerText(), /^[\w-]{43}$/)
+    await page.getByRole('link', { name: 'Back to your applications' }).click()
+    await page.getByRole('link', { name: 'Remove Weather' }).click()
+    await page.getByRole('button', { name: 'Remove it for good' }).click()
+    await page.getByRole('heading', { name: 'Made in your name' }).waitFor()
+    t.equal(await page.getByRole('link', { name: 'Remove Weather' }).count(), 0)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
   },

@@ -73,7 +73,7 @@ for (const database of await openDatabases(t)) {
       const known = [created.client.clientSecrets[0], second]
       const kept = await callWith(sandbox, created.tokens[0].token)
       const browser = await openAsDeveloper(sandbox)
-      t.match(await withdraw(browser), 'still known there')
+      t.match(await withdraw(browser), 'What was shown then still works.')
       for (const secret of known) t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing ends no secret')
       t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'nor a token of the application itself')
 
@@ -95,7 +95,7 @@ for (const database of await openDatabases(t)) {
       t.equal(await isSecretOf(sandbox, appId, secret), true, 'a form sent twice makes one secret')
       const after = (await browser.get(path)).body
       t.strictSame(readMade(after), ['Weather'], 'it was made by the client all the same')
-      t.match(after, 'Nothing of it that still works is known there.')
+      t.match(after, 'No secret or token that was shown then works any more.')
       t.match(await submitForm(browser, await browser.get(path), renewPath), { statusCode: 200 }, 'and once more')
     },
   )

@@ -1,17 +1,16 @@
 // Leads a browser to every page of the portal and to every state that looks different.
 import type { Page } from 'playwright-core'
+import { exchange } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
+import { callWith, makeCreateBody } from './call-api.ts'
 import type { OpenPortal } from './open-portal.ts'
 
 const longName = `A very long name ${'Donaudampfschifffahrtsgesellschaft'.repeat(3)} with an end`
 const paragraph = 'What an application says about itself, in a few sentences. '.repeat(12)
 
 /** `look` is called on each page, with a name for it. */
-export async function walkPortal(
-  { sandbox, portalUrl, startUrl }: OpenPortal,
-  page: Page,
-  look: (name: string) => Promise<void>,
-): Promise<void> {
+export async function walkPortal(portal: OpenPortal, page: Page, look: (name: string) => Promise<void>): Promise<void> {
+  const { sandbox, portalUrl, startUrl } = portal
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
   const go = (path: string) => page.goto(`${portalUrl}${path}`)
 
@@ -83,8 +82,18 @@ export async function walkPortal(
   await page.getByRole('heading', { name: 'Client' }).waitFor()
   await go('/account/applications')
   await look('applications')
+  await makeThroughClient(portal)
   await press(/^Withdraw/)
+  await page.locator('summary').click()
   await look('applications-withdrawn')
+  await press('New secret for Weather')
+  await look('secret-shown')
+  await page.getByRole('link', { name: 'Back to your applications' }).click()
+  await page.getByRole('link', { name: `Remove ${longName}` }).click()
+  await look('remove-application')
+  await press('Remove it for good')
+  await page.getByRole('link', { name: 'End the secret of Mine' }).click()
+  await look('remove-secret')
 
   await press('Sign out')
   await look('signed-out')
@@ -99,4 +108,28 @@ export async function fillSignUp(page: Page, email: string): Promise<void> {
   await form.getByLabel('First name').fill('Maximiliane')
   await form.getByLabel('Last name').fill('von Hohenfels')
   await form.getByLabel('I accept').check()
+}
+
+/** What the client, to which the walker has just gone, makes in the walker's name; and one thing whose maker is unknown. */
+export async function makeThroughClient({ sandbox, clientUrl, arrivals }: OpenPortal): Promise<void> {
+  const arrival = arrivals.findLast(({ url }) => url.includes('code='))
+  const { searchParams } = new URL(arrival?.url ?? '', clientUrl)
+  const [code, state] = [searchParams.get('code') ?? '', searchParams.get('state') ?? '']
+  const tokens = await exchange(sandbox, { code, state, redirect_uri: `${clientUrl}/exchangeToken` })
+  const { call, userId } = await callWith(sandbox, tokens.json().access_token)
+  const [group] = (await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList
+  const make = async (name: string): Promise<string> =>
+    (await call('POST', '/apps/v1', makeCreateBody(group.to, { name }))).json()['@id']
+  const isUnknown = { made_by_client: '' }
+  const isOwn = { made_by_client: null }
+  await make('Weather')
+  await make(longName)
+  const [old, own] = [await make('Old'), await make('Mine')]
+  await sandbox.store.transaction(async db => {
+    await db.updateTable('applications').set(isUnknown).where('id', '=', old).execute()
+    await db.updateTable('client_secrets').set(isUnknown).where('application_id', '=', old).execute()
+    await db.updateTable('applications').set(isOwn).where('id', '=', own).execute()
+    await db.updateTable('client_secrets').set(isOwn).where('application_id', '=', own).execute()
+  })
+  await call('POST', `/apps/v1/${own}/refreshSecret`)
 }
