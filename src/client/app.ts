@@ -8,7 +8,7 @@ import { createApplicationApi } from './application-api.ts'
 import type { Config } from './config.ts'
 import { createPortalMetadata } from './oauth/metadata.ts'
 import type { Portal } from './oauth/portal.ts'
-import { logRequests, newRequestId } from './operations/request-log.ts'
+import { type CountEvent, logRequests, newRequestId } from './operations/request-log.ts'
 import { applicationFormRoutes } from './routes/application-form.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -17,11 +17,12 @@ import { loginRoutes } from './routes/login.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { createSealer } from './session/seal.ts'
 import { createSessionKeeper } from './session/session-keeper.ts'
-import { createDispatcher, createUpstream } from './upstream.ts'
+import { createDispatcher, createUpstream, outsideRequests } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
 import { crossSiteGuard, navigationsOnly } from './web/cross-site-guard.ts'
 import { answerBadAddress, answerClientError, refuseWithoutHost, useErrorPages } from './web/error-pages.ts'
 import { createForms } from './web/forms.ts'
+import { limitRequests } from './web/request-context.ts'
 import { requireSession } from './web/require-session.ts'
 import { securityHeaders } from './web/security-headers.ts'
 import { useViews } from './web/views.ts'
@@ -33,11 +34,15 @@ export type Options = {
   dispatcher?: Dispatcher
   /** Adds hooks that watch every request: metrics, tracing. */
   observeRequests?: (app: FastifyInstance) => void
+  /** What is counted by name: logins, refreshes. */
+  countEvent?: CountEvent
   isDraining?: () => boolean
+  /** For a whole request, with all calls to the portal and the API. */
+  requestDeadlineMs?: number
 }
 
 export async function buildClient(config: Config, options: Options): Promise<FastifyInstance> {
-  const { logger, clock = () => new Date(), isDraining = () => false } = options
+  const { logger, clock = () => new Date(), isDraining = () => false, requestDeadlineMs = 25_000 } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
   const portal: Portal = { ...config, upstream: createUpstream('login portal', 'portal', dispatcher) }
   const metadata = createPortalMetadata(portal, clock)
@@ -61,7 +66,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     requestTimeout: 15_000,
     // Of a request without a host Node would answer by itself, and without our headers: see refuseWithoutHost.
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    // Without a sign of life, for a response that nobody reads. No page takes longer to come than 25 s.
+    // Without a sign of life, for a response that nobody reads. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -79,7 +84,8 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
   app.decorateRequest('session', undefined)
   useErrorPages(app, forms)
   options.observeRequests?.(app)
-  logRequests(app)
+  logRequests(app, options.countEvent)
+  limitRequests(app, requestDeadlineMs)
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers))
   app.addHook('onRequest', refuseWithoutHost)
   app.addHook('onRequest', crossSiteGuard(config.publicUrl))
@@ -88,13 +94,13 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
   await useViews(app, serveAssets(app), config.loginUrl)
 
   const health = healthRoutes({ sealer, isDraining })
-  app.get('/health/live', { logLevel: 'warn' }, health.live)
-  app.get('/health/ready', { logLevel: 'warn' }, health.ready)
+  app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)
+  app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, health.ready)
 
   const home = homeRoutes({ sealer })
-  const login = loginRoutes({ portal, metadata, sealer, keeper, clock })
+  const login = loginRoutes({ publicUrl: config.publicUrl, portal, metadata, sealer, keeper, clock })
   const logout = logoutRoutes({ portal, metadata, sealer })
-  app.get('/', home.show)
+  app.get('/', { exposeHeadRoute: true }, home.show)
   app.get('/login', { onRequest: navigationsOnly }, login.begin)
   app.get('/exchangeToken', { onRequest: navigationsOnly }, login.finish)
   app.get('/cancelled', login.cancelled)
@@ -115,7 +121,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     signedIn.post('/applications/:id/delete', formAt('/applications/:id/delete'), applications.remove)
   })
 
-  app.addHook('onReady', async () => void metadata.read('start'))
+  app.addHook('onReady', async () => void metadata.read(outsideRequests('start')))
   app.addHook('onClose', async () => {
     if (!options.dispatcher) await dispatcher.destroy()
   })

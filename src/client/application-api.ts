@@ -1,10 +1,10 @@
 // The application API (part 4.1 of the specification), as typed calls with the visitor's own access token.
 import { PublicError } from './errors.ts'
 import { readSubject } from './oauth/tokens.ts'
-import { type Answer, type Call, isRecord, type Upstream } from './upstream.ts'
+import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from './upstream.ts'
 
 /** On whose behalf: the access token goes to the API, the request id into its log. */
-export type Caller = { accessToken: string; requestId: string }
+export type Caller = RequestContext & { accessToken: string }
 
 /** Makes a call as the visitor of this request; see `sessionOf`. */
 export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
@@ -80,8 +80,8 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify({ context, type, data }),
     }
-    const { requestId } = caller
-    const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, ...limits, ...body })
+    const { requestId, endsAt } = caller
+    const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, endsAt, ...limits, ...body })
     if (answer.status === 422 && data) throw readRefusal(answer.json)
     if (answer.status !== 401) return answer
     throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')

@@ -4,7 +4,7 @@ import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { beginLogin } from './oauth/begin-login.ts'
 import { postForm } from './oauth/portal.ts'
-import { createDispatcher, createUpstream, isRecord } from './upstream.ts'
+import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
 
 export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
 
@@ -92,7 +92,7 @@ const checkCredentials: Check = async (config, dispatcher) => {
   const code = randomBytes(22).toString('hex').slice(0, 30)
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
   try {
-    const { json, status } = await postForm(portal, '/api/exchangeToken', fields, 'doctor')
+    const { json, status } = await postForm(portal, '/api/exchangeToken', fields, outsideRequests('doctor'))
     const error = isRecord(json) ? json.error : undefined
     if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
     if (error === 'invalid_client')

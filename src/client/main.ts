@@ -21,7 +21,6 @@ try {
     level: config.logLevel,
     base: { app: 'client', version: metadata.version },
     timestamp: pino.stdTimeFunctions.isoTime,
-    ...(metrics && { hooks: metrics.logHooks }),
   }
   const isTerminal = process.stdout.isTTY
   const { output, flush } = isTerminal ? { output: prettyLog(process.stdout), flush: async () => {} } : openLogOutput()
@@ -36,6 +35,7 @@ try {
   const client = await buildClient(config, {
     logger,
     dispatcher: tracing.observeCalls(metrics?.observeCalls(dispatcher) ?? dispatcher),
+    ...(metrics && { countEvent: metrics.countEvent }),
     observeRequests(app) {
       metrics?.observeRequests(app)
       tracing.observeRequests(app)

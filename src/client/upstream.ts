@@ -2,13 +2,22 @@
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 
-export type Call = {
+/** The request that calls are made for: its id goes along, and no call outlives it. */
+export type RequestContext = {
+  requestId: string
+  /** By `performance.now()`. */
+  endsAt: number
+}
+
+/** For calls that no visitor waits for: only each call's own deadline counts. */
+export const outsideRequests = (requestId: string): RequestContext => ({ requestId, endsAt: Number.POSITIVE_INFINITY })
+
+export type Call = RequestContext & {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   /** Only what the call needs; nothing of the browser's request is passed on but its id. */
   headers?: Record<string, string>
   body?: string
-  requestId: string
   /** For the whole call, body included: undici's own timeouts never fire on a body that drips. */
   deadlineMs: number
   maxBytes: number
@@ -40,12 +49,14 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
   async function send(call: Call): Promise<Answer> {
     if (openCalls >= mostOpenCalls)
       throw fault('overloaded', 503, 'is answering too slowly at the moment. Please try again soon.')
+    const deadlineMs = Math.min(call.deadlineMs, call.endsAt - performance.now())
+    if (deadlineMs <= 0) throw tooSlow()
     openCalls++
     try {
-      return await beforeDeadline(call.deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
+      return await beforeDeadline(deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
     } catch (error) {
       if (error instanceof PublicError) throw error
-      if (isTimeout(error)) throw fault('timeout', 504, 'took too long to answer. Please try again.', error)
+      if (isTimeout(error)) throw tooSlow(error)
       if (isBadCertificate(error))
         throw fault(
           'certificate',
@@ -110,6 +121,10 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
       return fault('failed', 502, 'reported a fault of its own. Please try again soon.', cause)
     const when = retryAfterSeconds ? `in ${retryAfterSeconds} seconds` : 'soon'
     return fault('busy', 503, `is busy. Please try again ${when}.`, cause, retryAfterSeconds)
+  }
+
+  function tooSlow(cause: unknown = 'the request had no time left'): PublicError {
+    return fault('timeout', 504, 'took too long to answer. Please try again.', cause)
   }
 
   function fault(kind: string, status: number, sentence: string, cause?: unknown, retryAfterSeconds?: number) {

@@ -1,10 +1,14 @@
 // The second step of a login: checks what the browser brought back, and exchanges the code for tokens.
 import { PublicError } from '../errors.ts'
+import type { RequestContext } from '../upstream.ts'
 import { type Portal, postForm, refusal } from './portal.ts'
 import { readTokens, type Tokens } from './tokens.ts'
 
 /** What the portal's redirect says (part 4.3 of the specification): a code, or why there is none. */
-export type Callback = { state: string; code: string } | { state: string; error: string; errorDescription: string }
+export type Callback = { state: string; namesIssuer: boolean } & (
+  | { code: string }
+  | { error: string; errorDescription: string }
+)
 
 const longestParameter = 2048
 const startAgain = { href: '/login', text: 'Sign in again' }
@@ -14,35 +18,35 @@ const startAgain = { href: '/login', text: 'Sign in again' }
  * rest. Takes no value for a redirect and none for an identity: `redirect_uri` and `subject` come from the browser,
  * and whoever made the link chose them. Throws PublicError 400.
  */
-export function readCallback(portal: Portal, query: Record<string, unknown>, isIssuerRequired: boolean): Callback {
-  const refuse = (detail: string) =>
-    new PublicError(
-      'login_callback_invalid',
-      400,
-      'This address is not a complete answer of the login portal. Please sign in again.',
-      { cause: detail, nextStep: startAgain },
-    )
+export function readCallback(portal: Portal, query: Record<string, unknown>): Callback {
   const read = (name: string): string => {
     const value = query[name] ?? ''
     // RFC 6749 3.1: a parameter that stands twice (here an array) makes the whole request invalid.
-    if (typeof value !== 'string') throw refuse(`${name} stands twice`)
-    if (value.length > longestParameter) throw refuse(`${name} is too long`)
+    if (typeof value !== 'string') throw refuseCallback(`${name} stands twice`)
+    if (value.length > longestParameter) throw refuseCallback(`${name} is too long`)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-    if (/[\x00-\x1f\x7f]/.test(value)) throw refuse(`${name} holds control characters`)
+    if (/[\x00-\x1f\x7f]/.test(value)) throw refuseCallback(`${name} holds control characters`)
     return value
   }
   const [state, code, subject, clientId] = [read('state'), read('code'), read('subject'), read('client_id')]
   const [error, errorDescription, issuer] = [read('error'), read('error_description'), read('iss')]
   read('redirect_uri')
 
-  if (!state) throw refuse('no state')
+  if (!state) throw refuseCallback('no state')
   // RFC 9207: an answer of another server, mixed in.
-  if (issuer ? issuer.replace(/\/+$/, '') !== portal.loginUrl : isIssuerRequired) throw refuse('iss')
-  if (error) return { state, error, errorDescription }
-  if (!code) throw refuse('no code')
-  if (!subject) throw refuse('no subject')
-  if (clientId !== portal.clientId) throw refuse('client_id')
-  return { state, code }
+  if (issuer && issuer.replace(/\/+$/, '') !== portal.loginUrl) throw refuseCallback('iss')
+  const namesIssuer = issuer !== ''
+  if (error) return { state, namesIssuer, error, errorDescription }
+  if (!code) throw refuseCallback('no code')
+  if (!subject) throw refuseCallback('no subject')
+  if (clientId !== portal.clientId) throw refuseCallback('client_id')
+  return { state, namesIssuer, code }
+}
+
+/** `detail` is for the log. */
+export function refuseCallback(detail: string): PublicError {
+  const message = 'This address is not a complete answer of the login portal. Please sign in again.'
+  return new PublicError('login_callback_invalid', 400, message, { cause: detail, nextStep: startAgain })
 }
 
 /** Part 4.2 of the specification, server to server; sent once, whatever happens. Throws PublicError. */
@@ -50,7 +54,7 @@ export async function exchangeCode(
   portal: Portal,
   callback: { state: string; code: string },
   codeVerifier: string | undefined,
-  requestId: string,
+  context: RequestContext,
 ): Promise<Tokens> {
   const answer = await postForm(
     portal,
@@ -62,7 +66,7 @@ export async function exchangeCode(
       state: callback.state,
       ...(codeVerifier ? { code_verifier: codeVerifier } : {}),
     },
-    requestId,
+    context,
   )
   if (answer.status !== 200) throw refusal(portal, answer)
   return readTokens(portal, answer, callback.state)

@@ -1,5 +1,5 @@
 // What the portal says of itself (RFC 8414): whether it takes PKCE, names itself on the redirect, and revokes tokens.
-import { isRecord } from '../upstream.ts'
+import { isRecord, type RequestContext } from '../upstream.ts'
 import type { Portal } from './portal.ts'
 
 /** It decides what is sent, and never where: every address comes from the settings. */
@@ -12,7 +12,10 @@ const keepMs = 60 * 60 * 1000
 const retryAfterMs = 30 * 1000
 const deadlineMs = 1_000
 
-/** Asks at most once an hour, and never holds a login up for more than a second. */
+/**
+ * Asks at most once an hour, and never holds anybody up for more than a second. What the portal once offered is not
+ * forgotten because it cannot be read just now: only another document of the portal changes it.
+ */
 export function createPortalMetadata(portal: Portal, clock: () => Date) {
   let known = nothing
   let latest: Promise<Metadata> | undefined
@@ -20,17 +23,14 @@ export function createPortalMetadata(portal: Portal, clock: () => Date) {
   let goodForMs = 0
 
   return {
-    /** As last read, for where nothing may be asked. */
-    known: () => known,
-
     /** Never fails: without a document a login goes on exactly as the specification has it. */
-    read(requestId: string): Promise<Metadata> {
+    read(context: RequestContext): Promise<Metadata> {
       const now = clock().getTime()
       // A clock that was set back must not make it good for longer.
       if (latest && now >= askedAt && now < askedAt + goodForMs) return latest
       askedAt = now
       goodForMs = keepMs
-      latest = fetchMetadata(portal, requestId).then(
+      latest = fetchMetadata(portal, context).then(
         metadata => {
           known = metadata
           return metadata
@@ -45,16 +45,15 @@ export function createPortalMetadata(portal: Portal, clock: () => Date) {
   }
 }
 
-async function fetchMetadata(portal: Portal, requestId: string): Promise<Metadata> {
+async function fetchMetadata(portal: Portal, context: RequestContext): Promise<Metadata> {
   const { upstream, loginUrl, loginInternalUrl } = portal
   const at = new URL(loginInternalUrl)
   // RFC 8414 3.1: the path of the issuer goes behind the well-known part, not before it.
   const url = `${at.origin}/.well-known/oauth-authorization-server${at.pathname.replace(/\/$/, '')}`
-  const answer = await upstream.send({ method: 'GET', url, requestId, deadlineMs, maxBytes: 64 * 1024 })
-  if (answer.status >= 500 || answer.status === 429) throw upstream.unavailable(answer)
+  const answer = await upstream.send({ method: 'GET', url, ...context, deadlineMs, maxBytes: 64 * 1024 })
   const document = answer.status === 200 && isRecord(answer.json) ? answer.json : {}
   // RFC 8414 3.3: a document that names another issuer is not this portal's.
-  if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) return nothing
+  if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) throw upstream.unexpected('no document of this portal')
   const methods = document.code_challenge_methods_supported
   return {
     usesPkce: Array.isArray(methods) && methods.includes('S256'),

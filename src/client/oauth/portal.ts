@@ -1,7 +1,7 @@
 // What the OAuth steps know of the login portal: this client's registration there, and how to post a form to it.
 import { PublicError } from '../errors.ts'
 import type { Secret } from '../secret.ts'
-import { type Answer, isRecord, type Upstream } from '../upstream.ts'
+import { type Answer, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
 
 export type Portal = {
   /** The portal's public address, which is also its issuer name (RFC 8414); browsers are sent there. */
@@ -22,7 +22,7 @@ export function postForm(
   portal: Portal,
   path: '/api/exchangeToken' | '/api/revokeToken',
   fields: Record<string, string>,
-  requestId: string,
+  context: RequestContext,
   deadlineMs = 5_000,
 ): Promise<Answer> {
   const form = new URLSearchParams({
@@ -35,7 +35,7 @@ export function postForm(
     url: portal.loginInternalUrl + path,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: form.toString(),
-    requestId,
+    ...context,
     deadlineMs,
     maxBytes,
   })

@@ -1,7 +1,6 @@
 // Counts what an operator wants to know, and tells it to Prometheus on a port of its own. No label holds an id.
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { LoggerOptions } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Dispatcher } from 'undici'
 
@@ -23,15 +22,12 @@ export function createMetrics(names: Record<string, string>) {
   collectDefaultMetrics({ register: registers[0]! })
 
   return {
-    /** For the logger: logins and refreshes are logged by name, and so need no counting where they happen. */
-    logHooks: {
-      logMethod(entry, method) {
-        const { event, route } = (entry[0] ?? {}) as { event?: string; route?: string }
-        if (event && event !== 'request' && route === '/exchangeToken') logins.inc({ outcome: event })
-        if (event?.startsWith('session_')) refreshes.inc({ outcome: event.slice('session_'.length) })
-        method.apply(this, entry)
-      },
-    } satisfies LoggerOptions['hooks'],
+    /** Logins and refreshes are events of the log, and so need no counting where they happen. */
+    countEvent(event: string, route: string): void {
+      const isLogin = event.startsWith('login_') || route === '/exchangeToken'
+      if (isLogin && event !== 'request') logins.inc({ outcome: event })
+      if (event.startsWith('session_')) refreshes.inc({ outcome: event.slice('session_'.length) })
+    },
 
     observeRequests(app: FastifyInstance): void {
       app.addHook('onRequest', async (_request, reply) => {

@@ -10,8 +10,12 @@ export function newRequestId(request: IncomingMessage): string {
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
 }
 
+/** Told of every event, whatever the level of the log. */
+export type CountEvent = (event: string, route: string) => void
+
 /** The route and not the address: a query holds codes and states, and a path that is not ours can hold anything. */
-export function logRequests(app: FastifyInstance): void {
+export function logRequests(app: FastifyInstance, countEvent: CountEvent = () => {}): void {
+  app.decorate('countEvent', countEvent)
   app.addHook('onResponse', async (request, reply) => {
     const { statusCode: status, elapsedTime } = reply
     logEvent(request, 'request', { method: request.method, status, ms: Math.round(elapsedTime) })
@@ -24,5 +28,7 @@ type Details = { visitorId?: string | undefined; level?: 'info' | 'warn' | 'erro
 export function logEvent(request: FastifyRequest, event: string, details: Details = {}): void {
   const { visitorId = sessionOf(request)?.visitorId, level = 'info', ...more } = details
   const visitor = visitorId && hash('sha256', visitorId, 'base64url').slice(0, 12)
-  request.log[level]({ event, route: request.routeOptions.url ?? 'none', visitor, ...more })
+  const route = request.routeOptions.url ?? 'none'
+  request.server.getDecorator<CountEvent>('countEvent')(event, route)
+  request.log[level]({ event, route, visitor, ...more })
 }

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { beginLogin, readStateTime } from '../oauth/begin-login.ts'
-import { exchangeCode, readCallback } from '../oauth/finish-login.ts'
+import { exchangeCode, readCallback, refuseCallback } from '../oauth/finish-login.ts'
 import type { PortalMetadata } from '../oauth/metadata.ts'
 import type { Portal } from '../oauth/portal.ts'
 import type { Tokens } from '../oauth/tokens.ts'
@@ -13,24 +13,36 @@ import { endLogin, loginLifetimeMs, openLogin, startLogin } from '../session/log
 import type { Sealer } from '../session/seal.ts'
 import { hasSession } from '../session/session-cookies.ts'
 import type { SessionKeeper } from '../session/session-keeper.ts'
+import { showSignedOut } from '../web/ask-to-sign-in.ts'
+import { isVisitorsChoice } from '../web/cross-site-guard.ts'
 import { localPath } from '../web/local-path.ts'
+import { contextOf } from '../web/request-context.ts'
 import { setCookies } from '../web/set-cookies.ts'
 import { showGoOn, showMessage } from '../web/views.ts'
 
-type Parts = { portal: Portal; metadata: PortalMetadata; sealer: Sealer; keeper: SessionKeeper; clock: () => Date }
+type Parts = {
+  publicUrl: string
+  portal: Portal
+  metadata: PortalMetadata
+  sealer: Sealer
+  keeper: SessionKeeper
+  clock: () => Date
+}
 type Query = Record<string, unknown>
 
 const signInAgain = { href: '/login', text: 'Sign in again' }
 const applications = { href: '/applications', text: 'Your applications' }
 
-export function loginRoutes({ portal, metadata, sealer, keeper, clock }: Parts) {
+export function loginRoutes({ publicUrl, portal, metadata, sealer, keeper, clock }: Parts) {
   /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
   const exchanges = new Once<Tokens>(clock, { keepMs: 0, refuseMs: loginLifetimeMs })
 
   return {
     async begin(request: FastifyRequest, reply: FastifyReply) {
       const { returnTo } = request.query as Query
-      const { usesPkce } = await metadata.read(request.id)
+      const isSignedOut = signedOutMark.name in request.cookies
+      if (isSignedOut && !isVisitorsChoice(request, publicUrl)) return showSignedOut(reply, localPath(returnTo))
+      const { usesPkce } = await metadata.read(contextOf(request))
       const now = clock()
       const { url, state, codeVerifier } = beginLogin(portal, usesPkce, now)
       const login = { returnTo: localPath(returnTo) ?? applications.href, codeVerifier }
@@ -39,14 +51,17 @@ export function loginRoutes({ portal, metadata, sealer, keeper, clock }: Parts) 
     },
 
     async finish(request: FastifyRequest, reply: FastifyReply) {
-      const callback = readCallback(portal, request.query as Query, metadata.known().isIssuerRequired)
+      const callback = readCallback(portal, request.query as Query)
       const login = openLogin(sealer, request.cookies, callback.state)
       if (!login) throw whyUnknown(request, callback.state)
       setCookies(reply, [endLogin(callback.state)])
+      // Only now, because nothing is asked for a state that nobody has.
+      if (!callback.namesIssuer && (await metadata.read(contextOf(request))).isIssuerRequired)
+        throw refuseCallback('no iss')
       if ('error' in callback) return showRefusal(reply, callback)
 
       const tokens = await exchanges
-        .do(callback.state, () => exchangeCode(portal, callback, login.codeVerifier, request.id))
+        .do(callback.state, () => exchangeCode(portal, callback, login.codeVerifier, contextOf(request)))
         .catch(error => {
           if (error instanceof PublicError) error.nextStep ??= signInAgain
           throw error instanceof AlreadyDone ? usedAlready(request) : error
@@ -96,7 +111,10 @@ function usedAlready(request: FastifyRequest): PublicError {
 
 /** RFC 6749 4.1.2.1. The words come from the address: shown as text, in quotation marks, and not for long. */
 function showRefusal(reply: FastifyReply, { error, errorDescription }: { error: string; errorDescription: string }) {
-  if (error === 'access_denied') return showCancelled(reply)
+  if (error === 'access_denied') {
+    logEvent(reply.request, 'login_declined')
+    return showCancelled(reply)
+  }
   const known = /^[a-z_]{1,40}$/.test(error) ? error : 'other'
   logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
   const reason = (errorDescription || error).slice(0, 200)

@@ -9,6 +9,7 @@ import { endLogin, pendingStates } from '../session/login-cookies.ts'
 import type { Sealer } from '../session/seal.ts'
 import { endSession, openGrants, openSession } from '../session/session-cookies.ts'
 import { endHandover } from '../web/forms.ts'
+import { contextOf } from '../web/request-context.ts'
 import { setCookies } from '../web/set-cookies.ts'
 
 type Parts = { portal: Portal; metadata: PortalMetadata; sealer: Sealer }
@@ -24,10 +25,10 @@ export function logoutRoutes({ portal, metadata, sealer }: Parts) {
         expire(arrivedMark.name),
         signedOutMark,
       ])
-      if (metadata.known().revokes) {
-        const revocations = openGrants(sealer, cookies).map(({ refreshToken }) =>
-          revokeTokens(portal, refreshToken, request.id),
-        )
+      const context = contextOf(request)
+      const grants = openGrants(sealer, cookies)
+      if (grants.length > 0 && (await metadata.read(context)).revokes) {
+        const revocations = grants.map(({ refreshToken }) => revokeTokens(portal, refreshToken, context))
         // Whoever signs out is signed out here, whatever the portal says.
         const results = await Promise.allSettled(revocations)
         if (results.some(({ status }) => status === 'rejected'))

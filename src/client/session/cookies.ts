@@ -10,6 +10,13 @@ export function expire(name: string): Cookie {
   return { name, value: '', maxAgeSeconds: 0, sameSite: 'strict' }
 }
 
+/** What the browser has once it has taken these: a request goes on with what it was given itself. */
+export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
+  const isSet = (name: string) => set.some(cookie => cookie.name === name)
+  const kept = set.filter(({ maxAgeSeconds }) => maxAgeSeconds > 0).map(({ name, value }) => [name, value] as const)
+  return Object.fromEntries([...Object.entries(cookies).filter(([name]) => !isSet(name)), ...kept])
+}
+
 /** Since signing out, until the visitor chooses to sign in: the portal's own session would do it silently (also on Back). */
 export const signedOutMark: Cookie = { name: '__Host-signed-out', value: '1', maxAgeSeconds: 15 * 60, sameSite: 'lax' }
 

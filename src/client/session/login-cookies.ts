@@ -28,10 +28,11 @@ export function endLogin(state: string): Cookie {
   return { ...expire(prefix + state), sameSite: 'lax' }
 }
 
-/** Newest first. */
+/** Newest first. Others on this host can set cookies, too: what is no state of our making is left alone. */
 export function pendingStates(cookies: Cookies): string[] {
   const startedAt = (state: string) => readStateTime(state)?.getTime() ?? 0
-  const states = Object.keys(cookies).flatMap(name => (name.startsWith(prefix) ? name.slice(prefix.length) : []))
+  const named = Object.keys(cookies).flatMap(name => (name.startsWith(prefix) ? name.slice(prefix.length) : []))
+  const states = named.filter(state => readStateTime(state))
   // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
   return states.reverse().sort((one, other) => startedAt(other) - startedAt(one))
 }

@@ -21,6 +21,8 @@ export type Grant = { refreshToken: string; visitorId: string; expiresAt: Date }
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const grantPrefix = '__Host-refresh-'
+/** Others on this host can set cookies, too: only names that we could have given are acted on. */
+const grantName = /^__Host-refresh-[\w-]{8}$/
 /** Browsers drop a cookie of over 4,096 bytes without a word, and keep the one it was to replace. */
 const longestPart = 4_000
 const longestSession = 4_900
@@ -43,10 +45,12 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
 }
 
 export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSealedWithOldKey: boolean }) | undefined {
-  let value = cookies[sessionName]
-  // Only a full first part goes on: a second part may be left over from an older session.
-  if (value?.length === longestPart) value += cookies[secondPartName] ?? ''
-  const opened = sealer.open(sessionName, value)
+  const value = cookies[sessionName]
+  // A second part may be left over from an older session: it counts only where a full first part does not open alone.
+  const isFull = value?.length === longestPart
+  const opened =
+    sealer.open(sessionName, value) ??
+    (isFull ? sealer.open(sessionName, value + (cookies[secondPartName] ?? '')) : undefined)
   if (!opened) return undefined
   const [accessToken, visitorId, refreshAt, grantName] = JSON.parse(opened.payload.toString())
   const { expiresAt, isSealedWithOldKey } = opened
@@ -67,7 +71,7 @@ export function sealGrant(sealer: Sealer, grant: Grant, now: Date): Cookie | und
 /** Newest first. There can be several: a callback does not see the Strict cookies of whoever was signed in before. */
 export function openGrants(sealer: Sealer, cookies: Cookies): Grant[] {
   const grants: (Grant & { sealedAt: number })[] = []
-  for (const name of Object.keys(cookies).filter(name => name.startsWith(grantPrefix))) {
+  for (const name of grantNamesIn(cookies)) {
     const opened = sealer.openCookie(name, cookies)
     if (!opened) continue
     const [refreshToken, visitorId, sealedAt] = JSON.parse(opened.payload.toString())
@@ -81,25 +85,34 @@ export function findGrant(sealer: Sealer, cookies: Cookies, session: Session | u
   return openGrants(sealer, cookies).find(grant => !session || grantNameOf(grant) === session.grantName)
 }
 
+/** Until when the visitor stays signed in, as far as this client can know: to the end of what renews the session. */
+export function endOf(sealer: Sealer, cookies: Cookies, session: Session): Date {
+  return findGrant(sealer, cookies, session)?.expiresAt ?? session.expiresAt
+}
+
 export function endGrant(grant: Grant): Cookie {
   return expire(grantNameOf(grant))
 }
 
 /** Takes away the grants of earlier logins, perhaps of another visitor, as soon as they are seen beside a session. */
 export function endOtherGrants(cookies: Cookies, session: Session): Cookie[] {
-  const names = Object.keys(cookies).filter(name => name.startsWith(grantPrefix))
-  return names.filter(name => name !== session.grantName).map(expire)
+  return grantNamesIn(cookies)
+    .filter(name => name !== session.grantName)
+    .map(expire)
 }
 
 /** Takes away what the browser has of a session, but for what is set anew. */
 export function endSession(cookies: Cookies, setAnew: Cookie[] = []): Cookie[] {
-  const isOurs = (name: string) => name === sessionName || name === secondPartName || name.startsWith(grantPrefix)
-  const names = Object.keys(cookies).filter(isOurs)
-  return names.filter(name => !setAnew.some(cookie => cookie.name === name)).map(expire)
+  const names = [sessionName, secondPartName].filter(name => name in cookies)
+  return [...names, ...grantNamesIn(cookies)].filter(name => !setAnew.some(cookie => cookie.name === name)).map(expire)
 }
 
 export function hasSession(cookies: Cookies): boolean {
   return endSession(cookies).length > 0
+}
+
+function grantNamesIn(cookies: Cookies): string[] {
+  return Object.keys(cookies).filter(name => grantName.test(name))
 }
 
 function grantNameOf({ refreshToken }: Grant): string {

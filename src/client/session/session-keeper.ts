@@ -2,13 +2,15 @@
 import { hash, randomUUID } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { Portal } from '../oauth/portal.ts'
-import { refreshTokens } from '../oauth/refresh-tokens.ts'
+import { RefreshRefused, refreshTokens } from '../oauth/refresh-tokens.ts'
 import type { Tokens } from '../oauth/tokens.ts'
 import { Once } from '../once.ts'
+import type { RequestContext } from '../upstream.ts'
 import type { Cookie, Cookies } from './cookies.ts'
 import type { Sealer } from './seal.ts'
 import {
   endGrant,
+  endOf,
   endOtherGrants,
   endSession,
   findGrant,
@@ -28,6 +30,8 @@ export type Kept = {
   cookies: Cookie[]
   visitorId?: string
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
+  /** Why the portal ended it, for the log. */
+  cause?: string
 }
 
 // Yours: after this long a visitor signs in again. Renewing does not extend it.
@@ -46,7 +50,7 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
   }
 
   /** The session, renewed where it is due. Throws PublicError where that fails for now: the visitor stays signed in. */
-  async function restore(cookies: Cookies, requestId: string): Promise<Kept> {
+  async function restore(cookies: Cookies, context: RequestContext): Promise<Kept> {
     const session = openSession(sealer, cookies)
     const ended = session ? endOtherGrants(cookies, session) : []
     if (session && clock() < session.refreshAt) {
@@ -58,30 +62,31 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
     if (!grant && hasSession(cookies)) return { session, cookies: endSession(cookies), event: 'session_unreadable' }
     if (!grant) return { session, cookies: [] }
     try {
-      return await renew(grant, cookies, requestId)
+      return await renew(grant, cookies, context)
     } catch (error) {
-      if (hasCode(error, 'token_too_long')) return over(cookies)
-      if (hasCode(error, 'invalid_grant'))
-        return { session, cookies: [...ended, endGrant(grant)], event: 'session_ended', visitorId: grant.visitorId }
+      if (isTooLong(error)) return over(cookies)
+      if (error instanceof RefreshRefused)
+        return { ...refused(grant, error), session, cookies: [...ended, endGrant(grant)] }
       if (session) return { session, cookies: ended, event: 'session_not_renewed', visitorId: grant.visitorId }
       throw error
     }
   }
 
   /** For an access token that the API refuses before its time. No session where there is nothing to renew it with. */
-  async function replace(cookies: Cookies, requestId: string): Promise<Kept> {
+  async function replace(cookies: Cookies, context: RequestContext): Promise<Kept> {
     const grant = findGrant(sealer, cookies, openSession(sealer, cookies))
     try {
-      return grant ? await renew(grant, cookies, requestId) : over(cookies)
+      return grant ? await renew(grant, cookies, context) : over(cookies)
     } catch (error) {
-      if (hasCode(error, 'invalid_grant') || hasCode(error, 'token_too_long')) return over(cookies)
+      if (isTooLong(error)) return over(cookies)
+      if (grant && error instanceof RefreshRefused) return refused(grant, error)
       throw error
     }
   }
 
-  async function renew(grant: Grant, cookies: Cookies, requestId: string): Promise<Kept> {
+  async function renew(grant: Grant, cookies: Cookies, context: RequestContext): Promise<Kept> {
     const key = hash('sha256', grant.refreshToken, 'base64url')
-    const tokens = await renewals.do(key, () => refreshTokens(portal, grant.refreshToken, requestId))
+    const tokens = await renewals.do(key, () => refreshTokens(portal, grant.refreshToken, context))
     return { ...keep(tokens, grant, cookies), event: 'session_renewed', visitorId: grant.visitorId }
   }
 
@@ -89,25 +94,33 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
     const now = clock()
     const { accessToken, refreshToken, expiresIn } = tokens
     const grant = refreshToken && sealGrant(sealer, { refreshToken, visitorId, expiresAt }, now)
-    const endMs = now.getTime() + expiresIn * 1000
+    const tokenEndMs = now.getTime() + expiresIn * 1000
+    const endMs = Math.min(tokenEndMs, expiresAt.getTime())
     const session: Session = {
       accessToken,
       visitorId,
       expiresAt: new Date(endMs),
-      refreshAt: new Date(endMs - Math.min(refreshMarginMs, expiresIn * 100)),
+      // What ends with its grant is not worth renewing.
+      refreshAt: new Date(endMs < tokenEndMs ? endMs : endMs - Math.min(refreshMarginMs, expiresIn * 100)),
       grantName: grant ? grant.name : '',
     }
     const kept = [...sealSession(sealer, session), ...(grant ? [grant] : [])]
     return { session, cookies: [...endSession(cookies, kept), ...kept] }
   }
 
-  return { begin, restore, replace }
+  return { begin, restore, replace, endOf: (cookies: Cookies, session: Session) => endOf(sealer, cookies, session) }
+}
+
+/** Another replica may have renewed meanwhile: what it set has other names, but for the session, which stays. */
+function refused(grant: Grant, { message }: RefreshRefused): Kept {
+  const { visitorId } = grant
+  return { session: undefined, cookies: [endGrant(grant)], event: 'session_ended', visitorId, cause: message }
 }
 
 function over(cookies: Cookies): Kept {
   return { session: undefined, cookies: endSession(cookies), event: 'session_ended' }
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof PublicError && error.code === code
+function isTooLong(error: unknown): boolean {
+  return error instanceof PublicError && error.code === 'token_too_long'
 }

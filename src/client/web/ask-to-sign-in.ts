@@ -1,11 +1,12 @@
 // What a visitor without a session gets instead of a signed-in page: the way to the login, and nothing lost.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isClientKnownTo } from '../application-form.ts'
-import { arrivedMark, signedOutMark } from '../session/cookies.ts'
+import { arrivedMark, expire, signedOutMark } from '../session/cookies.ts'
 import { hasSession } from '../session/session-cookies.ts'
 import { isFromAnotherSite } from './cross-site-guard.ts'
 import { type Forms, readFields } from './forms.ts'
 import { localPath } from './local-path.ts'
+import { setCookies } from './set-cookies.ts'
 import { showGoOn, showMessage, showPage } from './views.ts'
 
 export function askToSignIn(forms: Forms, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -16,16 +17,26 @@ export function askToSignIn(forms: Forms, request: FastifyRequest, reply: Fastif
 
   const nextStep = signInTo(here, 'Sign in')
   if (arrivedMark.name in request.cookies) {
-    const title = 'Signing in did not last'
+    reply.code(401)
+    if (hasSession(request.cookies)) {
+      // The session is over and this has been said: the next page must not look for it in the browser.
+      setCookies(reply, [expire(arrivedMark.name)])
+      const message =
+        'You have just signed in, but the platform does not accept this sign-in, or not any more: it may have been withdrawn. Please sign in again.'
+      return showMessage(reply, { title: 'Signing in did not last', message, nextStep })
+    }
     const message =
-      'You have just signed in, but either your browser did not keep the cookie of this site, or the application API does not accept the sign-in. Please allow cookies for this site and try again.'
-    return showMessage(reply.code(401), { title, message, nextStep })
+      'You have just signed in, but your browser did not keep the cookie of this site. Please allow cookies for this site and try again.'
+    return showMessage(reply, { title: 'Signing in did not last', message, nextStep })
   }
-  if (signedOutMark.name in request.cookies) {
-    const message = 'Sign in to see this page.'
-    return showMessage(reply.code(401), { title: 'You are signed out', message, nextStep })
-  }
+  if (signedOutMark.name in request.cookies) return showSignedOut(reply, here)
   return reply.redirect(nextStep.href, 302)
+}
+
+/** In place of a login that the visitor did not choose (docs/decisions/005). */
+export function showSignedOut(reply: FastifyReply, returnTo = '/applications'): FastifyReply {
+  const nextStep = signInTo(returnTo, 'Sign in')
+  return showMessage(reply.code(401), { title: 'You are signed out', message: 'Sign in to go on.', nextStep })
 }
 
 /** Keeps what was typed for after signing in. It is shown again then, and never sent without the visitor. */
@@ -49,6 +60,6 @@ function keepForm(forms: Forms, request: FastifyRequest, reply: FastifyReply): F
   return showPage(reply, 'application-form', { title, signInHref: nextStep.href, ...form })
 }
 
-function signInTo(path: string, text: string) {
+export function signInTo(path: string, text: string) {
   return { href: `/login?${new URLSearchParams({ returnTo: path })}`, text }
 }

@@ -16,8 +16,8 @@ export function serveAssets(app: FastifyInstance): Assets {
     const path = `/assets/${name}.${hash}.${type}`
     const send = (cacheControl: string) => async (_request: FastifyRequest, reply: FastifyReply) =>
       reply.headers({ 'content-type': types[type], 'cache-control': cacheControl }).send(content)
-    app.get(path, send('public, max-age=31536000, immutable'))
-    if (alias) app.get(alias, send('public, max-age=86400'))
+    app.get(path, { exposeHeadRoute: true }, send('public, max-age=31536000, immutable'))
+    if (alias) app.get(alias, { exposeHeadRoute: true }, send('public, max-age=86400'))
     return path
   }
   // Browsers ask for the alias on pages that name no icon.

@@ -10,16 +10,26 @@ import { PublicError } from '../errors.ts'
 export function crossSiteGuard(publicUrl: string): onRequestHookHandler {
   const { origin } = new URL(publicUrl)
   return async request => {
-    if (request.method === 'GET' || request.is404) return
-    const site = request.headers['sec-fetch-site']
-    const isOurs = site === undefined ? request.headers.origin === origin : site === 'same-origin' || site === 'none'
-    if (isOurs) return
+    if (request.method === 'GET' || request.method === 'HEAD' || request.is404) return
+    if (isFromHere(request, request.headers.origin === origin)) return
     throw new PublicError(
       'cross_site_request',
       403,
       'This form was not sent from a page of this site, so nothing was done. Please open the page here and try again.',
     )
   }
+}
+
+/** Whether the visitor came to this address from a page of ours, or typed it: no other site has led here. */
+export function isVisitorsChoice(request: FastifyRequest, publicUrl: string): boolean {
+  const { referer = '' } = request.headers
+  return isFromHere(request, URL.parse(referer)?.origin === new URL(publicUrl).origin)
+}
+
+/** `orElse` is for browsers that do not say. */
+function isFromHere(request: FastifyRequest, orElse: boolean): boolean {
+  const site = request.headers['sec-fetch-site']
+  return site === undefined ? orElse : site === 'same-origin' || site === 'none'
 }
 
 /** For /login and /exchangeToken: only a person who goes there may begin or finish a login. */
@@ -32,5 +42,5 @@ export const navigationsOnly: onRequestHookHandler = async request => {
 
 /** The browser keeps Strict cookies back on the way in from another site, though it may well have them. */
 export function isFromAnotherSite(request: FastifyRequest): boolean {
-  return request.headers['sec-fetch-site'] === 'cross-site' && request.method === 'GET'
+  return request.headers['sec-fetch-site'] === 'cross-site' && (request.method === 'GET' || request.method === 'HEAD')
 }

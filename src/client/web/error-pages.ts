@@ -4,10 +4,11 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import { askToSignIn } from './ask-to-sign-in.ts'
+import { hasSession } from '../session/session-cookies.ts'
+import { askToSignIn, signInTo } from './ask-to-sign-in.ts'
 import type { Forms } from './forms.ts'
 import { localPath } from './local-path.ts'
-import { SignInNeeded } from './require-session.ts'
+import { SignInNeeded, sessionOf } from './require-session.ts'
 import { showMessage } from './views.ts'
 
 const home = { href: '/', text: 'Go to the start page' }
@@ -35,7 +36,10 @@ function showFault(error: Error & { statusCode?: number }, request: FastifyReque
   const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : home)
   if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
   const title = titles[statusCode] ?? 'That did not work'
-  return showMessage(reply.code(statusCode), { title, message, nextStep, isFault: true })
+  // What is wrong may be the sign-in itself: nobody should have to know the address of the way out.
+  const isSignedIn = sessionOf(request) !== undefined || hasSession(request.cookies ?? {})
+  const signInAnew = isSignedIn ? signInTo(retry ?? '/applications', 'Sign in anew') : undefined
+  return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew, isFault: true })
 }
 
 const titles: Record<number, string> = {
@@ -84,7 +88,7 @@ function collectMethods(app: FastifyInstance): (url: string) => string[] {
   })
   return url => {
     const path = url.split('?', 1)[0]!
-    return routes.filter(route => route.pattern.test(path)).map(route => route.method)
+    return [...new Set(routes.filter(route => route.pattern.test(path)).map(route => route.method))]
   }
 }
 

@@ -3,13 +3,15 @@ import type { FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from 'f
 import type { CallAsVisitor } from '../application-api.ts'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import { expire } from '../session/cookies.ts'
+import { afterSetting, type Cookies } from '../session/cookies.ts'
 import { endSession, type Session } from '../session/session-cookies.ts'
 import type { SessionKeeper } from '../session/session-keeper.ts'
+import { contextOf } from './request-context.ts'
 import { setCookies } from './set-cookies.ts'
 
 export type ActiveSession = {
   visitorId: string
+  /** When the visitor has to sign in again, as far as this client can know. */
   expiresAt: Date
   /**
    * Calls the application API as this visitor. Where the API refuses the access token, it is renewed once and the call
@@ -36,45 +38,48 @@ export function visitorOf(request: FastifyRequest): ActiveSession {
 
 export function requireSession(keeper: SessionKeeper): preHandlerAsyncHookHandler {
   return async (request, reply) => {
-    const { session, cookies, event, visitorId } = await keeper.restore(request.cookies, request.id)
+    const { session, cookies, event, visitorId, cause } = await keeper.restore(request.cookies, contextOf(request))
     setCookies(reply, cookies)
-    if (event) logEvent(request, event, { visitorId })
+    if (event) logEvent(request, event, { visitorId, cause })
     if (!session) throw new SignInNeeded()
-    request.setDecorator('session', activate(keeper, session, request, reply))
+    request.setDecorator('session', activate(keeper, session, afterSetting(request.cookies, cookies), request, reply))
   }
 }
 
+/** `cookies`: what the browser will have after this answer. The refresh token among them is the one that is good. */
 function activate(
   keeper: SessionKeeper,
   session: Session,
+  cookies: Cookies,
   request: FastifyRequest,
   reply: FastifyReply,
 ): ActiveSession {
-  const { visitorId, expiresAt } = session
+  const { visitorId } = session
   let { accessToken } = session
-  const callOnce: CallAsVisitor = work => work({ accessToken, requestId: request.id })
+  const context = contextOf(request)
+  const callOnce: CallAsVisitor = work => work({ ...context, accessToken })
 
   return {
     visitorId,
-    expiresAt,
+    expiresAt: keeper.endOf(cookies, session),
     async call(work) {
       try {
         return await callOnce(work)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
       }
-      const replaced = await keeper.replace(request.cookies, request.id)
+      const replaced = await keeper.replace(cookies, context)
       setCookies(reply, replaced.cookies)
+      cookies = afterSetting(cookies, replaced.cookies)
       logEvent(request, 'access_token_refused', { level: 'warn' })
-      if (replaced.event) logEvent(request, replaced.event)
+      if (replaced.event) logEvent(request, replaced.event, { cause: replaced.cause })
       if (!replaced.session) throw new SignInNeeded()
       accessToken = replaced.session.accessToken
       try {
         return await callOnce(work)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
-        const justSet = replaced.cookies.map(cookie => expire(cookie.name))
-        setCookies(reply, [...endSession(request.cookies), ...justSet])
+        setCookies(reply, endSession(cookies))
         throw new SignInNeeded()
       }
     },

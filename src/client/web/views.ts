@@ -42,6 +42,8 @@ export type Message = {
   title: string
   message: string
   nextStep: NextStep
+  /** Offered beside signing out, to whoever is signed in. */
+  signInAnew?: NextStep | undefined
   /** A fault shows the request id, by which the operator finds it in the log. */
   isFault?: boolean
 }

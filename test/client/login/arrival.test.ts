@@ -92,6 +92,24 @@ t.test('CL-33: a session whose every access token the API refuses ends at an exp
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
 })
 
+t.test(
+  'shortly after a withdrawal the visitor’s cookies are not blamed, also when the page is loaded again',
+  async t => {
+    const { browser, platform } = await buildTestClient(t, { scripts })
+    await signIn(browser)
+    platform.answer('GET /apps/v1', { status: 401, body: {} })
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    const page = await browser.get('/applications', { site: 'same-origin' })
+    t.equal(page.statusCode, 401)
+    t.match(page.body, 'it may have been withdrawn')
+    t.match(page.body, 'href="/login?returnTo=%2Fapplications"')
+    t.notMatch(page.body, 'allow cookies')
+    const again = await browser.get('/applications', { site: 'same-origin' })
+    t.equal(again.statusCode, 302)
+    t.match(again.headers.location, /^\/login/)
+  },
+)
+
 t.test('a link from another site leads through a page of our own once, and then on', async t => {
   const { browser, client, clock } = await buildTestClient(t, { scripts })
   await signIn(browser)

@@ -131,26 +131,72 @@ t.test('contract 4: the document is asked for at start and kept an hour', { time
   clock.advance(59 * 60)
   await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
-  platform.answer(route, { status: 404, body: {} })
+  platform.answer(route, documentWith({}))
   clock.advance(2 * 60)
-  t.equal((await beginLogin(browser)).get('code_challenge'), null)
+  t.equal((await beginLogin(browser)).get('code_challenge'), null, 'what the portal takes back is not sent')
   t.equal(platform.received(route).length, 2)
 })
 
+const { 'the document lists only plain': _1, 'the document lists S256 as a text': _2, ...unreadable } = withoutPkce
+
+for (const [what, document] of Object.entries(unreadable)) {
+  t.test(
+    `contract 4: what the portal once offered is not forgotten where ${what}, and it is asked again soon`,
+    async t => {
+      const offer = {
+        code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
+        revocation_endpoint: 'listed',
+      }
+      const { browser, platform, clock } = await buildWith(t, documentWith(offer))
+      platform.answer('POST /api/revokeToken', { body: {} })
+      platform.answer(route, document)
+      clock.advance(61 * 60)
+      const started = await beginLogin(browser)
+      t.ok(started.get('code_challenge'))
+      t.equal(
+        (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
+        400,
+        'an answer without iss',
+      )
+      const again = await beginLogin(browser)
+      t.equal((await browser.get(callbackUrl(again, { iss: platform.url }), { site: 'cross-site' })).statusCode, 200)
+      await browser.post('/logout')
+      t.equal(platform.received('POST /api/revokeToken').length, 1)
+      const reads = platform.received(route).length
+      t.ok(reads <= 3, 'one more, and one repeated where its connection dropped: not with every login')
+      platform.answer(route, documentWith({}))
+      clock.advance(31)
+      t.equal((await beginLogin(browser)).get('code_challenge'), null)
+    },
+  )
+}
+
 t.test(
-  'contract 4: while the portal is out of order, what it said before still holds, and it is asked again soon',
+  'CL-23: a process that has not read the document yet reads it before it takes an answer without iss',
   async t => {
-    const { browser, platform, clock } = await buildWith(t, withPkce)
-    platform.answer(route, { status: 503, body: {} })
-    clock.advance(61 * 60)
-    t.ok((await beginLogin(browser)).get('code_challenge'))
-    await beginLogin(browser)
-    t.equal(platform.received(route).length, 2, 'not with every login')
-    platform.answer(route, { status: 404, body: {} })
+    const announced = documentWith({ authorization_response_iss_parameter_supported: true })
+    const { browser, platform, clock, config, started } = await buildWith(t, announced)
+    platform.answer(route, { status: 502, body: {} })
+    const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
+    const { client } = await buildTestClient(t, { platform, clock, environment })
+    // A login waits for what is being read.
+    await client.inject('/login')
+    platform.answer(route, announced)
     clock.advance(31)
-    t.equal((await beginLogin(browser)).get('code_challenge'), null)
+    browser.client = client
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
+    t.equal(platform.received('POST /api/exchangeToken').length, 0)
   },
 )
+
+t.test('CL-04: for an answer whose state nobody has, not even the document is read', async t => {
+  const { browser, platform, clock, started } = await buildWith(t, withPkce)
+  clock.advance(61 * 60)
+  const before = platform.received().length
+  t.equal((await browser.get(callbackUrl(started, { state: 'x'.repeat(27) }))).statusCode, 400)
+  t.equal(platform.received().length, before)
+})
 
 t.test('UP-01: addresses that the document names are never used', async t => {
   const evil = 'http://127.0.0.1:1/evil'

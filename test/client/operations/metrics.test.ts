@@ -1,12 +1,86 @@
 // What an operator reads of the client: counts without names, on a port of their own.
 import { randomBytes } from 'node:crypto'
-import t from 'tap'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import {
+  accessTokenOf,
+  applicationRecord,
+  collection,
+  giveTokens,
+  send,
+  startScriptedPlatform,
+} from '../support/scripted-platform.ts'
 import { spawnClient } from '../support/spawn-client.ts'
+
+/** A client with its metrics, and how to read them. */
+async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
+  const metricsPort = await findFreePort()
+  const port = await findFreePort()
+  const settings = { METRICS_PORT: String(metricsPort), ...environment }
+  const client = await spawnClient(t, settings, environment.LOG_LEVEL === 'silent' ? { port } : {})
+  const read = async () => (await request(`http://127.0.0.1:${metricsPort}/metrics`)).body.text()
+  return { client, read }
+}
+
+t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
+  const counts = async (level: string) => {
+    const platform = await startScriptedPlatform(t, {
+      'POST /api/exchangeToken': giveTokens(),
+      'GET /apps/v1': { body: collection([]) },
+    })
+    const environment = { LOGIN_URL: platform.url, API_URL: platform.url, LOG_LEVEL: level }
+    const { client, read } = await spawnWithMetrics(t, environment)
+    const { browser } = client
+    await browser.get(callbackUrl(await beginLogin(browser), { client_id: 'another' }), { site: 'cross-site' })
+    await browser.get('/cancelled')
+    const declined = { code: undefined, error: 'access_denied' }
+    await browser.get(callbackUrl(await beginLogin(browser), declined), { site: 'cross-site' })
+    await signIn(browser)
+    browser.cookies.delete('__Host-session')
+    t.equal((await browser.get('/applications')).statusCode, 200)
+    const lines = (await read()).match(/^client_(logins|refreshes)_total.*$/gm)
+    return { lines: lines?.toSorted(), output: client.output() }
+  }
+  const [info, silent] = await Promise.all([counts('info'), counts('silent')])
+  t.same(info.lines, [
+    'client_logins_total{outcome="login_callback_invalid"} 1',
+    'client_logins_total{outcome="login_declined"} 2',
+    'client_logins_total{outcome="login_succeeded"} 1',
+    'client_refreshes_total{outcome="renewed"} 1',
+  ])
+  t.same(silent.lines, info.lines)
+  t.equal(silent.output, '')
+})
+
+t.test('LG-08: the gauge of open requests goes up with each, and down with its answer or its visitor', async t => {
+  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
+  const { client, read } = await spawnWithMetrics(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  await signIn(client.browser)
+  const gauge = async () => Number(/^client_requests_open (\d+)$/m.exec(await read())?.[1])
+  t.equal(await gauge(), 0)
+  const answers: (() => void)[] = []
+  platform.answer('GET /apps/v1', (_request, response) => {
+    answers.push(() => send(response, { body: collection([]) }))
+  })
+  const hangUp = new AbortController()
+  const headers = { cookie: client.browser.cookieHeader() }
+  const open = [0, 1, 2].map(index =>
+    request(`${client.url}/applications`, { headers, signal: index === 0 ? hangUp.signal : null }),
+  )
+  const settled = Promise.allSettled(open)
+  while (answers.length < 3) await setImmediate()
+  t.equal(await gauge(), 3)
+  hangUp.abort()
+  while ((await gauge()) > 2) await setImmediate()
+  for (const answer of answers) answer()
+  for (const result of await settled) if (result.status === 'fulfilled') await result.value.body.dump()
+  while ((await gauge()) > 0) await setImmediate()
+  t.equal(await gauge(), 0)
+})
 
 t.test(
   'LG-08: requests, logins, renewals and calls are counted, and no label holds an id, a token or a query',

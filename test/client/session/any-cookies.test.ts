@@ -1,7 +1,7 @@
 // Whatever a browser sends as cookies: a page, and never a crash.
 import fc from 'fast-check'
 import t from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
@@ -16,6 +16,43 @@ const paths = [
   '/nowhere',
 ]
 
+/** What others on this host can set, and we could not: no such name may go out again. */
+const foreignNames = [
+  '__Host-refresh-é',
+  '__Host-refresh-',
+  '__Host-refresh-12345678 9',
+  '__Host-refresh-123456789',
+  '__Host-refresh-a,b(c)"/@',
+  '__Host-login-é',
+  '__Host-login-',
+  '__Host-login-a b',
+  '__Host-login-ééééééééééééééééééééééééééé',
+]
+
+for (const name of foreignNames) {
+  t.test(`CK-10: a neighbour’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
+    const { browser, client } = await buildTestClient(t, {
+      scripts: {
+        'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+        'GET /identities/v1/visitor-1/links': { body: collection([]) },
+      },
+    })
+    await signIn(browser)
+    for (const path of paths) {
+      const cookie = `${browser.cookieHeader()}; ${name}=1`
+      const request = Buffer.from(rawGet(path, { cookie, 'sec-fetch-site': 'same-origin' }), 'latin1')
+      const answer = await exchangeRaw(client, request)
+      t.match(answer, /^HTTP\/1\.1 [234]/, path)
+      t.notMatch(answer, 'application/json', path)
+      t.notMatch(answer, /set-cookie: __Host-(refresh|login)[^;]*Max-Age=0/i, path)
+    }
+    const headers = { cookie: `${browser.cookieHeader()}; ${name}=1`, origin: publicUrl }
+    const response = await client.inject({ method: 'POST', url: '/logout', headers })
+    t.equal(response.statusCode, 303)
+    t.notOk(setCookieLines(response).some(line => line.startsWith(`${name}=`)))
+  })
+}
+
 t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
   const { browser, client } = await buildTestClient(t, {
     environment: { LOG_LEVEL: 'silent' },
@@ -26,7 +63,14 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
   })
   await signIn(browser)
   const started = await beginLogin(browser)
-  const names = [...browser.names(), '__Host-session-2', '__Host-handover', '__Host-signed-out', '__proto__']
+  const names = [
+    ...browser.names(),
+    ...foreignNames,
+    '__Host-session-2',
+    '__Host-handover',
+    '__Host-signed-out',
+    '__proto__',
+  ]
   const values = browser.names().map(name => browser.cookie(name)!)
   const good = fc.constantFrom(...values)
   const changed = fc.tuple(good, fc.nat(), fc.base64String()).map(([value, at, put]) => {

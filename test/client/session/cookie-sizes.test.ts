@@ -67,6 +67,22 @@ t.test('CK-03: a second part that an earlier session left is not read as part of
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'and needed no renewal for it')
 })
 
+t.test('CK-03: a session of exactly one full part does not take in a second one that was left', async t => {
+  const { browser, platform } = await buildWithToken(t, 3300)
+  await signIn(browser)
+  const lengthWith = async (length: number) => {
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(length) }))
+    await signIn(browser)
+    return browser.cookie('__Host-session')!.length
+  }
+  // Three bytes of a payload are four characters of its cookie.
+  const length = 2900 + Math.floor(((4000 - (await lengthWith(2900))) * 3) / 4)
+  t.equal(await lengthWith(length), 4000)
+  t.ok(browser.cookie('__Host-session-2'), 'the callback did not see it')
+  for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
+  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+})
+
 t.test('CK-03: of a session in two parts one part alone is no session, and ends', async t => {
   for (const lost of ['__Host-session', '__Host-session-2']) {
     const { browser } = await buildWithToken(t, 3300)

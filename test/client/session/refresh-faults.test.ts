@@ -1,8 +1,10 @@
-// A portal that does not renew a session: only its own word that the grant is over ends it.
+// A portal that does not renew a session: only what fails for good takes the refresh token, and nobody is locked out.
 import t from 'tap'
 import { buildSignedIn, grantNames, openList, tokenRoute } from '../support/build-signed-in.ts'
+import { signIn } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
-import { giveTokens, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
+import { applicationRecord, giveTokens, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 const passing: Record<string, Script> = {
   'is out of order': { status: 500, body: {} },
@@ -13,6 +15,11 @@ const passing: Record<string, Script> = {
   'answers other tokens than agreed': giveTokens({ expires_in: -1 }),
   'drops the connection': (_request, response) => response.destroy(),
   'refuses the client': { status: 401, body: { error: 'invalid_client' } },
+  'finds the request wanting': { status: 400, body: { error: 'invalid_request' } },
+  'says 400 in words of its own': { status: 400, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'is forbidden to be asked': { status: 403, body: {} },
+  'has a fault, and speaks of the grant': { status: 500, body: { error: 'invalid_grant' } },
+  'limits the rate, and speaks of the grant': { status: 429, body: { error: 'invalid_grant' } },
   redirects: { status: 302, headers: { location: 'https://elsewhere.test/' }, body: {} },
 }
 
@@ -48,9 +55,33 @@ t.test('F-17: a busy portal’s Retry-After stands on the page of a renewal, and
   t.equal(grantNames(browser).length, 1)
 })
 
-for (const status of [400, 401]) {
-  t.test(`RF-05: invalid_grant with ${status} ends the session: its cookies go, and it is the login`, async t => {
-    const { browser, clock, renewals } = await buildSignedIn(t, { status, body: { error: 'invalid_grant' } })
+const final: Record<string, Script> = {
+  'invalid_grant with 400': { status: 400, body: { error: 'invalid_grant' } },
+  'invalid_grant with 401': { status: 401, body: { error: 'invalid_grant' } },
+  unsupported_grant_type: { status: 400, body: { error: 'unsupported_grant_type' } },
+  unauthorized_client: { status: 400, body: { error: 'unauthorized_client' } },
+  'a 404 without a word': { status: 404, headers: { 'content-type': 'text/html' }, body: '<html></html>' },
+  'a 405': { status: 405, body: {} },
+  'a 501': { status: 501, body: {} },
+}
+
+for (const [what, renewal] of Object.entries(final)) {
+  t.test(`RF-05: ${what} takes the refresh cookie at once, and the session ends with its access token`, async t => {
+    const { browser, clock, renewals, log } = await buildSignedIn(t, renewal)
+    clock.advance(3600 - 30)
+    t.equal((await openList(browser)).statusCode, 200)
+    t.same(grantNames(browser), [])
+    t.match(log.join(''), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'and the operator learns why')
+    t.equal((await openList(browser)).statusCode, 200)
+    t.equal(renewals().length, 1, 'nothing is asked again')
+    clock.advance(30)
+    const page = await openList(browser)
+    t.equal(page.statusCode, 302)
+    t.match(page.headers.location, /^\/login/)
+  })
+
+  t.test(`RF-05: ${what} ends a session whose access token has ended: it is the login`, async t => {
+    const { browser, clock, renewals } = await buildSignedIn(t, renewal)
     clock.advance(3601)
     const page = await openList(browser)
     t.equal(page.statusCode, 302)
@@ -60,6 +91,44 @@ for (const status of [400, 401]) {
     t.equal(renewals().length, 1)
   })
 }
+
+t.test('contract 4: each fault page of a signed-in visitor offers to sign in anew and to sign out', async t => {
+  const { browser, clock, platform } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_client' } })
+  platform.answer('GET /apps/v1/gone', { status: 404, body: {} })
+  platform.answer('GET /apps/v1/odd', { status: 500, body: {} })
+  const offers = async (path: string, status: number, returnTo: string) => {
+    const page = await browser.get(path, { site: 'same-origin' })
+    t.equal(page.statusCode, status, path)
+    const href = `/login?${new URLSearchParams({ returnTo })}`
+    t.match(page.body, `<a href="${href}">Sign in anew</a>`, path)
+    t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
+  }
+  await offers('/applications/gone', 404, '/applications')
+  await offers('/applications/odd', 502, '/applications/odd')
+  await offers('/nowhere', 404, '/applications')
+  clock.advance(3601)
+  await offers('/applications', 502, '/applications')
+  await offers('/applications/new', 502, '/applications/new')
+  platform.answer(tokenRoute, giveTokens())
+  await signIn(browser)
+  t.equal((await openList(browser)).statusCode, 200, 'signing in anew helps')
+  await browser.post('/logout')
+  const page = await browser.get('/nowhere', { site: 'same-origin' })
+  t.notMatch(page.body, 'Sign in anew', 'nobody else is offered it')
+  t.notMatch(page.body, '/logout')
+})
+
+t.test('contract 4: a form that a fault has met offers to sign in anew beside what was typed', async t => {
+  const { browser, clock, platform } = await buildSignedIn(t, { status: 503, body: {} })
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+  platform.answer('PUT /apps/v1/app-1', { status: 401, body: {} })
+  clock.advance(60)
+  const page = await browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://weather.test/' })
+  t.equal(page.statusCode, 503)
+  t.match(page.body, 'href="/login" target="_blank"')
+  t.equal(readForm(page, '/applications/app-1/edit').redirectUris, 'https://weather.test/')
+})
 
 t.test('F-24: a portal that is slow to renew holds up only what needs it', async t => {
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()

@@ -7,6 +7,7 @@ import {
   accessTokenOf,
   applicationRecord,
   collection,
+  giveTokens,
   type Script,
   send,
   tokenAnswer,
@@ -128,6 +129,62 @@ t.test('RF-04: a tab that is refused while its access token is still good is sho
   t.equal(setCookieLine(page, '__Host-session='), undefined)
   browser.keep(page)
   t.equal(grantNames(browser).length, 1)
+})
+
+/** An API that takes one access token alone. */
+function apiFor(accessToken: string): Script {
+  return ({ headers }, response) => {
+    const isGood = headers.authorization === `Bearer ${accessToken}`
+    send(response, isGood ? { body: collection([applicationRecord('app-1')]) } : { status: 401, body: {} })
+  }
+}
+
+t.test(
+  'a request that was renewed at its start, and then refused by the API, renews with what it was given',
+  async t => {
+    const test = await buildSignedIn(t)
+    const { browser, platform, clock, renewals } = test
+    const good = accessTokenOf('visitor-1', { jti: 'good' })
+    const portal = rotatingPortal(test, 10)
+    platform.answer(tokenRoute, portal.script)
+    platform.answer('GET /apps/v1', (_request, response) => {
+      // So long does the API take that the first refresh token is past its grace.
+      clock.advance(11)
+      platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
+      platform.answer('GET /apps/v1', apiFor(good))
+      return send(response, { status: 401, body: {} })
+    })
+    clock.advance(3601)
+    const page = await openList(browser)
+    t.equal(page.statusCode, 200)
+    t.same(
+      renewals().map(({ form }) => form.get('refresh_token')),
+      ['first', 'successor-1'],
+    )
+    t.equal(grantNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
+    clock.advance(3601)
+    platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
+    t.equal((await openList(browser)).statusCode, 200)
+    t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
+  },
+)
+
+t.test('RF-04: of two replicas whose access token the API refuses, the loser ends nothing of the winner’s', async t => {
+  const test = await buildSignedIn(t)
+  const { browser, platform, clock } = test
+  platform.answer(tokenRoute, rotatingPortal(test, 0).script)
+  platform.answer('GET /apps/v1', apiFor(renewedToken))
+  clock.advance(60)
+  const loser = browser.copy()
+  loser.client = await addReplica(t, test)
+  t.equal((await openList(browser)).statusCode, 200)
+  const won = browser.names().toSorted()
+  clock.advance(5)
+  const page = await openList(loser)
+  t.equal(page.statusCode, 302)
+  browser.keep(page)
+  t.same(browser.names().toSorted(), won)
+  t.equal((await openList(browser)).statusCode, 200, 'with the winner’s access token')
 })
 
 t.test('CK-18: a slow answer to an older request does not overwrite the newer session', async t => {

@@ -1,6 +1,7 @@
 // Renewing a session: when it happens, with what, and what the browser is told.
 import t from 'tap'
 import { buildSignedIn, grantNames, openList, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { applicationRecord, giveTokens, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
@@ -59,6 +60,47 @@ t.test('CK-09: renewing does not extend the thirty days', async t => {
   clock.advance(24 * 3600)
   t.equal((await openList(browser)).statusCode, 302)
   t.equal(renewals().length, 29)
+})
+
+t.test('RF-07: a session ends with its refresh token, though its access token is good for longer', async t => {
+  const day = 24 * 3600
+  const { browser, clock, platform, renewals } = await buildSignedIn(t)
+  const lasting = giveTokens({ expires_in: 20 * day, refresh_token: 'second' })
+  platform.answer(tokenRoute, lasting)
+  clock.advance(3601)
+  await openList(browser)
+  clock.advance(20 * day)
+  const page = await openList(browser)
+  t.equal(page.statusCode, 200)
+  t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 10 * day - 3601)
+  clock.advance(10 * day - 3601 - 1)
+  t.equal((await openList(browser)).statusCode, 200)
+  t.equal(renewals().length, 2, 'and what ends with it is not renewed')
+  clock.advance(1)
+  t.equal((await openList(browser)).statusCode, 302)
+})
+
+t.test('RF-07: also a first session does not outlive its thirty days', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  platform.answer(tokenRoute, giveTokens({ expires_in: 60 * 24 * 3600, refresh_token: undefined }))
+  const page = await signIn(browser)
+  t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 30 * 24 * 3600)
+})
+
+t.test('every page says when the visitor has to sign in again, as far as that can be known', async t => {
+  const { browser, clock } = await buildSignedIn(t)
+  const told = async (path: string) =>
+    /Your session ends at <time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
+  for (const path of ['/', '/applications']) t.equal(await told(path), '2026-03-31T12:00:00.000Z', path)
+  clock.advance(3601)
+  t.equal(await told('/applications'), '2026-03-31T12:00:00.000Z', 'renewing changes nothing in it')
+  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  for (const path of ['/', '/applications'])
+    t.equal(
+      await told(path),
+      '2026-03-01T14:00:01.000Z',
+      `${path}: without a refresh token it is the access token’s end`,
+    )
 })
 
 t.test('RF-10: an access token is renewed shortly before it ends, and not earlier', async t => {

@@ -107,6 +107,23 @@ t.test('contract 4: where the portal lists no revocation, none is asked for', as
   t.equal(platform.received(revokeRoute).length, 0)
 })
 
+t.test(
+  'CK-13: what another process, started since, has not read of the portal yet it reads at signing out',
+  async t => {
+    const { browser, platform, clock, config } = await buildSignedIn(t)
+    const document = platform.script('GET /.well-known/oauth-authorization-server')
+    platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
+    const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
+    browser.client = (await buildTestClient(t, { platform, clock, environment })).client
+    // A login waits for what is being read.
+    await browser.client.inject('/login')
+    platform.answer('GET /.well-known/oauth-authorization-server', document)
+    clock.advance(31)
+    await browser.post('/logout')
+    t.equal(platform.received(revokeRoute).length, 1)
+  },
+)
+
 for (const [what, revoke] of Object.entries({
   refuses: { status: 400, body: { error: 'invalid_request' } },
   'is out of order': { status: 500, body: {} },
@@ -151,7 +168,9 @@ t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good 
   const page = await copy.get('/applications', { site: 'same-origin' })
   t.equal(page.statusCode, 302)
   t.match(page.headers.location, /^\/login/)
-  t.notOk(copy.names().some(name => /^__Host-(session|refresh)/.test(name)))
+  t.notOk(copy.names().some(name => name.startsWith('__Host-refresh')))
+  t.equal((await copy.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.notOk(copy.names().some(name => name.startsWith('__Host-session')))
 })
 
 t.test('contract 4: after signing out, signed-in pages offer a button and do not lead on to the login', async t => {
@@ -165,6 +184,34 @@ t.test('contract 4: after signing out, signed-in pages offer a button and do not
   t.match(page.body, 'You are signed out')
   t.match(page.body, 'href="/login?returnTo=%2Fapplications%3Fpage%3D2"')
   t.match((await browser.get('/applications', { site: 'cross-site' })).body, 'url=/applications')
+})
+
+for (const [what, site, headers] of [
+  ['another site', 'cross-site', {}],
+  ['a site beside ours', 'same-site', {}],
+  ['another site, in a browser that does not say so', undefined, { referer: 'https://evil.test/' }],
+  ['somewhere untold, in a browser that does not say so', undefined, {}],
+] as const)
+  t.test(`contract 4: after signing out, a link to /login from ${what} asks first`, async t => {
+    const { browser, client } = await buildSignedIn(t)
+    await browser.post('/logout')
+    const url = '/login?returnTo=%2Fapplications%2Fapp-1'
+    const cookie = browser.cookieHeader()
+    const page = site ? await browser.get(url, { site }) : await client.inject({ url, headers: { cookie, ...headers } })
+    t.equal(page.statusCode, 401)
+    t.equal(page.headers.location, undefined)
+    t.match(page.body, 'You are signed out')
+    t.match(page.body, `href="${url}"`)
+    t.same(setCookieLines(page), [], 'no login has begun')
+    const chosen = site
+      ? await browser.get(url, { site: 'same-origin' })
+      : await client.inject({ url, headers: { cookie, referer: 'http://localhost:3000/login' } })
+    t.equal(chosen.statusCode, 302, 'the button goes on')
+  })
+
+t.test('contract 4: without a sign-out, a link to /login from another site signs in', async t => {
+  const { browser } = await buildTestClient(t)
+  t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
 })
 
 t.test('contract 4: the mark of having signed out is short-lived, and ends with the next login', async t => {

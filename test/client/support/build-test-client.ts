@@ -23,6 +23,7 @@ type Settings = {
   /** Connections of the test's own, in place of the client's. */
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
+  requestDeadlineMs?: number
 }
 
 export class TestClock {
@@ -49,12 +50,13 @@ export async function buildTestClient(t: Test, settings: Settings = {}) {
   })
   const log: string[] = []
   const logger = pino({ level: config.logLevel }, { write: line => void log.push(line) })
-  const { dispatcher, observeRequests } = settings
+  const { dispatcher, observeRequests, requestDeadlineMs } = settings
   const client = await buildClient(config, {
     logger,
     clock: clock.read,
     ...(dispatcher && { dispatcher }),
     ...(observeRequests && { observeRequests }),
+    ...(requestDeadlineMs !== undefined && { requestDeadlineMs }),
   })
   await client.ready()
   t.teardown(() => client.close())

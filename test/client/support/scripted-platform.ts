@@ -67,6 +67,8 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
     answer(key: string, answer: Script) {
       script.set(key, answer)
     },
+    /** What a route answers now. */
+    script: (key: string): Script => script.get(key)!,
     /** All requests, or those of one route, in order. */
     received(key?: string): Received[] {
       return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)

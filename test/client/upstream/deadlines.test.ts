@@ -1,13 +1,16 @@
 // The other side is slow, or silent, or drips: a page comes in time all the same. These tests wait for real deadlines.
 import { lookup } from 'node:dns'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent } from 'undici'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
-import { textOf } from '../support/read-form.ts'
+import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
 // Each waits, and none works: side by side they take as long as the longest.
@@ -72,6 +75,35 @@ t.test('UP-03, F-06, F-07: a slow list is a page within eleven seconds, and the 
 async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }
+
+t.test('UP-03: all calls of one request together have one deadline, and what comes after it is not begun', async t => {
+  const api = rememberingApi({ read: () => new Date() })
+  const { browser, clock, platform } = await buildTestClient(t, { scripts: api.scripts, requestDeadlineMs: 1_000 })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  /** Each call alone is well within its own deadline. */
+  const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
+    await wait(400)
+    return typeof script === 'function' ? script(request, response) : send(response, script)
+  }
+  platform.answer('POST /api/exchangeToken', slowly(giveTokens()))
+  platform.answer('GET /apps/v1', slowly({ status: 401, body: {} }))
+  clock.advance(3601)
+  const typed = { name: 'Weather', groupId: 'group-1', redirectUris: 'https://weather.test/' }
+  const [page, took] = await seconds(browser.post('/applications', { ...form, ...typed }))
+  t.equal(page.statusCode, 504)
+  t.ok(took < 2, `${took} s`)
+  t.equal(readForm(page, '/applications').name, 'Weather')
+  t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
+  t.equal(platform.received('POST /apps/v1').length, 0)
+  t.equal(api.records.size, 0)
+})
+
+t.test('UP-03: a request has less time than its socket', async t => {
+  const { client } = await buildTestClient(t)
+  t.equal(client.server.timeout, 35_000)
+  t.ok(client.server.timeout > 25_000)
+})
 
 for (const scheme of ['http', 'https'] as const) {
   const what = scheme === 'http' ? 'F-04: a portal that cannot be connected' : 'F-04: a portal silent about TLS'

@@ -88,7 +88,7 @@ t.test('UP-14: right after signing in, an API that answers 401 ends on a page an
   platform.answer('GET /apps/v1', unauthorized)
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 401)
-  t.match(textOf(page), 'the application API does not accept the sign-in')
+  t.match(textOf(page), 'the platform does not accept this sign-in')
 })
 
 t.test('UP-14: a 401 without anything to renew with ends at the login, after one call', async t => {
