@@ -98,7 +98,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
   app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, health.ready)
 
   const home = homeRoutes({ sealer })
-  const login = loginRoutes({ publicUrl: config.publicUrl, portal, metadata, sealer, keeper, clock })
+  const login = loginRoutes({ portal, metadata, sealer, keeper, clock })
   const logout = logoutRoutes({ portal, metadata, sealer })
   app.get('/', { exposeHeadRoute: true }, home.show)
   app.get('/login', { onRequest: navigationsOnly }, login.begin)

@@ -25,8 +25,7 @@ export type Call = RequestContext & {
 
 export type Answer = {
   status: number
-  /** The body as sent, and parsed; `json` is undefined where the content type is not JSON or the text is not. */
-  text: string
+  /** The body, parsed; undefined where its content type is not JSON, or its text is not. */
   json: unknown
   retryAfterSeconds: number | undefined
 }
@@ -106,7 +105,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     }
     const text = Buffer.concat(chunks).toString('utf8')
     const json = isJson(headers['content-type']) ? parseJson(text) : undefined
-    return { status, text, json, retryAfterSeconds: readRetryAfter(headers) }
+    return { status, json, retryAfterSeconds: readRetryAfter(headers) }
   }
 
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */

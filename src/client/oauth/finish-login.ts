@@ -4,11 +4,9 @@ import type { RequestContext } from '../upstream.ts'
 import { type Portal, postForm, refusal } from './portal.ts'
 import { readTokens, type Tokens } from './tokens.ts'
 
+type Outcome = { code: string } | { error: string; errorDescription: string }
 /** What the portal's redirect says (part 4.3 of the specification): a code, or why there is none. */
-export type Callback = { state: string; namesIssuer: boolean } & (
-  | { code: string }
-  | { error: string; errorDescription: string }
-)
+export type Callback = Outcome & { state: string; namesIssuer: boolean }
 
 const longestParameter = 2048
 const startAgain = { href: '/login', text: 'Sign in again' }

@@ -17,8 +17,7 @@ const deadlineMs = 1_000
  * forgotten because it cannot be read just now: only another document of the portal changes it.
  */
 export function createPortalMetadata(portal: Portal, clock: () => Date) {
-  let known = nothing
-  let latest: Promise<Metadata> | undefined
+  let latest = Promise.resolve(nothing)
   let askedAt = 0
   let goodForMs = 0
 
@@ -27,19 +26,14 @@ export function createPortalMetadata(portal: Portal, clock: () => Date) {
     read(context: RequestContext): Promise<Metadata> {
       const now = clock().getTime()
       // A clock that was set back must not make it good for longer.
-      if (latest && now >= askedAt && now < askedAt + goodForMs) return latest
+      if (now >= askedAt && now < askedAt + goodForMs) return latest
       askedAt = now
       goodForMs = keepMs
-      latest = fetchMetadata(portal, context).then(
-        metadata => {
-          known = metadata
-          return metadata
-        },
-        () => {
-          goodForMs = retryAfterMs
-          return known
-        },
-      )
+      const before = latest
+      latest = fetchMetadata(portal, context).catch(() => {
+        goodForMs = retryAfterMs
+        return before
+      })
       return latest
     },
   }

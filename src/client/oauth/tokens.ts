@@ -25,7 +25,6 @@ export function readTokens(portal: Portal, answer: Answer, state: string | undef
   const refuse = (detail: string) => portal.upstream.unexpected(`token response: ${detail}`)
   const { json } = answer
   if (answer.status !== 200 || !isRecord(json)) throw refuse('not a JSON object')
-  if (repeatsName(answer.text)) throw refuse('a name that stands twice')
   const { access_token, token_type, expires_in, refresh_token } = json
   if (state !== undefined && json.state !== state) throw refuse('the state of another login')
   if (typeof access_token !== 'string' || !bearerToken.test(access_token)) throw refuse('access_token')
@@ -40,22 +39,6 @@ export function readTokens(portal: Portal, answer: Answer, state: string | undef
     refreshToken: refresh_token,
     subject: readSubject(access_token),
   }
-}
-
-/** JSON.parse takes the last of two equal names, another reader the first: an answer that can be read two ways is refused. */
-function repeatsName(text: string): boolean {
-  const names = new Set<string>()
-  let depth = 0
-  for (const [token, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[{}[\]]/g)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (depth === 1 && colon) {
-      const name = JSON.parse(token.slice(0, -colon.length)) as string
-      if (names.has(name)) return true
-      names.add(name)
-    }
-  }
-  return false
 }
 
 /**

@@ -20,20 +20,13 @@ import { contextOf } from '../web/request-context.ts'
 import { setCookies } from '../web/set-cookies.ts'
 import { showGoOn, showMessage } from '../web/views.ts'
 
-type Parts = {
-  publicUrl: string
-  portal: Portal
-  metadata: PortalMetadata
-  sealer: Sealer
-  keeper: SessionKeeper
-  clock: () => Date
-}
+type Parts = { portal: Portal; metadata: PortalMetadata; sealer: Sealer; keeper: SessionKeeper; clock: () => Date }
 type Query = Record<string, unknown>
 
 const signInAgain = { href: '/login', text: 'Sign in again' }
 const applications = { href: '/applications', text: 'Your applications' }
 
-export function loginRoutes({ publicUrl, portal, metadata, sealer, keeper, clock }: Parts) {
+export function loginRoutes({ portal, metadata, sealer, keeper, clock }: Parts) {
   /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
   const exchanges = new Once<Tokens>(clock, { keepMs: 0, refuseMs: loginLifetimeMs })
 
@@ -41,7 +34,8 @@ export function loginRoutes({ publicUrl, portal, metadata, sealer, keeper, clock
     async begin(request: FastifyRequest, reply: FastifyReply) {
       const { returnTo } = request.query as Query
       const isSignedOut = signedOutMark.name in request.cookies
-      if (isSignedOut && !isVisitorsChoice(request, publicUrl)) return showSignedOut(reply, localPath(returnTo))
+      if (isSignedOut && !isVisitorsChoice(request, portal.redirectUri))
+        return showSignedOut(reply, localPath(returnTo))
       const { usesPkce } = await metadata.read(contextOf(request))
       const now = clock()
       const { url, state, codeVerifier } = beginLogin(portal, usesPkce, now)

@@ -25,10 +25,9 @@ export function logoutRoutes({ portal, metadata, sealer }: Parts) {
         expire(arrivedMark.name),
         signedOutMark,
       ])
-      const context = contextOf(request)
       const grants = openGrants(sealer, cookies)
-      if (grants.length > 0 && (await metadata.read(context)).revokes) {
-        const revocations = grants.map(({ refreshToken }) => revokeTokens(portal, refreshToken, context))
+      if (grants.length > 0 && (await metadata.read(contextOf(request))).revokes) {
+        const revocations = grants.map(({ refreshToken }) => revokeTokens(portal, refreshToken, contextOf(request)))
         // Whoever signs out is signed out here, whatever the portal says.
         const results = await Promise.allSettled(revocations)
         if (results.some(({ status }) => status === 'rejected'))

@@ -12,9 +12,8 @@ export function expire(name: string): Cookie {
 
 /** What the browser has once it has taken these: a request goes on with what it was given itself. */
 export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
-  const isSet = (name: string) => set.some(cookie => cookie.name === name)
-  const kept = set.filter(({ maxAgeSeconds }) => maxAgeSeconds > 0).map(({ name, value }) => [name, value] as const)
-  return Object.fromEntries([...Object.entries(cookies).filter(([name]) => !isSet(name)), ...kept])
+  const changed = Object.fromEntries(set.map(({ name, value }) => [name, value]))
+  return Object.fromEntries(Object.entries({ ...cookies, ...changed }).filter(([, value]) => value !== ''))
 }
 
 /** Since signing out, until the visitor chooses to sign in: the portal's own session would do it silently (also on Back). */

@@ -21,8 +21,6 @@ export type Grant = { refreshToken: string; visitorId: string; expiresAt: Date }
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const grantPrefix = '__Host-refresh-'
-/** Others on this host can set cookies, too: only names that we could have given are acted on. */
-const grantName = /^__Host-refresh-[\w-]{8}$/
 /** Browsers drop a cookie of over 4,096 bytes without a word, and keep the one it was to replace. */
 const longestPart = 4_000
 const longestSession = 4_900
@@ -47,10 +45,8 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
 export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
   // A second part may be left over from an older session: it counts only where a full first part does not open alone.
-  const isFull = value?.length === longestPart
-  const opened =
-    sealer.open(sessionName, value) ??
-    (isFull ? sealer.open(sessionName, value + (cookies[secondPartName] ?? '')) : undefined)
+  const rest = value?.length === longestPart ? cookies[secondPartName] : undefined
+  const opened = sealer.open(sessionName, value) ?? (rest ? sealer.open(sessionName, value + rest) : undefined)
   if (!opened) return undefined
   const [accessToken, visitorId, refreshAt, grantName] = JSON.parse(opened.payload.toString())
   const { expiresAt, isSealedWithOldKey } = opened
@@ -96,9 +92,8 @@ export function endGrant(grant: Grant): Cookie {
 
 /** Takes away the grants of earlier logins, perhaps of another visitor, as soon as they are seen beside a session. */
 export function endOtherGrants(cookies: Cookies, session: Session): Cookie[] {
-  return grantNamesIn(cookies)
-    .filter(name => name !== session.grantName)
-    .map(expire)
+  const others = grantNamesIn(cookies).filter(name => name !== session.grantName)
+  return others.map(expire)
 }
 
 /** Takes away what the browser has of a session, but for what is set anew. */
@@ -111,8 +106,9 @@ export function hasSession(cookies: Cookies): boolean {
   return endSession(cookies).length > 0
 }
 
+/** Others on this host can set cookies, too: only names that we could have given are acted on. */
 function grantNamesIn(cookies: Cookies): string[] {
-  return Object.keys(cookies).filter(name => grantName.test(name))
+  return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
 }
 
 function grantNameOf({ refreshToken }: Grant): string {

@@ -65,8 +65,7 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
       return await renew(grant, cookies, context)
     } catch (error) {
       if (isTooLong(error)) return over(cookies)
-      if (error instanceof RefreshRefused)
-        return { ...refused(grant, error), session, cookies: [...ended, endGrant(grant)] }
+      if (error instanceof RefreshRefused) return refused(grant, error, ended, session)
       if (session) return { session, cookies: ended, event: 'session_not_renewed', visitorId: grant.visitorId }
       throw error
     }
@@ -79,7 +78,7 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
       return grant ? await renew(grant, cookies, context) : over(cookies)
     } catch (error) {
       if (isTooLong(error)) return over(cookies)
-      if (grant && error instanceof RefreshRefused) return refused(grant, error)
+      if (grant && error instanceof RefreshRefused) return refused(grant, error, [])
       throw error
     }
   }
@@ -112,9 +111,9 @@ export function createSessionKeeper(sealer: Sealer, portal: Portal, clock: () =>
 }
 
 /** Another replica may have renewed meanwhile: what it set has other names, but for the session, which stays. */
-function refused(grant: Grant, { message }: RefreshRefused): Kept {
-  const { visitorId } = grant
-  return { session: undefined, cookies: [endGrant(grant)], event: 'session_ended', visitorId, cause: message }
+function refused(grant: Grant, { message: cause }: RefreshRefused, ended: Cookie[], session?: Session): Kept {
+  const cookies = [...ended, endGrant(grant)]
+  return { session, cookies, event: 'session_ended', visitorId: grant.visitorId, cause }
 }
 
 function over(cookies: Cookies): Kept {

@@ -17,17 +17,13 @@ export function askToSignIn(forms: Forms, request: FastifyRequest, reply: Fastif
 
   const nextStep = signInTo(here, 'Sign in')
   if (arrivedMark.name in request.cookies) {
-    reply.code(401)
-    if (hasSession(request.cookies)) {
-      // The session is over and this has been said: the next page must not look for it in the browser.
-      setCookies(reply, [expire(arrivedMark.name)])
-      const message =
-        'You have just signed in, but the platform does not accept this sign-in, or not any more: it may have been withdrawn. Please sign in again.'
-      return showMessage(reply, { title: 'Signing in did not last', message, nextStep })
-    }
-    const message =
-      'You have just signed in, but your browser did not keep the cookie of this site. Please allow cookies for this site and try again.'
-    return showMessage(reply, { title: 'Signing in did not last', message, nextStep })
+    // Said once: the next page finds neither the mark nor the session that this answer takes away.
+    setCookies(reply, [expire(arrivedMark.name)])
+    const why = hasSession(request.cookies)
+      ? 'the platform does not accept this sign-in, or not any more: it may have been withdrawn. Please sign in again.'
+      : 'your browser did not keep the cookie of this site. Please allow cookies for this site and try again.'
+    const title = 'Signing in did not last'
+    return showMessage(reply.code(401), { title, message: `You have just signed in, but ${why}`, nextStep })
   }
   if (signedOutMark.name in request.cookies) return showSignedOut(reply, here)
   return reply.redirect(nextStep.href, 302)

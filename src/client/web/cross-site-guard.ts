@@ -20,10 +20,9 @@ export function crossSiteGuard(publicUrl: string): onRequestHookHandler {
   }
 }
 
-/** Whether the visitor came to this address from a page of ours, or typed it: no other site has led here. */
-export function isVisitorsChoice(request: FastifyRequest, publicUrl: string): boolean {
-  const { referer = '' } = request.headers
-  return isFromHere(request, URL.parse(referer)?.origin === new URL(publicUrl).origin)
+/** Whether the visitor came from a page of ours, or typed the address: no other site has led here. `here`: a URL of ours. */
+export function isVisitorsChoice(request: FastifyRequest, here: string): boolean {
+  return isFromHere(request, URL.parse(request.headers.referer ?? '')?.origin === new URL(here).origin)
 }
 
 /** `orElse` is for browsers that do not say. */
