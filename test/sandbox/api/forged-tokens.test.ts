@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import t from 'tap'
 import { listKeys } from '../../../src/sandbox/store/keys.ts'
-import { buildTestSandbox, portalUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper } from '../support/call-api.ts'
+import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
 
 type Fields = Record<string, unknown>
 
@@ -136,3 +137,47 @@ t.test('AP-03: a token that our key signed is refused when type, issuer, audienc
   }
   for (const [name, token] of Object.entries(wrong)) t.equal((await statusOf(sandbox, token)).statusCode, 401, name)
 })
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `AP-03: a token that our key signed, with an id that none of ours has, is refused and asks nothing odd of the database (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { accessToken, claims, kid, ownKey } = await takeApart(sandbox)
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const { client, tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const grantId: string = claims.jti.split('.')[0]
+      const ids = ['', '.', 'nul\0', `${grantId}\0`, "' or 1=1 --", '\ud800', 'x'.repeat(300), '../../x', '%00', 'é']
+      const ofOtherKinds = [5, null, true, {}, [grantId], [tokens[0].id], { $ne: null }]
+      const owners = [
+        { type: 'User', own: claims.jti },
+        { type: 'App', own: tokens[0].id, aud: client.clientId },
+      ]
+      for (const { own, ...owner } of owners)
+        for (const jti of [...ids, ...ofOtherKinds, own]) {
+          const token = await new SignJWT({ ...claims, ...owner, jti })
+            .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
+            .sign(ownKey)
+          const name = `${owner.type} ${JSON.stringify(jti).slice(0, 60)}`
+          t.equal((await statusOf(sandbox, token)).statusCode, jti === own ? 200 : 401, name)
+          const me = await sandbox.portal.inject({ url: '/api/me', headers: { authorization: `Bearer ${token}` } })
+          t.equal(me.statusCode, jti === claims.jti ? 200 : 403, `${name} at /api/me`)
+          if (jti === own) continue
+          const fields = {
+            token,
+            client_id: owner.aud ?? seeded.clientId,
+            client_secret: owner.aud ? client.clientSecrets[0] : seeded.clientSecret,
+          }
+          const revoked = await sandbox.portal.inject({
+            method: 'POST',
+            url: '/api/revokeToken',
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+            payload: new URLSearchParams(fields).toString(),
+          })
+          t.equal(revoked.statusCode, 200, `${name} given back`)
+        }
+      for (const token of [accessToken, tokens[0].token])
+        t.equal((await statusOf(sandbox, token)).statusCode, 200, 'nothing was revoked')
+    },
+  )
+}
