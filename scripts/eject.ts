@@ -14,6 +14,7 @@ const leftBehind = [
   'test/browser',
   'test/container',
   'test/support',
+  'test/demo.test.ts',
   'test/eject.test.ts',
   'scripts/eject.ts',
   'scripts/screenshots.ts',

@@ -1,6 +1,7 @@
 // Starts the client and the sandbox in one process, with secrets of its own making. Nothing else knows both of them.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
@@ -38,7 +39,11 @@ try {
     SEED_USER_PASSWORD: secrets.password,
     LOG_LEVEL,
   })
-  const sandbox = await buildSandbox(sandboxConfig, { clock, logger: logger('sandbox') })
+  const sandbox = await buildSandbox(sandboxConfig, {
+    clock,
+    logger: logger('sandbox'),
+    isSeedForced: parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed,
+  })
   await listen(sandbox, sandboxConfig, clock)
 
   const clientConfig = readClientConfig({
@@ -54,6 +59,10 @@ try {
   await client.listen({ host: clientConfig.host, port: clientConfig.port })
 
   console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}`)
+  // Its password or client was changed, and signing in with what stands above may fail.
+  const changes = sandbox.seedReport?.outdated ?? []
+  if (changes.length > 0)
+    console.log(`Since the demo was made, ${changes.join(', ')}. To undo that: npm run demo -- --seed`)
 
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()

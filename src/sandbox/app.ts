@@ -4,7 +4,7 @@ import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { buildPortal } from './portal/build-portal.ts'
 import { createPasswords } from './portal/passwords.ts'
-import { seedStore } from './seed.ts'
+import { type SeedReport, seedStore } from './seed.ts'
 import { openStore, type Store } from './store/open-store.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 import { createSourceReader } from './trusted-proxies.ts'
@@ -13,6 +13,8 @@ export interface Sandbox {
   portal: FastifyInstance
   api: FastifyInstance
   store: Store
+  /** What came of the SEED_ settings, where there are any. */
+  seedReport: SeedReport | undefined
   /** From now on /health/ready answers 503. */
   announceStop(): void
   /** Answers what is in flight, then lets go of the database. */
@@ -35,7 +37,7 @@ export interface Parts {
 /** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
 export async function buildSandbox(
   config: SandboxConfig,
-  { clock, logger }: { clock: () => Date; logger: FastifyBaseLogger },
+  { clock, logger, isSeedForced }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean },
 ): Promise<Sandbox> {
   const store = await openStore(config.databaseUrl, {
     clock,
@@ -46,7 +48,9 @@ export async function buildSandbox(
   })
   try {
     const passwords = createPasswords()
-    if (config.seed) await seedStore(store, config.seed, { passwords, clock })
+    const seedReport =
+      config.seed && (await seedStore(store, config.seed, { passwords, clock, isForced: isSeedForced }))
+    if (seedReport) logSeeding(logger, seedReport)
     let isStopping = false
     const readSource = createSourceReader(config.trustedProxies)
     const parts: Parts = {
@@ -65,6 +69,7 @@ export async function buildSandbox(
       portal,
       api,
       store,
+      seedReport,
       announceStop() {
         isStopping = true
       },
@@ -78,4 +83,15 @@ export async function buildSandbox(
     await store.close()
     throw error
   }
+}
+
+/** Nobody else can keep a sandbox from starting, so what cannot be seeded is a line in the log. */
+function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
+  if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'settings for seeding took effect')
+  for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)
+  if (outdated.length > 0)
+    logger.info(
+      { code: 'seed-outdated', changes: outdated },
+      'what was seeded was changed since; "npm run sandbox:seed -- --force" undoes that',
+    )
 }

@@ -56,6 +56,17 @@ export async function findApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
+/** The same, and its row stays locked until the transaction ends. */
+export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
+  const row = await db
+    .updateTable('applications')
+    .set(eb => ({ updated_at: eb.ref('updated_at') }))
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toApplication(row)
+}
+
 /** Only when the user is one of its developers: a member of its group. */
 export async function findApplicationOf(db: Db, id: string, userId: string): Promise<Application | undefined> {
   const row = await selectApplicationsOf(db, userId).where('applications.id', '=', id).executeTakeFirst()

@@ -2,6 +2,7 @@
 import type { Migration } from './migration.ts'
 import { firstSchema } from './migrations/first-schema.ts'
 import { makers } from './migrations/makers.ts'
+import { seeds } from './migrations/seeds.ts'
 
 /** The first brings version 0 to version 1, and so on. */
-export const migrations: readonly Migration[] = [firstSchema, makers]
+export const migrations: readonly Migration[] = [firstSchema, makers, seeds]

@@ -16,6 +16,9 @@ export interface Schema {
   grants: GrantTable
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
+  /** Neither belongs to a row of another table: what was seeded stays marked when it is removed. */
+  seeded_users: { email: string; user_id: string; password_hash: string }
+  seeded_clients: SeededClientTable
 }
 
 interface UserTable {
@@ -59,6 +62,14 @@ interface ClientSecretTable {
   /** Empty like its client where it was made before this was noted. */
   created_by: string
   made_by_client: string | null
+}
+
+interface SeededClientTable {
+  /** Empty for one that was removed before seeds were marked: nobody knows its id any more. */
+  id: string
+  /** As in client_secrets. Null, like the redirect URIs, where it was applied before seeds were marked. */
+  secret_hash: string | null
+  redirect_uris: string | null
 }
 
 /** One login: first a code, then the family of tokens the code was redeemed for. */

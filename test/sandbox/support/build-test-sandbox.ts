@@ -31,7 +31,7 @@ export interface TestSandbox extends Sandbox {
 
 /**
  * `databaseUrl` for a database that is there already (PostgreSQL, or one shared by two sandboxes); without it, a new
- * SQLite file. `portalUrl` and `apiUrl` where it really listens. `redirectUris`, `password` and `seed: false` change the
+ * SQLite file. `portalUrl` and `apiUrl` where it really listens. `redirectUris` and the four after it change the
  * seeding.
  */
 export async function buildTestSandbox(
@@ -42,6 +42,9 @@ export async function buildTestSandbox(
     apiUrl?: string
     redirectUris?: string[]
     password?: string
+    email?: string
+    clientId?: string
+    clientSecret?: string
     seed?: false
     at?: Date
     trustedProxies?: string[]
@@ -60,10 +63,10 @@ export async function buildTestSandbox(
       options.seed === false
         ? undefined
         : {
-            clientId: seeded.clientId,
-            clientSecret: new Secret(seeded.clientSecret),
+            clientId: options.clientId ?? seeded.clientId,
+            clientSecret: new Secret(options.clientSecret ?? seeded.clientSecret),
             redirectUris: options.redirectUris ?? [seeded.redirectUri],
-            userEmail: seeded.email,
+            userEmail: options.email ?? seeded.email,
             userPassword: new Secret(options.password ?? seeded.password),
           },
     trustedProxies: options.trustedProxies ?? [],

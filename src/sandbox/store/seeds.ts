@@ -1,0 +1,82 @@
+// What seeding has made, and with which settings: kept apart from the records themselves, which people change and remove.
+import type { Db } from './schema.ts'
+import { normaliseEmail } from './users.ts'
+
+export interface SeededUser {
+  userId: string
+  /** Of the password that was applied last, whatever it was changed to since. */
+  passwordHash: string
+}
+
+/** The settings that were applied last. Null where they were applied before this was noted, by an earlier version. */
+export interface SeededClient {
+  secretHash: string | null
+  /** Comma-separated. */
+  redirectUris: string | null
+}
+
+/** On PostgreSQL the row stays locked until the transaction ends; on SQLite the transaction itself is the lock. */
+export async function lockSeeding(db: Db): Promise<void> {
+  await db
+    .updateTable('sandbox_schema')
+    .set(eb => ({ version: eb.ref('version') }))
+    .execute()
+}
+
+export async function findSeededUser(db: Db, email: string): Promise<SeededUser | undefined> {
+  return db
+    .selectFrom('seeded_users')
+    .select(['user_id as userId', 'password_hash as passwordHash'])
+    .where('email', '=', normaliseEmail(email))
+    .executeTakeFirst()
+}
+
+export async function noteSeededUser(db: Db, email: string, { userId, passwordHash }: SeededUser): Promise<void> {
+  const values = { user_id: userId, password_hash: passwordHash }
+  await db
+    .insertInto('seeded_users')
+    .values({ email: normaliseEmail(email), ...values })
+    .onConflict(conflict => conflict.column('email').doUpdateSet(values))
+    .execute()
+}
+
+export async function findSeededClient(db: Db, id: string): Promise<SeededClient | undefined> {
+  return db
+    .selectFrom('seeded_clients')
+    .select(['secret_hash as secretHash', 'redirect_uris as redirectUris'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+export async function noteSeededClient(
+  db: Db,
+  id: string,
+  { secretHash, redirectUris }: { secretHash: string; redirectUris: string },
+): Promise<void> {
+  const values = { secret_hash: secretHash, redirect_uris: redirectUris }
+  await db
+    .insertInto('seeded_clients')
+    .values({ id, ...values })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(values))
+    .execute()
+}
+
+/** Whether an earlier version has seeded a client that was removed since. It is asked once: the answer is forgotten. */
+export async function takeForgottenClient(db: Db): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('seeded_clients').where('id', '=', '').executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** The oldest group that the user has made and is still in. */
+export async function findOwnGroup(db: Db, userId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('groups')
+    .innerJoin('memberships', 'memberships.group_id', 'groups.id')
+    .select('groups.id')
+    .where('groups.created_by', '=', userId)
+    .where('memberships.user_id', '=', userId)
+    .orderBy('groups.created_at')
+    .orderBy('groups.id')
+    .executeTakeFirst()
+  return row?.id
+}

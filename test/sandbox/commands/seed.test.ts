@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { exchange, openBrowser, signIn } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+
+const command = fileURLToPath(new URL('../../../src/sandbox/commands/seed.ts', import.meta.url))
+const settings = {
+  SEED_CLIENT_ID: seeded.clientId,
+  SEED_CLIENT_SECRET: seeded.clientSecret,
+  SEED_REDIRECT_URIS: seeded.redirectUri,
+  SEED_USER_EMAIL: seeded.email,
+  SEED_USER_PASSWORD: seeded.password,
+}
+
+/** Runs the command as an operator would, in a process of its own with the sandbox's settings. */
+async function runSeed(environment: Record<string, string>, ...options: string[]) {
+  const env = { PATH: process.env.PATH, ...environment }
+  try {
+    return { exitCode: 0, ...(await promisify(execFile)(process.execPath, [command, ...options], { env })) }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { exitCode: code, stdout, stderr }
+  }
+}
+
+async function isValid({ portal }: TestSandbox): Promise<boolean> {
+  return (await exchange({ portal }, { code: 'a'.repeat(30) })).json().error !== 'invalid_client'
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`sandbox:seed --force gives secret, redirect URI and application again (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const env = { ...settings, DATABASE_URL: databaseUrl }
+    const { call } = await callAsDeveloper(sandbox)
+    t.match(await runSeed(env), { exitCode: 0, stdout: 'Nothing had to be applied.\n', stderr: '' })
+
+    for (let times = 0; times < 2; times += 1) await call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)
+    const redirectUris = 'https://client.example.test/back'
+    await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Mine', redirectUris })
+    t.match(await runSeed(env), {
+      exitCode: 0,
+      stdout:
+        'Nothing had to be applied.\nSince it was seeded, a redirect URI was removed, the client secret no longer works; --force undoes that.\n',
+    })
+    t.equal(await isValid(sandbox), false)
+    t.match(await runSeed(env, '--force'), {
+      exitCode: 0,
+      stdout: 'Applied: SEED_REDIRECT_URIS, SEED_CLIENT_SECRET.\n',
+    })
+    t.equal(await isValid(sandbox), true, 'while the sandbox runs')
+
+    await call('DELETE', `/apps/v1/${seeded.clientId}`)
+    t.match(await runSeed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })
+    t.equal(await isValid(sandbox), true)
+  })
+
+  t.test(`sandbox:seed --force gives the password again, and says that it was changed (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const env = { ...settings, DATABASE_URL: databaseUrl }
+    const { userId } = await callAsStranger(sandbox)
+    // As a change at the portal leaves it: the hash of another password.
+    await sandbox.store.transaction(async db => {
+      const other = await db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirst()
+      await db.updateTable('users').set(other!).where('email', '=', seeded.email).execute()
+    })
+    t.match(await runSeed(env), { exitCode: 0, stdout: /the password was changed/ })
+    t.match(await runSeed(env, '--force'), { exitCode: 0, stdout: 'Applied: SEED_USER_PASSWORD.\n' })
+    t.notMatch((await signIn(openBrowser(sandbox))).body, 'name="password"')
+  })
+
+  t.test(`sandbox:seed --force does not take over an account either (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    await callAsStranger(sandbox)
+    const env = { ...settings, DATABASE_URL: databaseUrl, SEED_USER_EMAIL: 'stranger@example.test' }
+    t.match(await runSeed(env, '--force'), { exitCode: 1, stdout: '', stderr: /^SEED_USER_EMAIL names an account/ })
+  })
+}
+
+t.test('CT-08: sandbox:seed says what is wrong, and neither makes a database nor prints a secret', async t => {
+  const missing = await makeSqliteUrl(t)
+  t.match(await runSeed({ ...settings, DATABASE_URL: missing }), { exitCode: 1, stderr: /no database yet/ })
+  const { config } = await buildTestSandbox(t)
+  const there = { DATABASE_URL: config.databaseUrl.reveal() }
+  t.match(await runSeed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })
+  const wrong = await runSeed({ ...settings, ...there, SEED_USER_PASSWORD: 'canary' })
+  t.match(wrong, { exitCode: 1, stderr: /SEED_USER_PASSWORD must have at least 8 characters/ })
+  t.notMatch(wrong.stderr, 'canary')
+  t.match(await runSeed({ ...settings, ...there }, '--other'), { exitCode: 1, stderr: /--other/ })
+})

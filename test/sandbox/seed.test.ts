@@ -1,0 +1,179 @@
+// What a start does with the SEED_ settings: once, and never to what people have changed, removed or made themselves.
+import t, { type Test } from 'tap'
+import { exchange, openBrowser, signIn } from './support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from './support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from './support/call-api.ts'
+import { openDatabases } from './support/each-database.ts'
+import { getTokens, refresh } from './support/tokens.ts'
+
+/** Whether the seeded client may talk to the portal with this secret. */
+async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {
+  const answer = await exchange(sandbox, { client_secret: clientSecret, code: 'a'.repeat(30) })
+  return answer.json().error !== 'invalid_client'
+}
+
+async function canSignIn(sandbox: TestSandbox, password: string): Promise<boolean> {
+  const { body } = await signIn(openBrowser(sandbox), {}, { password })
+  return !body.includes('name="password"')
+}
+
+async function register({ portal }: TestSandbox, email: string, password: string): Promise<number> {
+  const person = { email, password, firstName: 'S', lastName: 'T', termsAccepted: 'true' }
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const payload = new URLSearchParams(person).toString()
+  return (await portal.inject({ method: 'POST', url: '/api/register', headers, payload })).statusCode
+}
+
+const newSecret = async (call: Awaited<ReturnType<typeof callAsDeveloper>>['call']): Promise<string> =>
+  (await call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)).json().clientSecret
+
+for (const database of await openDatabases(t)) {
+  const start = (t: Test, databaseUrl: string, settings = {}) => buildTestSandbox(t, { databaseUrl, ...settings })
+
+  t.test(`a restart revives no secret that was renewed, and drops none (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { call } = await callAsDeveloper(first)
+    const [second, third] = [await newSecret(call), await newSecret(call)]
+    const restarted = await start(t, url)
+    t.equal(await isValid(restarted, seeded.clientSecret), false)
+    for (const secret of [second, third]) t.equal(await isValid(restarted, secret), true)
+    t.match(restarted.seedReport, { applied: [], refused: [], outdated: ['the client secret no longer works'] })
+    const moved = await start(t, url, { redirectUris: ['http://localhost:3999/exchangeToken'] })
+    t.equal(await isValid(moved, seeded.clientSecret), false, 'nor does a change of another setting')
+    t.strictSame(moved.seedReport?.applied, ['SEED_REDIRECT_URIS'])
+  })
+
+  t.test(`redirect URIs that were changed by a call stay, until the setting changes (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { call } = await callAsDeveloper(first)
+    const redirectUris = `${seeded.redirectUri},https://client.example.test/back`
+    t.equal((await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris })).statusCode, 200)
+    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+    await start(t, url)
+    t.equal(await read(), redirectUris)
+    await start(t, url, { redirectUris: ['https://other.example.test/back'] })
+    t.equal(await read(), 'https://other.example.test/back')
+  })
+
+  t.test(`an application that was removed does not return by a restart (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { call } = await callAsDeveloper(first)
+    t.equal((await call('DELETE', `/apps/v1/${seeded.clientId}`)).statusCode, 204)
+    for (const settings of [{}, { password: 'another password of mine' }]) {
+      const restarted = await start(t, url, settings)
+      t.equal(await isValid(restarted, seeded.clientSecret), false)
+      t.strictSame(restarted.seedReport?.outdated, ['the application was removed'])
+    }
+    const changed = await start(t, url, { clientSecret: 'another-secret-that-is-long-enough-34' })
+    t.equal(await isValid(changed, 'another-secret-that-is-long-enough-34'), true, 'with another secret it does')
+  })
+
+  t.test(
+    `a changed secret is valid beside the one before, and a changed password ends sessions (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { refresh_token } = await getTokens(first)
+      const clientSecret = 'another-secret-that-is-long-enough-34'
+      const changed = await start(t, url, { clientSecret, password: 'another password of mine' })
+      t.strictSame(changed.seedReport?.applied, ['SEED_USER_PASSWORD', 'SEED_CLIENT_SECRET'])
+      for (const secret of [seeded.clientSecret, clientSecret]) t.equal(await isValid(changed, secret), true)
+      t.equal(await canSignIn(changed, 'another password of mine'), true)
+      t.equal(await canSignIn(changed, seeded.password), false)
+      t.equal((await refresh(changed, refresh_token)).statusCode, 401)
+    },
+  )
+
+  t.test(`seeding does not take over an account that somebody made before (${database.name})`, async t => {
+    const url = await database.make(t)
+    const before = await start(t, url, { seed: false })
+    t.equal(await register(before, seeded.email, 'the password of somebody else'), 201)
+    const after = await start(t, url)
+    t.equal(after.seedReport?.applied.length, 0)
+    t.match(after.seedReport?.refused, [/SEED_USER_EMAIL names an account that seeding did not make/, /SEED_CLIENT_ID/])
+    t.match(after.logLines.join(''), /"code":"seed-refused"/)
+    const rows = await after.store.read.selectFrom('applications').selectAll().execute()
+    t.strictSame(rows, [], 'and gives it no application')
+    const other = await start(t, url, { email: 'other@example.test' })
+    t.strictSame(other.seedReport?.refused, [])
+    t.equal(await isValid(other, seeded.clientSecret), true)
+  })
+
+  t.test(`seeding does not take over an application that somebody made (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { call, groupId } = await callAsDeveloper(first)
+    const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const after = await start(t, url, { clientId: client.clientId, redirectUris: ['https://evil.example.test/'] })
+    t.match(after.seedReport, {
+      applied: [],
+      refused: [/SEED_CLIENT_ID names an application that seeding did not make/],
+    })
+    t.equal((await call('GET', `/apps/v1/${client.clientId}`)).json().client.redirectUris, client.redirectUris)
+  })
+
+  t.test(
+    `instances start while secrets are renewed: each secret counts once, and the two latest are valid (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const first = await start(t, url)
+      const { call } = await callAsDeveloper(first)
+      const made: string[] = []
+      const renew = async () => {
+        for (let times = 0; times < 6; times += 1) made.push(await newSecret(call))
+      }
+      const clientSecret = 'another-secret-that-is-long-enough-34'
+      const reports = await Promise.all([renew(), ...[1, 2, 3].map(() => start(t, url, { clientSecret }))])
+      const applied = reports.flatMap(sandbox => sandbox?.seedReport?.applied ?? [])
+      t.strictSame(applied, ['SEED_CLIENT_SECRET'], 'one of them has applied it')
+      const rows = await first.store.read.selectFrom('client_secrets').select('generation').execute()
+      t.equal(rows.length, 2)
+      t.equal(Math.max(...rows.map(({ generation }) => generation)), 8)
+      t.equal(await isValid(first, made.at(-1) ?? ''), true)
+    },
+  )
+
+  t.test(`the seeded application is in a group of the person’s own making (${database.name})`, async t => {
+    const url = await database.make(t)
+    const first = await start(t, url)
+    const { userId } = await callAsDeveloper(first)
+    const stranger = await callAsStranger(first)
+    await first.store.transaction(async db => {
+      await db
+        .insertInto('groups')
+        .values({ id: 'theirs', name: 'Theirs', created_at: 0, created_by: stranger.userId })
+        .execute()
+      const link = { id: 'link', user_id: userId, group_id: 'theirs', created_at: 0, created_by: stranger.userId }
+      await db.insertInto('memberships').values(link).execute()
+    })
+    await start(t, url, { clientId: 'another-client' })
+    const row = await first.store.read
+      .selectFrom('applications')
+      .innerJoin('groups', 'groups.id', 'applications.group_id')
+      .select('groups.created_by')
+      .where('applications.id', '=', 'another-client')
+      .executeTakeFirst()
+    t.equal(row?.created_by, userId)
+  })
+
+  t.test(`no hash of the seeded password is kept that could be tried out fast (${database.name})`, async t => {
+    const { store } = await start(t, await database.make(t))
+    const rows = await store.read.selectFrom('seeded_users').selectAll().execute()
+    t.match(rows, [{ email: seeded.email, password_hash: /^\$argon2id\$/ }])
+    t.strictSame(Object.keys(rows[0] ?? {}).sort(), ['email', 'password_hash', 'user_id'])
+  })
+
+  t.test(`two instances that start at once with a changed password sign out once (${database.name})`, async t => {
+    const url = await database.make(t)
+    await start(t, url)
+    const both = await Promise.all([1, 2].map(() => start(t, url, { password: 'another password of mine' })))
+    t.strictSame(
+      both.flatMap(({ seedReport }) => seedReport?.applied),
+      ['SEED_USER_PASSWORD'],
+    )
+    t.ok(await canSignIn(both[0]!, 'another password of mine'))
+  })
+}
