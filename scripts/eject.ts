@@ -23,6 +23,7 @@ const leftBehind = [
   'docker/Caddyfile',
   'docker/make-secrets.ts',
   'compose.yaml',
+  '.env.sandbox.example',
   'compose.scale.yaml',
   'data',
   '.github',
