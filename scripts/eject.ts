@@ -23,7 +23,6 @@ const leftBehind = [
   'docker/Caddyfile',
   'docker/make-secrets.ts',
   'compose.yaml',
-  '.env.sandbox.example',
   'compose.scale.yaml',
   'data',
   '.github',

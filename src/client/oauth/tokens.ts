@@ -48,7 +48,7 @@ export function readTokens(portal: Portal, answer: Answer, state: string | undef
 export function readSubject(accessToken: string): string | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
-    if (isRecord(payload) && typeof payload.sub === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,100}$/.test(payload.sub))
+    if (isRecord(payload) && typeof payload.sub === 'string' && /^[\x21-\x7e]{1,100}$/.test(payload.sub))
       return payload.sub
   } catch {
     // Not a JWT: the specification says it is one, but nothing here depends on it.

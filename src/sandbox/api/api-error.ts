@@ -1,5 +1,7 @@
 // Errors of the application API in its one dialect: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
+import { bounds } from '../groups/bounds.ts'
+import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
 
 /** Problems by field; a field may have several. */
@@ -40,8 +42,41 @@ export function answerInApiDialect(scope: FastifyInstance): void {
   })
 }
 
+const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations } = bounds
+
+const groupRefusals: Record<GroupRefusalReason, [statusCode: number, body: string | FieldProblems]> = {
+  'no group': [404, 'To identity not found.'],
+  'no user': [404, 'From identity not found.'],
+  'no link': [404, 'Link not found.'],
+  'not allowed': [403, 'Permission denied'],
+  'member already': [409, 'The user is a member of the group already.'],
+  'invited already': [409, 'The user is invited to the group already.'],
+  'last member': [
+    409,
+    'The last member of a group that has applications cannot leave it. Remove them, or invite somebody.',
+  ],
+  'too many groups': [422, { groupId: [`A person has at most ${groupsOfUser} groups. Leave one first.`] }],
+  'too many invitations': [
+    422,
+    { groupId: [`A group has at most ${openInvitations} open invitations. Take one back first.`] },
+  ],
+  'too many applications': [
+    422,
+    { groupId: [`A group has at most ${applicationsInGroup} applications. Remove one, or use another group.`] },
+  ],
+  'too many bytes': [
+    422,
+    {
+      groupId: [
+        `The fields of a group's applications take at most ${bytesInGroup / 1024} KiB as JSON. Shorten some, or use another group.`,
+      ],
+    },
+  ],
+}
+
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
+  if (error instanceof GroupRefusal) return new ApiError(...groupRefusals[error.reason])
   if (storeFaultOf(error)) return new ApiError(503, 'Service Unavailable', { 'retry-after': '2' })
   const { statusCode } = error as { statusCode?: number }
   if (statusCode === 413) return new ApiError(413, 'The request body is larger than 64 KiB.')

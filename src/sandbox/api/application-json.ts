@@ -1,10 +1,23 @@
 // Applications, groups, links and collections as the API shows them.
 import type { Application } from '../store/applications.ts'
-import type { Group, Membership } from '../store/groups.ts'
+import type { Group } from '../store/groups.ts'
+import type { Invitation } from '../store/invitations.ts'
+import type { Membership } from '../store/memberships.ts'
 import { contexts } from './contexts.ts'
 
 export function toCollection<T>(items: T[]) {
   return { '@context': contexts.collection, '@type': 'collection', ItemList: items }
+}
+
+/** The JSON of a collection, written portion by portion: a long list at once would hold up everybody else. */
+export async function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Promise<Buffer> {
+  const [start, end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
+  const pieces = [Buffer.from(start ?? '')]
+  for await (const portion of portions) {
+    const items = portion.map(item => JSON.stringify(toJson(item))).join()
+    pieces.push(Buffer.from(pieces.length > 1 && items !== '' ? `,${items}` : items))
+  }
+  return Buffer.concat([...pieces, Buffer.from(end ?? '')])
 }
 
 export function toAppJson(application: Application) {
@@ -47,15 +60,24 @@ export function toGroupJson({ id, name, createdAt, createdBy }: Group) {
   }
 }
 
-export function toMembershipJson(membership: Membership) {
+/** `status` tells groups of the user's own making from those that they were invited to. */
+export function toMembershipJson({ isMaker, ...membership }: Membership) {
+  return toMemberLink(membership, isMaker ? 'maker' : 'member')
+}
+
+export function toInvitationJson(invitation: Invitation & { groupName: string }) {
+  return toMemberLink(invitation, 'invited')
+}
+
+function toMemberLink(link: Invitation & { groupName: string }, status: 'maker' | 'member' | 'invited') {
   return {
     '@context': contexts.MemberOf,
     '@type': 'MemberOf',
-    '@id': membership.id,
-    from: membership.userId,
-    to: membership.groupId,
-    data: {},
-    metadata: toMetadata({ ...membership, updatedAt: membership.createdAt, updatedBy: membership.createdBy }),
+    '@id': link.id,
+    from: link.userId,
+    to: link.groupId,
+    data: { name: link.groupName, status },
+    metadata: toMetadata({ ...link, updatedAt: link.createdAt, updatedBy: link.createdBy }),
   }
 }
 

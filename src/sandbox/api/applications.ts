@@ -1,12 +1,12 @@
 // The application API itself (specification 4.1).
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
+import { isId } from '../is-id.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
 import { ApiError } from './api-error.ts'
 import { readNewApplication } from './application-fields.ts'
-import { toAppJson, toClientJson, toCollection } from './application-json.ts'
+import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
 import { type CreatedApplication, createApplication } from './create-application.ts'
-import { isId } from './is-id.ts'
 import { bodyOf } from './json-body.ts'
 import * as operations from './operations.ts'
 import { findReadable, listReadable } from './readable-applications.ts'
@@ -26,7 +26,10 @@ export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
   scope.get(
     '/apps/v1',
     { schema: operations.listApplications, config: readable, exposeHeadRoute: true },
-    async request => toCollection((await listReadable(parts, callerOf(request))).map(toAppJson)),
+    async (request, reply) => {
+      const list = await writeCollection(listReadable(parts, callerOf(request)), toAppJson)
+      return reply.type('application/json; charset=utf-8').send(list)
+    },
   )
 
   scope.post('/apps/v1', { schema: operations.createApplication }, async (request, reply) => {

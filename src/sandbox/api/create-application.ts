@@ -1,10 +1,13 @@
 // Creates an application with its client, secret and access tokens: all of it, or nothing.
 import { randomUUID } from 'node:crypto'
 import type { Parts } from '../app.ts'
+import { refuseFurtherApplications } from '../groups/bounds.ts'
+import { isId } from '../is-id.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
-import { type Application, insertApplication, type Maker } from '../store/applications.ts'
+import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
-import { findStanding } from '../store/groups.ts'
+import { lockGroup } from '../store/groups.ts'
+import { isMember } from '../store/memberships.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { ApiError } from './api-error.ts'
@@ -16,7 +19,7 @@ export interface CreatedApplication {
   tokens: { id: string; token: string }[]
 }
 
-/** Throws ApiError 404 (no such group) or 403 (not a member). */
+/** Throws ApiError 404 (no such group) or 403 (not a member), and GroupRefusal when the group is full. */
 export async function createApplication(
   parts: Parts,
   { groupId, ...fields }: NewApplicationFields,
@@ -31,9 +34,11 @@ export async function createApplication(
   const clientSecret = makeSecret()
   const tokens = await Promise.all([signToken(parts, application), signToken(parts, application)])
   await parts.store.transaction(async db => {
-    const standing = await findStanding(db, groupId, userId)
-    if (standing === 'unknown') throw new ApiError(404, 'Group not found.')
-    if (standing === 'stranger') throw new ApiError(403, 'Could not create App. User is not a member of the group.')
+    const group = isId(groupId) ? await lockGroup(db, groupId) : undefined
+    if (!group) throw new ApiError(404, 'Group not found.')
+    if (!(await isMember(db, groupId, userId)))
+      throw new ApiError(403, 'Could not create App. User is not a member of the group.')
+    await refuseFurtherApplications(db, groupId, sizeOfFields(application))
     await insertApplication(db, application)
     await addClientSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)

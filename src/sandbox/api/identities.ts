@@ -1,36 +1,65 @@
 // The part of the identities API that a developer of applications needs: groups, and who is in them.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../app.ts'
-import { createGroup, listMemberships } from '../store/groups.ts'
-import { addGroupMember } from './add-group-member.ts'
+import { acceptInvitation } from '../groups/accept-invitation.ts'
+import { endLink } from '../groups/end-link.ts'
+import { inviteUser } from '../groups/invite-user.ts'
+import { makeGroup } from '../groups/make-group.ts'
+import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
-import { toCollection, toGroupJson, toMembershipJson } from './application-json.ts'
+import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
 import { openForm } from './form.ts'
 import { bodyOf } from './json-body.ts'
 import * as operations from './operations.ts'
-import { callerOf } from './require-token.ts'
+import { callerOf, whoMay } from './require-token.ts'
+
+interface OneLink {
+  Params: { user_id: string; group_id: string }
+}
+
+// Who is in a group is for its people to say, on the portal's page or with a token from there: a client to which they
+// signed in cannot bring anybody in.
+const portalTokensOnly = whoMay({
+  kinds: ['portal'],
+  refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
+})
 
 export function identityRoutes(scope: FastifyInstance, parts: Parts): void {
-  const { store, clock } = parts
-
   scope.post('/identities/v1', { schema: operations.createGroup }, async (request, reply) => {
     const name = readGroupName(bodyOf(request))
     const { userId } = callerOf(request)
-    const group = await store.transaction(db => createGroup(db, name, userId, clock()))
+    const group = await makeGroup(parts, { name, userId })
     request.log.info({ code: 'group-created', userId, groupId: group.id }, 'created')
     return reply.status(201).send(toGroupJson(group))
   })
 
-  scope.post<{ Params: { user_id: string; group_id: string } }>(
+  scope.post<OneLink>(
     '/identities/v1/:user_id/link/:group_id',
-    { schema: operations.addMember },
+    { schema: operations.linkUser, config: portalTokensOnly },
     async (request, reply) => {
-      checkMemberBody(bodyOf(request))
+      checkLinkBody(bodyOf(request))
       const { user_id: userId, group_id: groupId } = request.params
-      const caller = callerOf(request).userId
-      const membership = await addGroupMember(parts, { userId, groupId, addedBy: caller })
-      request.log.info({ code: 'member-added', userId, groupId, addedBy: caller }, 'added to a group')
-      return reply.status(201).send(toMembershipJson(membership))
+      const callerId = callerOf(request).userId
+      if (userId === callerId) {
+        const membership = await acceptInvitation(parts, { userId, groupId })
+        request.log.info({ code: 'invitation-accepted', userId, groupId }, 'a new member of a group')
+        return reply.status(201).send(toMembershipJson(membership))
+      }
+      const invitation = await inviteUser(parts, { userId, groupId, inviterId: callerId })
+      request.log.info({ code: 'user-invited', userId, groupId, callerId }, 'invited to a group')
+      return reply.status(201).send(toInvitationJson(invitation))
+    },
+  )
+
+  scope.delete<OneLink>(
+    '/identities/v1/:user_id/link/:group_id',
+    { schema: operations.unlinkUser, config: portalTokensOnly },
+    async (request, reply) => {
+      const { user_id: userId, group_id: groupId } = request.params
+      const callerId = callerOf(request).userId
+      const ended = await endLink(parts, { userId, groupId, callerId })
+      request.log.info({ code: `${ended}-ended`, userId, groupId, callerId }, 'a link to a group was ended')
+      return reply.status(204).send()
     },
   )
 
@@ -42,7 +71,7 @@ export function identityRoutes(scope: FastifyInstance, parts: Parts): void {
       if (request.query.type !== 'MemberOf') throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
       // Other people's groups are nobody else's business.
       if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
-      return toCollection((await listMemberships(store.read, userId)).map(toMembershipJson))
+      return toCollection((await listMemberships(parts.store.read, userId)).map(toMembershipJson))
     },
   )
 }
@@ -55,7 +84,7 @@ function readGroupName(body: unknown): string {
   return name
 }
 
-function checkMemberBody(body: unknown): void {
+function checkLinkBody(body: unknown): void {
   const form = openForm(body)
   form.ofType('MemberOf')
   form.close()

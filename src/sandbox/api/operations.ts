@@ -13,7 +13,7 @@ const refusals = {
   },
   403: answer('The caller may not do this.', 'Error'),
   404: answer('There is no such thing, or none that the caller may see.', 'Error'),
-  409: answer('It is there already.', 'Error'),
+  409: answer('It is there already, or somebody is needed there.', 'Error'),
   413: answer('The body is larger than 64 KiB.', 'Error'),
   415: answer('The body is not application/json.', 'Error'),
   422: answer('Fields are missing or not valid.', 'FieldErrors'),
@@ -35,7 +35,9 @@ export const listApplications = {
 export const createApplication = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
-  description: 'The body is the envelope, or its data alone. Secret and tokens are in this answer only.',
+  description:
+    'The body is the envelope, or its data alone. Secret and tokens are in this answer only. A group has at most 100 ' +
+    'applications, and 256 KiB of their fields as JSON.',
   tags: ['Applications'],
   body: { anyOf: [ref('NewAppEnvelope'), ref('NewApp')] },
   response: {
@@ -58,7 +60,7 @@ export const updateApplication = {
   summary: 'Update an application and its client',
   description:
     'The body is the envelope, or its data alone. A field that is left out keeps its value; a defaultRedirectUri that ' +
-    'is left out and no longer in the list becomes the first of it. The group cannot be changed.',
+    'is left out and no longer in the list becomes the first of it. The group cannot be changed, and its bounds hold.',
   tags: ['Applications'],
   params: parameters(appId),
   body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')] },
@@ -89,29 +91,54 @@ export const refreshSecret = {
 export const createGroup = {
   operationId: 'createGroup',
   summary: 'Create a group, of which the caller becomes a member',
+  description: 'A person is in at most 20 groups.',
   tags: ['Groups'],
   body: ref('NewGroupEnvelope'),
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
 }
 
-export const addMember = {
-  operationId: 'addMember',
-  summary: 'Make a user a member of a group',
-  description: 'Its creator and its members may.',
+export const linkUser = {
+  operationId: 'linkUser',
+  summary: 'Invite a user to a group, or accept an invitation',
+  description:
+    'A member of the group invites somebody else; who was invited sends the same call to accept. An invitation gives no ' +
+    'right and shows nothing of the person. At most 20 are open in a group. Takes only a token that the portal’s own ' +
+    'page gave.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   body: ref('NewMemberEnvelope'),
-  response: { 201: answer('The link from the user to the group.', 'Link'), ...refuse(403, 404, 409, 413, 415, 422) },
+  response: {
+    201: answer('The link from the user to the group, with its status.', 'MemberLink'),
+    ...refuse(403, 404, 409, 413, 415, 422),
+  },
+}
+
+export const unlinkUser = {
+  operationId: 'unlinkUser',
+  summary: 'Leave a group, take a member out, or take back or decline an invitation',
+  description:
+    'A member leaves, the group’s maker takes a member out, either side takes an invitation back. The last member of a ' +
+    'group that has applications cannot leave it; without applications the group ends. Takes only a token that the ' +
+    'portal’s own page gave.',
+  tags: ['Groups'],
+  params: parameters({ ...userId, ...groupId }),
+  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 409) },
 }
 
 export const listMemberships = {
   operationId: 'listMemberships',
   summary: 'List the groups that the caller is a member of',
+  description:
+    'Groups of the caller’s own making come first, and the first of them is the default of a form. Open invitations are ' +
+    'left out.',
   tags: ['Groups'],
   params: parameters(userId),
   querystring: { ...parameters({ type: { type: 'string', enum: ['MemberOf'] } }), required: ['type'] },
   response: {
-    200: answer('Links from the user to groups, the oldest first.', 'LinkCollection'),
+    200: answer(
+      'Links from the user to groups: those of their own making, then others, the oldest first.',
+      'LinkCollection',
+    ),
     ...refuse(403, 404, 422),
   },
 }

@@ -5,11 +5,14 @@ import type { Caller } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
 import { permissionDenied } from './require-token.ts'
 
-/** The oldest first. */
-export async function listReadable({ store }: Parts, { kind, userId, clientId }: Caller): Promise<Application[]> {
-  if (kind !== 'application') return listApplicationsOf(store.read, userId)
+/** The oldest first, in portions. */
+export async function* listReadable(
+  { store }: Parts,
+  { kind, userId, clientId }: Caller,
+): AsyncGenerator<Application[]> {
+  if (kind !== 'application') return yield* listApplicationsOf(store.read, userId)
   const own = await findApplication(store.read, clientId)
-  return own ? [own] : []
+  yield own ? [own] : []
 }
 
 /**

@@ -87,18 +87,28 @@ const newApp = {
 }
 const keptWhenLeftOut = Object.keys(changedApp).filter(name => !['name', 'redirectUris'].includes(name))
 
+const link = {
+  '@context': text,
+  '@type': text,
+  '@id': uuid,
+  from: text,
+  to: text,
+  data: object({}),
+  metadata: ref('Metadata'),
+}
+
 export const schemas: Record<string, Schema> = {
   Metadata: object({ createdAt: time, createdBy: uuid, updatedAt: time, updatedBy: uuid }),
-  Link: object({
-    '@context': text,
-    '@type': only('DeveloperOf', 'MemberOf'),
-    '@id': uuid,
-    from: text,
-    to: text,
-    data: object({}),
-    metadata: ref('Metadata'),
+  Link: object({ ...link, '@type': only('DeveloperOf') }),
+  MemberLink: object({
+    ...link,
+    '@type': only('MemberOf'),
+    data: object({
+      name: { ...text, description: 'Of the group.' },
+      status: { ...only('maker', 'member', 'invited'), description: 'maker: the group is of the user’s own making.' },
+    }),
   }),
-  LinkCollection: collectionOf(ref('Link')),
+  LinkCollection: collectionOf(ref('MemberLink')),
 
   App: object(app),
   AppCollection: collectionOf(ref('App')),

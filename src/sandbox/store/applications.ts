@@ -1,6 +1,10 @@
 // Applications and, in the same record, what their OAuth clients may do. The application's id is its client id.
+import { setImmediate } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import type { Db, Schema } from './schema.ts'
+
+// So many at once take a few milliseconds, also where each is as large as a request body can make it.
+const portionSize = 50
 
 /** The fields that a developer gives. */
 export interface ApplicationFields {
@@ -73,11 +77,39 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
   return row && toApplication(row)
 }
 
-/** Every application whose developer the user is, the oldest first. */
-export async function listApplicationsOf(db: Db, userId: string): Promise<Application[]> {
-  const rows = await selectApplicationsOf(db, userId)
+/**
+ * Every application whose developer the user is, the oldest first, in portions. Between two of them others have their
+ * turn: node:sqlite reads within the event loop.
+ */
+export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
+  let portion: Application[] = []
+  do {
+    if (portion.length > 0) await setImmediate()
+    portion = await readPortion(db, userId, portion.at(-1))
+    yield portion
+  } while (portion.length === portionSize)
+}
+
+async function readPortion(db: Db, userId: string, last: Application | undefined): Promise<Application[]> {
+  // Ids first, out of the index alone: whole rows would all have to be sorted for each portion.
+  let ids = db
+    .selectFrom('memberships')
+    .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
+    .select('applications.id')
+    .where('memberships.user_id', '=', userId)
     .orderBy('applications.created_at')
     .orderBy('applications.id')
+    .limit(portionSize)
+  if (last)
+    ids = ids.where(eb =>
+      eb(eb.refTuple('applications.created_at', 'applications.id'), '>', eb.tuple(last.createdAt.getTime(), last.id)),
+    )
+  const rows = await db
+    .selectFrom('applications')
+    .selectAll()
+    .where('id', 'in', ids)
+    .orderBy('created_at')
+    .orderBy('id')
     .execute()
   return rows.map(toApplication)
 }
@@ -119,14 +151,14 @@ export async function deleteApplicationOf(db: Db, id: string, userId: string): P
   return row !== undefined
 }
 
+/** Two statements: call it in a transaction. */
 export async function setRedirectUris(db: Db, id: string, redirectUris: string[], now: Date): Promise<void> {
+  const present = await findApplication(db, id)
+  if (!present) return
+  const fields = { ...present, redirectUris, defaultRedirectUri: redirectUris[0] ?? '' }
   await db
     .updateTable('applications')
-    .set({
-      redirect_uris: redirectUris.join(','),
-      default_redirect_uri: redirectUris[0] ?? '',
-      updated_at: now.getTime(),
-    })
+    .set({ ...toColumns(fields), updated_at: now.getTime() })
     .where('id', '=', id)
     .execute()
 }
@@ -143,6 +175,24 @@ function selectGroupsOf(db: Db, userId: string) {
   return db.selectFrom('memberships').select('group_id').where('user_id', '=', userId)
 }
 
+/** How many applications a group has, and how many bytes of JSON their fields take. */
+export async function countApplicationsIn(db: Db, groupId: string): Promise<{ count: number; bytes: number }> {
+  const { count, bytes } = await db
+    .selectFrom('applications')
+    .select(eb => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('fields_bytes').as('bytes')])
+    .where('group_id', '=', groupId)
+    .executeTakeFirstOrThrow()
+  return { count: Number(count), bytes: Number(bytes ?? 0) }
+}
+
+/** In bytes of JSON, by which the fields of a group's applications are bounded. */
+export function sizeOfFields(fields: ApplicationFields): number {
+  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, defaultRedirectUri, scopes, defaultScopes } = fields
+  const redirectUris = fields.redirectUris.join(',')
+  const urls = { webPageUrl, iconUrl, privacyPolicyUrl, redirectUris, defaultRedirectUri }
+  return Buffer.byteLength(JSON.stringify({ name, description, ...urls, scopes, defaultScopes }))
+}
+
 function toColumns(fields: ApplicationFields) {
   return {
     name: fields.name,
@@ -154,6 +204,7 @@ function toColumns(fields: ApplicationFields) {
     default_redirect_uri: fields.defaultRedirectUri,
     scopes: fields.scopes,
     default_scopes: fields.defaultScopes,
+    fields_bytes: sizeOfFields(fields),
   }
 }
 

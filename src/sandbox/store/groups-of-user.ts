@@ -1,64 +1,42 @@
-// The groups of a user with their members, as the portal shows them.
-import { sql } from 'kysely'
+// The groups of a user, as the portal lists them.
+
+import { listMemberships, type Membership } from './memberships.ts'
 import type { Db } from './schema.ts'
 
 export interface GroupOfUser {
   id: string
   name: string
-  createdAt: Date
-  /** The first to become members, at most `shownMembers`. */
-  members: { userId: string; email: string; firstName: string; lastName: string }[]
+  /** Whether it is of the user's own making. */
+  isMaker: boolean
   memberCount: number
 }
 
-// A page is read by a person; bounds keep a huge group from becoming a huge page.
+// A page is read by a person. Nobody gets into so many, but somebody may have been put there by an earlier version.
 const shownGroups = 100
-const shownMembers = 20
 
-/** The newest first, at most 100. Two queries, whatever the number of groups. */
+/** Those of the user's own making first, at most 100. Two queries, whatever the number of groups. */
 export async function listGroupsOf(db: Db, userId: string): Promise<GroupOfUser[]> {
-  const groups = await db
-    .selectFrom('memberships')
-    .innerJoin('groups', 'groups.id', 'memberships.group_id')
-    .select(['groups.id', 'groups.name', 'groups.created_at as createdAt'])
-    .where('memberships.user_id', '=', userId)
-    .orderBy('groups.created_at', 'desc')
-    .orderBy('groups.id')
-    .limit(shownGroups)
-    .execute()
-  const members = await listMembers(
-    db,
-    groups.map(group => group.id),
-  )
-  return groups.map(({ id, name, createdAt }) => {
-    const own = members.filter(member => member.groupId === id)
-    return {
-      id,
-      name,
-      createdAt: new Date(createdAt),
-      members: own.map(({ userId, email, firstName, lastName }) => ({ userId, email, firstName, lastName })),
-      memberCount: Number(own[0]?.memberCount ?? 0),
-    }
-  })
+  const memberships = (await listMemberships(db, userId)).slice(0, shownGroups)
+  const counts = await countMembersOfEach(db, memberships)
+  return memberships.map(({ groupId, groupName, isMaker }) => ({
+    id: groupId,
+    name: groupName,
+    isMaker,
+    memberCount: counts.get(groupId) ?? 0,
+  }))
 }
 
-async function listMembers(db: Db, groupIds: string[]) {
-  if (groupIds.length === 0) return []
-  return db
-    .with('numbered', cte =>
-      cte
-        .selectFrom('memberships')
-        .select(['group_id as groupId', 'user_id as userId'])
-        .select(sql<number>`row_number() over (partition by group_id order by created_at, id)`.as('place'))
-        .select(sql<number>`count(*) over (partition by group_id)`.as('memberCount'))
-        .where('group_id', 'in', groupIds),
+async function countMembersOfEach(db: Db, memberships: Membership[]): Promise<Map<string, number>> {
+  if (memberships.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('memberships')
+    .select(eb => ['group_id as groupId', eb.fn.countAll<number>().as('count')])
+    .where(
+      'group_id',
+      'in',
+      memberships.map(({ groupId }) => groupId),
     )
-    .selectFrom('numbered')
-    .innerJoin('users', 'users.id', 'numbered.userId')
-    .select(['numbered.groupId', 'numbered.memberCount', 'users.id as userId', 'users.email'])
-    .select(['users.first_name as firstName', 'users.last_name as lastName'])
-    .where('place', '<=', shownMembers)
-    .orderBy('numbered.groupId')
-    .orderBy('place')
+    .groupBy('group_id')
     .execute()
+  return new Map(rows.map(({ groupId, count }) => [groupId, Number(count)]))
 }

@@ -1,8 +1,9 @@
 // The steps that bring an empty database to the present schema, in order. New ones go to the end; none is ever changed.
 import type { Migration } from './migration.ts'
 import { firstSchema } from './migrations/first-schema.ts'
+import { invitations } from './migrations/invitations.ts'
 import { makers } from './migrations/makers.ts'
 import { seeds } from './migrations/seeds.ts'
 
 /** The first brings version 0 to version 1, and so on. */
-export const migrations: readonly Migration[] = [firstSchema, makers, seeds]
+export const migrations: readonly Migration[] = [firstSchema, makers, seeds, invitations]

@@ -8,6 +8,7 @@ export interface Schema {
   portal_sessions: { id_hash: string; user_id: string; created_at: number; expires_at: number }
   groups: { id: string; name: string; created_at: number; created_by: string }
   memberships: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
+  invitations: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
   applications: ApplicationTable
   client_secrets: ClientSecretTable
   app_access_tokens: { id: string; application_id: string; created_at: number; expires_at: number }
@@ -47,6 +48,8 @@ interface ApplicationTable {
   default_redirect_uri: string
   scopes: string
   default_scopes: string
+  /** Of the fields above as JSON; see sizeOfFields. */
+  fields_bytes: number
   created_at: number
   created_by: string
   updated_at: number

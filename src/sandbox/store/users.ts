@@ -72,3 +72,12 @@ export async function findUser(db: Db, userId: string): Promise<User | undefined
     .where('id', '=', userId)
     .executeTakeFirst()
 }
+
+/** Locks the user until the transaction ends: whatever counts what is theirs does this first. */
+export async function lockUser(db: Db, userId: string): Promise<void> {
+  await db
+    .updateTable('users')
+    .set(eb => ({ created_at: eb.ref('created_at') }))
+    .where('id', '=', userId)
+    .execute()
+}

@@ -167,13 +167,6 @@ for (const [name, value] of Object.entries(doubled)) {
   }
 }
 
-for (const sub of ['.', '..'])
-  t.test(`a visitor whose id is ${sub} stands in no address of the API: no group list is asked for`, async t => {
-    const { browser, platform } = await loginAnswered(t, { access_token: accessTokenOf(sub) })
-    t.equal((await browser.get('/applications/new', { site: 'same-origin' })).statusCode, 200)
-    t.notOk(platform.received().some(({ url }) => url.includes('MemberOf')))
-  })
-
 t.test(
   'contract 4: where the access token is no JWT, the visitor is nobody known, and no group list is asked for',
   async t => {

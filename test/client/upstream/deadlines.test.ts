@@ -97,7 +97,6 @@ t.test('UP-03: all calls of one request together have one deadline, and what com
   t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
   t.equal(platform.received('POST /apps/v1').length, 0)
   t.equal(api.records.size, 0)
-  t.equal(platform.received('GET /identities/v1/visitor-1/links').length, 1, 'for the form before; none for this page')
 })
 
 t.test('UP-03: a request has less time than its socket', async t => {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { createPasswords } from '../../../src/sandbox/portal/passwords.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
-import { createGroup, listMemberships } from '../../../src/sandbox/store/groups.ts'
+import { createGroup } from '../../../src/sandbox/store/groups.ts'
+import { listMemberships } from '../../../src/sandbox/store/memberships.ts'
 import { createUser, findCredentials } from '../../../src/sandbox/store/users.ts'
 import type { Both, Person } from './start-both.ts'
 

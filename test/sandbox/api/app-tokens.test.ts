@@ -55,7 +55,6 @@ for (const database of await openDatabases(t)) {
         ['POST', '/apps/v1', undefined],
         ['POST', '/identities/v1', { context: 'https://example.test/', type: 'Group', data: { name: 'G' } }],
         ['GET', `/identities/v1/${developer.userId}/links?type=MemberOf`],
-        ['POST', `/identities/v1/${developer.userId}/link/${developer.groupId}`, { type: 'MemberOf' }],
         ...[appId, seeded.clientId, 'nobody', '%00'].flatMap(
           id =>
             [

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeJwt } from 'jose'
 import t from 'tap'
-import { addMember, createGroup } from '../../../src/sandbox/store/groups.ts'
+import { createGroup } from '../../../src/sandbox/store/groups.ts'
+import { addMember } from '../../../src/sandbox/store/memberships.ts'
 import { createUser } from '../../../src/sandbox/store/users.ts'
 import { exchange, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -19,7 +21,7 @@ async function makeForeignGroup({ store, now }: TestSandbox, member?: string): P
     const other = { email: `${now().getTime()}@example.test`, firstName: 'O', lastName: 'T', passwordHash: '' }
     const userId = (await createUser(db, other, now())) ?? ''
     const { id } = await createGroup(db, 'Others', userId, now())
-    if (member) await addMember(db, { groupId: id, userId: member, addedBy: userId, now: now() })
+    if (member) await addMember(db, { id: randomUUID(), groupId: id, userId: member, addedBy: userId, now: now() })
     return id
   })
 }

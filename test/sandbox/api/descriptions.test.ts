@@ -158,6 +158,7 @@ t.test('the descriptions hold every operation of the contract, with its statuses
     ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
     ['post', '/identities/v1', [201, 401, 403, 422]],
     ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],
+    ['delete', '/identities/v1/{user_id}/link/{group_id}', [204, 401, 403, 404, 409]],
     ['get', '/identities/v1/{user_id}/links', [200, 401, 403, 404, 422]],
   ]
   for (const [method, path, expected] of contract) t.strictSame(statuses(method, path), expected, `${method} ${path}`)

@@ -39,7 +39,7 @@ t.test('AP-20: methods that a path does not know are 405 with Allow, without a t
     [`/apps/v1/${id}`, 'GET, HEAD, PUT, DELETE'],
     [`/apps/v1/${id}/refreshSecret`, 'POST'],
     ['/identities/v1', 'POST'],
-    [`/identities/v1/${id}/link/${id}`, 'POST'],
+    [`/identities/v1/${id}/link/${id}`, 'POST, DELETE'],
     [`/identities/v1/${id}/links`, 'GET, HEAD'],
     ['/apps/v1/openapi.json', 'GET, HEAD'],
     ['/apps/v1/api.raml', 'GET, HEAD'],

@@ -13,6 +13,7 @@ const paths = ['/account', '/account/groups', '/account/token', '/account/applic
 const actions = [
   '/account',
   '/account/groups',
+  '/account/invitations',
   '/account/token',
   '/account/token/end',
   '/account/applications',
@@ -161,19 +162,6 @@ t.test('PS-14: a session ends after eight hours, however much it is used', async
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('a group needs a name of at most 200 characters, and what was typed stays', async t => {
-  const browser = await openAsDeveloper(await buildTestSandbox(t))
-  for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
-    const page = await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name })
-    t.equal(page.statusCode, 422, JSON.stringify(name))
-    t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
-    t.notMatch(page.body, '<b>')
-  }
-  const name = '🐎'.repeat(200)
-  const answer = await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name })
-  t.equal(answer.statusCode, 303)
-})
-
 t.test('without a group the token page says how to get one, and there is no line that creates', async t => {
   const browser = await openAsNewcomer(await buildTestSandbox(t))
   const page = await browser.get('/account/token')
@@ -183,53 +171,7 @@ t.test('without a group the token page says how to get one, and there is no line
   t.equal(readCopyable(shown.body).length, 2, 'the line that lists, and the token')
 })
 
-t.test('a page of groups stays a page: 20 members of each are named, and the others counted', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const browser = await openAsDeveloper(sandbox)
-  await sandbox.store.transaction(async db => {
-    const { id: groupId } = await db.selectFrom('groups').select('id').executeTakeFirstOrThrow()
-    for (let index = 0; index < 30; index += 1) {
-      const userId = `user-${index}`
-      const names = { email: `${userId}@example.test`, first_name: 'First', last_name: `Last ${index}` }
-      await db
-        .insertInto('users')
-        .values({ id: userId, ...names, password_hash: '', created_at: 0 })
-        .execute()
-      const dates = { created_at: sandbox.now().getTime() + index + 1, created_by: userId }
-      await db
-        .insertInto('memberships')
-        .values({ id: userId, user_id: userId, group_id: groupId, ...dates })
-        .execute()
-    }
-  })
-  const { body } = await browser.get('/account/groups')
-  t.match(body, '31 members')
-  t.match(body, 'Last 18')
-  t.notMatch(body, 'Last 19')
-  t.match(body, 'and 11 more')
-})
-
 for (const database of await openDatabases(t)) {
-  t.test(`a new group has its creator as member, and sending its form twice makes one (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const browser = await openAsNewcomer(sandbox)
-    const page = await browser.get('/account/groups')
-    t.match(page.body, 'You are in no group yet')
-    const answers = await Promise.all(
-      Array.from({ length: 4 }, () => submitForm(browser, page, '/account/groups', { name: 'Weather <b>' })),
-    )
-    for (const answer of answers) t.equal(answer.statusCode, 303)
-    t.equal(new Set(answers.map(locationOf)).size, 1)
-    const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
-    t.match(shown.body, /role="status">The group <strong><bdi>Weather &lt;b&gt;/)
-    t.equal(shown.body.match(/<h2><bdi>/g)?.length, 1)
-    t.match(shown.body, /<dt>1 member<\/dt>/)
-    t.match(shown.body, `${newcomer.email}, you`)
-    t.match(readCopyable(shown.body)[0], /^[0-9a-f-]{36}$/)
-    const other = await (await openAsDeveloper(sandbox)).get('/account/groups')
-    t.notMatch(other.body, 'Weather', 'groups of others are not shown')
-  })
-
   t.test(
     `specification 5.2: the portal’s page gives a token of 24 hours, once, as a line that creates an application (${database.name})`,
     async t => {

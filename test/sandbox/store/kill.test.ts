@@ -5,7 +5,7 @@ import { exchange } from '../support/browser.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { prepareVisitor, putUnderLoad } from '../support/put-under-load.ts'
+import { prepareVisitor, putUnderLoad, removeApplications } from '../support/put-under-load.ts'
 import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 import { getCode } from '../support/tokens.ts'
 
@@ -72,7 +72,9 @@ for (const database of await openDatabases(t)) {
       t.strictSame(await findBrokenPromises(victim, ofVictim!), [], `${moment}: what was answered holds`)
       t.strictSame(await findBrokenPromises(victim, ofSurvivor!), [], `${moment}: the other process went on`)
       t.equal(ofSurvivor!.unanswered, 0)
-      for (const { applications, codes, unanswered } of [ofVictim!, ofSurvivor!]) {
+      for (const promises of [ofVictim!, ofSurvivor!]) {
+        const { applications, codes, unanswered } = promises
+        await removeApplications(victim, visitor, promises)
         totals.applications += applications.length
         totals.codes += codes.size
         totals.unanswered += unanswered

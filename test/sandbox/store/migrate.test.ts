@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { Secret } from '../../../src/sandbox/secret.ts'
+import { type Application, findApplication, sizeOfFields } from '../../../src/sandbox/store/applications.ts'
 import type { Migration } from '../../../src/sandbox/store/migration.ts'
 import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
+import { invitations } from '../../../src/sandbox/store/migrations/invitations.ts'
 import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
 import { openStore, type Store } from '../../../src/sandbox/store/open-store.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -86,6 +88,22 @@ for (const database of await openDatabases(t)) {
     t.match(await rowsOf(store, 'applications'), [{ id: 'app', name: 'App', made_by_client: '' }])
     t.match(await rowsOf(store, 'client_secrets'), [{ hash: 'hash', made_by_client: '', created_by: '' }])
     t.equal((await rowsOf(store, 'consents')).length, 1)
+  })
+
+  t.test(`F-33: what was stored before there were bounds is counted as it would be now (${database.name})`, async t => {
+    const url = await database.make(t)
+    const before = await openWith(t, url, firstSchema)
+    await fill(before)
+    const awkward = '"quoted" \\ \u0001\t\n\r\b\f\u007f é 🐎 \u2028 </script>'
+    await before.write(db =>
+      sql`update applications set description = ${awkward}, scopes = ${awkward}, redirect_uris = 'https://a/,https://b/'`.execute(
+        db,
+      ),
+    )
+    const store = await openWith(t, url, firstSchema, invitations)
+    const application = (await findApplication(store.read, 'app')) as Application
+    t.equal(application.description, awkward)
+    t.match(await rowsOf(store, 'applications'), [{ fields_bytes: sizeOfFields(application) }])
   })
 
   t.test(

@@ -3,9 +3,10 @@ import { contexts } from '../../../src/sandbox/api/contexts.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { exchange, logIn } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { openAsDeveloper, openAsNewcomer, submitForm } from '../support/forms.ts'
+import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { link, openTwo, unlink } from '../support/group-calls.ts'
 import { refresh } from '../support/put-under-load.ts'
 import { type Recorder, recordStatements } from '../support/record-statements.ts'
 
@@ -61,9 +62,7 @@ async function doEverything(sandbox: TestSandbox): Promise<void> {
   const newGroup = { context: contexts.Group, type: 'Group', data: { name: 'New' } }
   const group = await call('POST', '/identities/v1', newGroup)
   t.equal(group.statusCode, 201)
-  const stranger = await callAsStranger(sandbox)
-  const link = `/identities/v1/${stranger.userId}/link/${group.json()['@id']}`
-  t.equal((await call('POST', link, { context: contexts.MemberOf, type: 'MemberOf' })).statusCode, 201)
+  await useLinks(sandbox)
   await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)
   const code = (await logIn(sandbox)).get('code') ?? ''
   const { refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
@@ -77,8 +76,14 @@ async function doEverything(sandbox: TestSandbox): Promise<void> {
   await sweep(sandbox.store, sandbox.now())
 }
 
+async function useLinks(sandbox: TestSandbox): Promise<void> {
+  const { maker, friend, groupId } = await openTwo(sandbox)
+  for (const caller of [maker, friend]) t.equal((await link(caller, friend.userId, groupId)).statusCode, 201)
+  t.equal((await unlink(maker, friend.userId, groupId)).statusCode, 204)
+  t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
+}
+
 async function useAccount(sandbox: TestSandbox): Promise<void> {
-  await openAsNewcomer(sandbox)
   const browser = await openAsDeveloper(sandbox)
   for (const path of ['/account', '/account/groups', '/account/token', '/account/applications']) await browser.get(path)
   for (const action of ['/account/groups', '/account/token', '/account/applications'])

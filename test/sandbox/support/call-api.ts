@@ -1,8 +1,9 @@
 // Calls the application API as a signed-in user, and holds every answer to the description.
 import type { LightMyRequestResponse } from 'fastify'
-import { exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
+import { type Browser, exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
 import { readDescription } from './check-answer.ts'
+import { submitForm } from './forms.ts'
 
 type Api = Pick<TestSandbox, 'portal' | 'api'>
 type Call = (
@@ -40,6 +41,14 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   const arrival = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
   const tokens = await exchange(sandbox, { code: arrival.searchParams.get('code') ?? '' })
   return callWith(sandbox, tokens.json().access_token)
+}
+
+/** Whoever is signed in there, with a token from the portal's own page. */
+export async function callFromPortal(sandbox: Api, browser: Browser): Promise<ApiCaller> {
+  const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
+  const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
+  if (!accessToken) throw new Error(`no token: ${shown.statusCode} ${shown.body}`)
+  return callWith(sandbox, accessToken)
 }
 
 /** Whoever has this access token. */

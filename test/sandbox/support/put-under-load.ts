@@ -1,15 +1,18 @@
 // Logs in, exchanges, refreshes and creates applications without pause, and remembers every answer: later the sandbox is
 // held to its word.
+import { bounds } from '../../../src/sandbox/groups/bounds.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from './call-api.ts'
+import { createGroup } from './group-calls.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
 /** A signed-in user who has given consent; good for every process on the same database. */
 export interface Visitor {
   cookies: Map<string, string>
   accessToken: string
-  groupId: string
+  /** As many as one may have: a group takes 100 applications. */
+  groupIds: string[]
 }
 
 /** What was promised. Requests that got no answer promise nothing, but must not have been done by half. */
@@ -27,10 +30,12 @@ export interface Promises {
 }
 
 export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> {
-  const { accessToken, groupId } = await callAsDeveloper(sandbox)
+  const developer = await callAsDeveloper(sandbox)
+  const groupIds = [developer.groupId]
+  while (groupIds.length < bounds.groupsOfUser) groupIds.push(await createGroup(developer))
   const browser = openBrowser(sandbox)
   await signIn(browser)
-  return { cookies: browser.cookies, accessToken, groupId }
+  return { cookies: browser.cookies, accessToken: developer.accessToken, groupIds }
 }
 
 /** `stop` resolves when the last request has been answered or broken off. */
@@ -77,7 +82,7 @@ export function putUnderLoad(
 
 async function createOne({ api }: SandboxProcess, visitor: Visitor, promises: Promises): Promise<void> {
   const headers = { authorization: `Bearer ${visitor.accessToken}` }
-  const payload = makeCreateBody(visitor.groupId)
+  const payload = makeCreateBody(visitor.groupIds[promises.applications.length % visitor.groupIds.length] ?? '')
   const answer = await api.inject({ method: 'POST', url: '/apps/v1', headers, payload })
   if (answer.statusCode !== 201) return surprised(promises, 'create', answer)
   const { client, tokens } = answer.json()
@@ -86,6 +91,15 @@ async function createOne({ api }: SandboxProcess, visitor: Visitor, promises: Pr
     clientSecret: client.clientSecrets[0],
     tokens: tokens.map(({ token }: { token: string }) => token),
   })
+}
+
+/** Makes room for more, once the promises were looked at. */
+export async function removeApplications({ api }: SandboxProcess, visitor: Visitor, { applications }: Promises) {
+  const headers = { authorization: `Bearer ${visitor.accessToken}` }
+  for (const { id } of applications) {
+    const { statusCode, body } = await api.inject({ method: 'DELETE', url: `/apps/v1/${id}`, headers })
+    if (statusCode !== 204) throw new Error(`not removed: ${statusCode} ${body}`)
+  }
 }
 
 async function logInOnce(sandbox: SandboxProcess, visitor: Visitor, promises: Promises): Promise<void> {

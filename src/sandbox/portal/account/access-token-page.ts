@@ -65,7 +65,7 @@ export function accessTokenPage(scope: FastifyInstance, parts: Parts): void {
   }
 }
 
-/** The group that was chosen, if it is one of the user's; else the newest, if there is one. */
+/** The group that was chosen, if it is one of the user's; else the first of their own making, if there is one. */
 function findGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser | undefined {
-  return groups.find(group => group.id === id) ?? groups[0]
+  return groups.find(group => group.id === id) ?? groups.find(group => group.isMaker)
 }

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
 import { PageError } from '../error-pages.ts'
-import { visitorOf } from './require-visitor.ts'
+import { pathOf, visitorOf } from './require-visitor.ts'
 
 interface AccountForm {
   userId: string
@@ -34,7 +34,7 @@ export function readAccountForm(
   const form = readFormToken<AccountForm>(keyRing.sealingKey, `account ${purpose}`, body.formToken, clock())
   if (form?.userId !== visitorOf(request).id)
     throw new PageError(400, 'This page has been open for too long, or was opened by somebody else.', {
-      next: { href: request.routeOptions.url ?? '/account', label: 'Open it again' },
+      next: { href: pathOf(request), label: 'Open it again' },
     })
   const texts = Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return { id: form.id, fields: Object.fromEntries(texts) }

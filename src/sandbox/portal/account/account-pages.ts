@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
 import { accessTokenPage } from './access-token-page.ts'
 import { allowedApplicationsPage } from './allowed-applications-page.ts'
+import { groupPage } from './group-page.ts'
 import { groupsPage } from './groups-page.ts'
 import { madeByClientsPages } from './made-by-clients-pages.ts'
 import { profilePage } from './profile-page.ts'
@@ -12,6 +13,7 @@ export async function accountPages(scope: FastifyInstance, parts: Parts): Promis
   requireVisitor(scope, parts)
   profilePage(scope, parts)
   groupsPage(scope, parts)
+  groupPage(scope, parts)
   accessTokenPage(scope, parts)
   allowedApplicationsPage(scope, parts)
   madeByClientsPages(scope, parts)

@@ -1,46 +1,86 @@
-// My groups: their ids and members, and a form for a new one.
+// My groups and the invitations that I received, with a form for a new group.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Parts } from '../../app.ts'
-import { createGroup } from '../../store/groups.ts'
+import { acceptInvitation } from '../../groups/accept-invitation.ts'
+import { bounds } from '../../groups/bounds.ts'
+import { endLink } from '../../groups/end-link.ts'
+import { makeGroup } from '../../groups/make-group.ts'
 import { listGroupsOf } from '../../store/groups-of-user.ts'
+import { listInvitationsOf } from '../../store/invitations.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
+import { findProblem } from './group-problems.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
+const path = '/account/groups'
+const invitationsPath = '/account/invitations'
 const longestName = 200
+const shownInvitations = 20
+
+interface Shown {
+  /** Ids of groups, from the address: said is only what is true of them. */
+  joined?: unknown
+  left?: unknown
+  name?: string
+  nameProblem?: string
+  invitationProblem?: string
+}
 
 export function groupsPage(scope: FastifyInstance, parts: Parts): void {
-  const { store, clock } = parts
+  const { store } = parts
 
-  async function showGroups(reply: FastifyReply, shown: { createdId?: unknown; name?: string; problem?: string }) {
+  async function showGroups(reply: FastifyReply, { joined, left, ...shown }: Shown) {
     const { request } = reply
-    const groups = await listGroupsOf(store.read, visitorOf(request).id)
+    const userId = visitorOf(request).id
+    const groups = await listGroupsOf(store.read, userId)
+    const invitations = await listInvitationsOf(store.read, userId, shownInvitations)
+    const isIn = [...groups.map(({ id }) => id), ...invitations.map(({ groupId }) => groupId)].includes(String(left))
     return showAccountPage(reply, 'account/groups', {
       title: 'Your groups',
       groups,
-      created: groups.find(group => group.id === shown.createdId),
-      name: shown.name,
-      problem: shown.problem,
+      invitations,
+      joined: groups.find(group => group.id === joined),
+      hasLeft: left !== undefined && !isIn,
+      isFull: groups.length >= bounds.groupsOfUser,
       longestName,
-      formToken: makeAccountForm(parts, request, 'create group'),
+      newGroup: makeAccountForm(parts, request, 'create group'),
+      answerInvitation: makeAccountForm(parts, request, 'answer invitation'),
+      ...shown,
     })
   }
 
-  scope.get('/account/groups', async (request, reply) => {
-    const { created } = request.query as Record<string, unknown>
-    return showGroups(reply, { createdId: created })
+  scope.get(path, async (request, reply) => {
+    const { joined, left } = request.query as Record<string, unknown>
+    return showGroups(reply, { joined, left })
   })
 
-  scope.post('/account/groups', async (request, reply) => {
+  scope.post(path, async (request, reply) => {
     const { id, fields } = readAccountForm(parts, request, 'create group')
+    const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
-    const problem = findNameProblem(name)
-    if (problem) {
-      reply.status(422)
-      return showGroups(reply, { name, problem })
-    }
-    await store.transaction(db => createGroup(db, name, visitorOf(request).id, clock(), id))
-    return reply.redirect(`/account/groups?created=${id}`, 303)
+    const nameProblem = findNameProblem(name) ?? (await findProblem(() => makeGroup(parts, { name, userId, id })))
+    if (nameProblem === undefined) return reply.redirect(`${path}?joined=${id}`, 303)
+    reply.status(422)
+    return showGroups(reply, { name, nameProblem })
   })
+
+  scope.post(invitationsPath, async (request, reply) => {
+    const { fields } = readAccountForm(parts, request, 'answer invitation')
+    const userId = visitorOf(request).id
+    const { groupId = '', answer } = fields
+    const isAccepted = answer === 'accept'
+    const invitationProblem = isAccepted
+      ? await findProblem(() => acceptInvitation(parts, { userId, groupId }), ['member already'])
+      : await findProblem(() => endLink(parts, { userId, groupId, callerId: userId, only: 'invitation' }), ['no link'])
+    if (invitationProblem !== undefined) {
+      reply.status(422)
+      return showGroups(reply, { invitationProblem })
+    }
+    request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
+    return reply.redirect(`${path}?${isAccepted ? 'joined' : 'left'}=${encodeURIComponent(groupId)}`, 303)
+  })
+
+  // A form sent after the session ended leads back to its own address.
+  scope.get(invitationsPath, async (_request, reply) => reply.redirect(path, 303))
 }
 
 function findNameProblem(name: string): string | undefined {

@@ -1,17 +1,20 @@
 // GET /account: who I am, the ways to everything else, and signing out everywhere.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
+import { listInvitationsOf } from '../../store/invitations.ts'
 import { signOutEverywhere } from '../sign-out.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 export function profilePage(scope: FastifyInstance, parts: Parts): void {
-  scope.get('/account', async (request, reply) =>
-    showAccountPage(reply, 'account/profile', {
+  scope.get('/account', async (request, reply) => {
+    const [invitation] = await listInvitationsOf(parts.store.read, visitorOf(request).id, 1)
+    return showAccountPage(reply, 'account/profile', {
       title: 'Your account',
+      isInvited: invitation !== undefined,
       formToken: makeAccountForm(parts, request, 'sign out everywhere'),
-    }),
-  )
+    })
+  })
 
   scope.post('/account', async (request, reply) => {
     readAccountForm(parts, request, 'sign out everywhere')

@@ -1,6 +1,7 @@
 // Lets signed-in visitors in, and shows everybody else the page to sign in, which leads back here.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../app.ts'
+import { isId } from '../../is-id.ts'
 import type { User } from '../../store/users.ts'
 import { setPageHeaders } from '../page-headers.ts'
 import { findVisitor } from '../portal-session.ts'
@@ -36,7 +37,12 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
   return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
 }
 
-// The pattern of the route, and so never anything that a stranger typed.
-function pathOf(request: FastifyRequest): string {
-  return request.routeOptions.url ?? '/account'
+/** Of this page: the pattern of its route, with ids in their places, and so never anything else that a stranger typed. */
+export function pathOf(request: FastifyRequest): string {
+  const parameters = Object.entries(request.params as Record<string, string>)
+  if (!parameters.every(([, value]) => isId(value))) return '/account'
+  return parameters.reduce(
+    (path, [name, value]) => path.replace(`:${name}`, value),
+    request.routeOptions.url ?? '/account',
+  )
 }

@@ -1,0 +1,103 @@
+// One of my groups: its members and open invitations, inviting somebody, taking out, taking back and leaving.
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Parts } from '../../app.ts'
+import { endLink } from '../../groups/end-link.ts'
+import { inviteUser } from '../../groups/invite-user.ts'
+import { isId } from '../../is-id.ts'
+import { countApplicationsIn } from '../../store/applications.ts'
+import { findGroup } from '../../store/groups.ts'
+import { listInvitationsInto } from '../../store/invitations.ts'
+import { countMembers, isMember, listMembers } from '../../store/memberships.ts'
+import { makeAccountForm, readAccountForm } from './account-form.ts'
+import { findProblem, noSuchGroup } from './group-problems.ts'
+import { showAccountPage, visitorOf } from './require-visitor.ts'
+
+interface OneGroup {
+  Params: { group_id: string }
+}
+
+interface Shown {
+  /** Ids of users, from the address: said is only what is true of them. */
+  invited?: unknown
+  removed?: unknown
+  userId?: string
+  inviteProblem?: string
+  leaveProblem?: string
+}
+
+const path = '/account/groups/:group_id'
+const shownMembers = 100
+
+export function groupPage(scope: FastifyInstance, parts: Parts): void {
+  const { store } = parts
+
+  async function showGroup(reply: FastifyReply, groupId: string, { invited, removed, ...shown }: Shown) {
+    const { request } = reply
+    const visitor = visitorOf(request)
+    // Other people's groups are answered like one that is not there.
+    const group =
+      isId(groupId) && (await isMember(store.read, groupId, visitor.id))
+        ? await findGroup(store.read, groupId)
+        : undefined
+    if (!group) throw noSuchGroup()
+    const members = await listMembers(store.read, groupId, shownMembers)
+    const invitations = await listInvitationsInto(store.read, groupId)
+    const isIn = [...members, ...invitations].some(({ userId }) => userId === removed)
+    return showAccountPage(reply, 'account/group', {
+      title: group.name,
+      group,
+      isMaker: group.createdBy === visitor.id,
+      members,
+      memberCount: await countMembers(store.read, groupId),
+      applicationCount: (await countApplicationsIn(store.read, groupId)).count,
+      invitations,
+      invited: invitations.find(({ userId }) => userId === invited)?.userId,
+      removed: typeof removed === 'string' && isId(removed) && !isIn ? removed : undefined,
+      formToken: makeAccountForm(parts, request, 'change group'),
+      ...shown,
+    })
+  }
+
+  scope.get<OneGroup>(path, async (request, reply) => {
+    const { invited, removed } = request.query as Record<string, unknown>
+    return showGroup(reply, request.params.group_id, { invited, removed })
+  })
+
+  scope.post<OneGroup>(path, async (request, reply) => {
+    const { fields } = readAccountForm(parts, request, 'change group')
+    const { group_id: groupId } = request.params
+    const callerId = visitorOf(request).id
+    const userId = (fields.userId ?? '').trim()
+    const here = `/account/groups/${encodeURIComponent(groupId)}`
+    const done = (change: string) =>
+      request.log.info({ code: `group-${change}`, userId, groupId, callerId }, 'a group was changed')
+
+    switch (fields.change) {
+      case 'invite': {
+        const inviteProblem = await findProblem(() => inviteUser(parts, { userId, groupId, inviterId: callerId }))
+        if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
+        done('invited')
+        return reply.redirect(`${here}?invited=${encodeURIComponent(userId)}`, 303)
+      }
+      case 'take-back':
+      case 'take-out': {
+        const only = fields.change === 'take-back' ? 'invitation' : 'membership'
+        await findProblem(() => endLink(parts, { userId, groupId, callerId, only }), ['no link'])
+        done(only === 'invitation' ? 'invitation-taken-back' : 'member-taken-out')
+        return reply.redirect(`${here}?removed=${encodeURIComponent(userId)}`, 303)
+      }
+      case 'leave': {
+        const enough = ['no link', 'no group'] as const
+        const leaveProblem = await findProblem(
+          () => endLink(parts, { userId: callerId, groupId, callerId, only: 'membership' }),
+          [...enough],
+        )
+        if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { leaveProblem })
+        done('left')
+        return reply.redirect(`/account/groups?left=${encodeURIComponent(groupId)}`, 303)
+      }
+      default:
+        throw noSuchGroup()
+    }
+  })
+}

@@ -1,0 +1,92 @@
+// Open invitations into groups. Accepted ones are memberships, and others are gone.
+import type { Selectable } from 'kysely'
+import type { Db, Schema } from './schema.ts'
+
+export interface Invitation {
+  /** Also the id of the membership that it may become. */
+  id: string
+  userId: string
+  groupId: string
+  createdAt: Date
+  /** The member who invites. */
+  createdBy: string
+}
+
+export async function insertInvitation(db: Db, invitation: Invitation): Promise<void> {
+  await db
+    .insertInto('invitations')
+    .values({
+      id: invitation.id,
+      user_id: invitation.userId,
+      group_id: invitation.groupId,
+      created_at: invitation.createdAt.getTime(),
+      created_by: invitation.createdBy,
+    })
+    .execute()
+}
+
+/** The invitation that is no more, or undefined when there was none. */
+export async function deleteInvitation(db: Db, groupId: string, userId: string): Promise<Invitation | undefined> {
+  const row = await db
+    .deleteFrom('invitations')
+    .where('user_id', '=', userId)
+    .where('group_id', '=', groupId)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toInvitation(row)
+}
+
+export async function deleteInvitationsBy(db: Db, groupId: string, memberId: string): Promise<void> {
+  await db.deleteFrom('invitations').where('group_id', '=', groupId).where('created_by', '=', memberId).execute()
+}
+
+/** Those into a group, the oldest first. */
+export async function listInvitationsInto(db: Db, groupId: string): Promise<Invitation[]> {
+  const rows = await db
+    .selectFrom('invitations')
+    .selectAll()
+    .where('group_id', '=', groupId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(toInvitation)
+}
+
+/** An invitation as it is shown to whom it is for. */
+export interface ReceivedInvitation {
+  groupId: string
+  groupName: string
+  createdAt: Date
+  inviter: { email: string; firstName: string; lastName: string }
+}
+
+/** Those that a user has received, the newest first, at most `limit`. */
+export async function listInvitationsOf(db: Db, userId: string, limit: number): Promise<ReceivedInvitation[]> {
+  const rows = await db
+    .selectFrom('invitations')
+    .innerJoin('groups', 'groups.id', 'invitations.group_id')
+    .innerJoin('users', 'users.id', 'invitations.created_by')
+    .select(['invitations.group_id as groupId', 'groups.name as groupName', 'invitations.created_at as createdAt'])
+    .select(['users.email', 'users.first_name as firstName', 'users.last_name as lastName'])
+    .where('invitations.user_id', '=', userId)
+    .orderBy('invitations.created_at', 'desc')
+    .orderBy('invitations.id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ groupId, groupName, createdAt, ...inviter }) => ({
+    groupId,
+    groupName,
+    createdAt: new Date(createdAt),
+    inviter,
+  }))
+}
+
+function toInvitation(row: Selectable<Schema['invitations']>): Invitation {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    groupId: row.group_id,
+    createdAt: new Date(row.created_at),
+    createdBy: row.created_by,
+  }
+}

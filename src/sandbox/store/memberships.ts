@@ -1,0 +1,104 @@
+// Who is a member of which group: MemberOf links, from a user to a group.
+import { sql } from 'kysely'
+import type { Db } from './schema.ts'
+
+export interface Membership {
+  id: string
+  userId: string
+  groupId: string
+  groupName: string
+  /** Whether the group is of the user's own making. */
+  isMaker: boolean
+  createdAt: Date
+  createdBy: string
+}
+
+export interface Member {
+  userId: string
+  email: string
+  firstName: string
+  lastName: string
+}
+
+/** `addedBy` is who invited them; of the group's maker, they themself. */
+export async function addMember(
+  db: Db,
+  { id, groupId, userId, addedBy, now }: { id: string; groupId: string; userId: string; addedBy: string; now: Date },
+): Promise<void> {
+  await db
+    .insertInto('memberships')
+    .values({ id, user_id: userId, group_id: groupId, created_at: now.getTime(), created_by: addedBy })
+    .execute()
+}
+
+export async function removeMember(db: Db, groupId: string, userId: string): Promise<void> {
+  await db.deleteFrom('memberships').where('user_id', '=', userId).where('group_id', '=', groupId).execute()
+}
+
+export async function isMember(db: Db, groupId: string, userId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('memberships')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('group_id', '=', groupId)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** In how many groups the user is. */
+export async function countGroupsOf(db: Db, userId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('memberships')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function countMembers(db: Db, groupId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('memberships')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('group_id', '=', groupId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/**
+ * Those in groups of the user's own making first, then the oldest first: nobody's invitation, though accepted, comes
+ * before them.
+ */
+export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .innerJoin('groups', 'groups.id', 'memberships.group_id')
+    .selectAll('memberships')
+    .select(['groups.name as groupName', 'groups.created_by as maker'])
+    .where('memberships.user_id', '=', userId)
+    .orderBy(sql`case when ${sql.ref('groups.created_by')} = ${sql.ref('memberships.user_id')} then 0 else 1 end`)
+    .orderBy('memberships.created_at')
+    .orderBy('memberships.id')
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    userId: row.user_id,
+    groupId: row.group_id,
+    groupName: row.groupName,
+    isMaker: row.maker === row.user_id,
+    createdAt: new Date(row.created_at),
+    createdBy: row.created_by,
+  }))
+}
+
+/** The first to become members, at most `limit`. */
+export async function listMembers(db: Db, groupId: string, limit: number): Promise<Member[]> {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select(['users.id as userId', 'users.email', 'users.first_name as firstName', 'users.last_name as lastName'])
+    .where('memberships.group_id', '=', groupId)
+    .orderBy('memberships.created_at')
+    .orderBy('memberships.id')
+    .limit(limit)
+    .execute()
+}

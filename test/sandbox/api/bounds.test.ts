@@ -1,0 +1,171 @@
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { contexts } from '../../../src/sandbox/api/contexts.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { type ApiCaller, callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
+import { link, listLinks, makeGroupBody, openTwo, unlink } from '../support/group-calls.ts'
+
+const tooMany = (problem: string) => ({ error: { status: 422, message: { groupId: [problem] } } })
+const tooManyGroups = tooMany('A person has at most 20 groups. Leave one first.')
+const tooManyApplications = tooMany('A group has at most 100 applications. Remove one, or use another group.')
+const tooManyInvitations = tooMany('A group has at most 20 open invitations. Take one back first.')
+const tooManyBytes = tooMany(
+  "The fields of a group's applications take at most 256 KiB as JSON. Shorten some, or use another group.",
+)
+
+/** The fields of the contract as JSON, in bytes. */
+function sizeOf(fields: Record<string, unknown>): number {
+  const { groupId, ...counted } = fields
+  return Buffer.byteLength(JSON.stringify(counted))
+}
+
+/** A body whose fields take exactly so many bytes, at most 60,000 of them in the list of redirect URIs. */
+function bodyOfSize(groupId: string, size: number) {
+  const uri = 'https://a.example.test/'
+  const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', defaultRedirectUri: uri }
+  const bare = makeCreateBody(groupId, { ...empty, redirectUris: uri })
+  let redirectUris = uri
+  for (let index = 0; sizeOf(bare.data) - uri.length + redirectUris.length < size; index += 1) {
+    const rest = size - (sizeOf(bare.data) - uri.length + redirectUris.length)
+    const next = `,${uri}${index}-`
+    redirectUris += next.padEnd(rest < 2 * 1000 ? rest : 1000, 'x')
+  }
+  return makeCreateBody(groupId, { ...empty, redirectUris })
+}
+
+async function create({ call }: ApiCaller, groupId: string, fields = {}) {
+  return call('POST', '/apps/v1', makeCreateBody(groupId, fields))
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`a person has at most 20 groups, made or entered (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, groupId } = await openTwo(sandbox)
+    await link(maker, friend.userId, groupId)
+    const [firstOfFriend = ''] = await addGroups(sandbox, friend.userId, 19)
+    const newGroup = () => friend.call('POST', '/identities/v1', makeGroupBody('One more'))
+    t.equal((await newGroup()).statusCode, 201, 'the twentieth; invitations count for no bound')
+    t.strictSame((await newGroup()).json(), tooManyGroups)
+    t.strictSame((await link(friend, friend.userId, groupId)).json(), tooManyGroups)
+    t.equal((await listLinks(friend)).length, 20)
+    t.equal((await unlink(friend, friend.userId, firstOfFriend)).statusCode, 204)
+    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201, 'the invitation was not lost')
+    t.strictSame((await newGroup()).json(), tooManyGroups)
+  })
+
+  t.test(`a group has at most 20 open invitations (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, groupId } = await openTwo(sandbox)
+    const users = await addUsers(sandbox, 20)
+    for (const userId of users) t.equal((await link(maker, userId, groupId)).statusCode, 201)
+    t.strictSame((await link(maker, friend.userId, groupId)).json(), tooManyInvitations)
+    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 409, 'one of them again')
+    t.equal((await unlink(maker, users[0] ?? '', groupId)).statusCode, 204)
+    t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
+    t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
+    t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 201, 'an accepted one is not open any more')
+  })
+
+  t.test(`a group has at most 100 applications (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const developer = await callAsDeveloper(sandbox)
+    const { groupId, userId } = developer
+    const [id] = await addApplications(sandbox, { groupId, userId, count: 98 })
+    t.equal((await create(developer, groupId)).statusCode, 201, 'the hundredth, with the seeded one')
+    t.strictSame((await create(developer, groupId)).json(), tooManyApplications)
+    const changes = { name: 'A longer name than before', redirectUris: 'https://a.example.test/' }
+    t.equal((await developer.call('PUT', `/apps/v1/${id}`, changes)).statusCode, 200, 'they can be changed')
+    t.equal((await developer.call('DELETE', `/apps/v1/${id}`)).statusCode, 204)
+    t.equal((await create(developer, groupId)).statusCode, 201)
+    const [other = ''] = await addGroups(sandbox, userId, 1)
+    t.equal((await create(developer, other)).statusCode, 201, 'another group has room of its own')
+  })
+
+  t.test(`the fields of a group’s applications take at most 256 KiB as JSON (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const developer = await callAsDeveloper(sandbox)
+    const { call, userId } = developer
+    const [groupId = ''] = await addGroups(sandbox, userId, 1)
+    const bodies = [60_000, 60_000, 60_000, 60_000, 256 * 1024 - 240_000].map(size => bodyOfSize(groupId, size))
+    t.strictSame(
+      bodies.map(({ data }) => sizeOf(data)).reduce((sum, size) => sum + size),
+      256 * 1024,
+    )
+    const ids: string[] = []
+    for (const body of bodies) {
+      const answer = await call('POST', '/apps/v1', body)
+      t.equal(answer.statusCode, 201)
+      ids.push(answer.json()['@id'])
+    }
+    t.strictSame((await create(developer, groupId)).json(), tooManyBytes)
+
+    const path = `/apps/v1/${ids.at(-1)}`
+    const { name, redirectUris } = bodies.at(-1)?.data ?? { name: '', redirectUris: '' }
+    const longer = { name: `${name}!`, redirectUris }
+    t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes, 'nor may one of them grow')
+    t.equal((await call('GET', path)).json().data.name, name)
+    t.equal((await call('PUT', path, { name, redirectUris, description: '' })).statusCode, 200, 'the same again')
+    t.equal((await call('PUT', path, { name: 'Less', redirectUris })).statusCode, 200)
+    t.equal((await call('PUT', path, { name, redirectUris })).statusCode, 200)
+    t.strictSame((await call('PUT', path, longer)).json(), tooManyBytes)
+  })
+
+  t.test(`what takes more room as JSON counts for more (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const developer = await callAsDeveloper(sandbox)
+    const [groupId = ''] = await addGroups(sandbox, developer.userId, 1)
+    // Six bytes each.
+    const fields = { description: '\u0001'.repeat(2000), scopes: '\u0001'.repeat(2000) }
+    const statuses: number[] = []
+    for (let index = 0; index < 11; index += 1) statuses.push((await create(developer, groupId, fields)).statusCode)
+    t.strictSame(statuses, [...Array(10).fill(201), 422])
+  })
+
+  t.test(`AP-13: a list of 20 full groups lets others have their turn, and is whole (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const developer = await callAsDeveloper(sandbox)
+    const { userId, groupId } = developer
+    const ids: string[] = []
+    const groups = [groupId, ...(await addGroups(sandbox, userId, 19))]
+    for (const group of groups) {
+      // Some at the very same time as others.
+      sandbox.passTime(group === groups[5] ? 0 : 1)
+      const count = group === groupId ? 99 : 100
+      ids.push(
+        ...(await addApplications(sandbox, {
+          groupId: group,
+          userId,
+          count,
+          fields: { description: 'd'.repeat(2000) },
+        })),
+      )
+    }
+    let turns = 0
+    let isListed = false
+    const listing = developer.call('GET', '/apps/v1').finally(() => {
+      isListed = true
+    })
+    while (!isListed) {
+      await setImmediate()
+      turns += 1
+    }
+    const answer = await listing
+    t.ok(turns > 30, `${turns} turns`)
+    const listed = answer.json().ItemList.map((item: { '@id': string }) => item['@id'])
+    t.equal(listed.length, 2000)
+    t.strictSame(new Set(listed.slice(1)), new Set(ids), 'each once, the seeded one first')
+    const times = answer.json().ItemList.map((item: { metadata: { createdAt: string } }) => item.metadata.createdAt)
+    t.strictSame(times, times.toSorted(), 'the oldest first')
+    t.equal(answer.headers['content-length'], String(Buffer.byteLength(answer.body)))
+    t.ok(answer.body.length < 8 * 1024 * 1024, 'what a client takes')
+  })
+}
+
+t.test('a list of nothing is an empty collection', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { friend } = await openTwo(sandbox)
+  const answer = await friend.call('GET', '/apps/v1')
+  t.equal(answer.body, `{"@context":"${contexts.collection}","@type":"collection","ItemList":[]}`)
+})

@@ -1,0 +1,281 @@
+import type { LightMyRequestResponse } from 'fastify'
+import t from 'tap'
+import { type Browser, locationOf, openBrowser } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callFromPortal, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { addGroups, addUsers } from '../support/fill-groups.ts'
+import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
+import { listLinks } from '../support/group-calls.ts'
+
+const groupsPath = '/account/groups'
+const invitationsPath = '/account/invitations'
+const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
+
+/** Two people at the portal; the first has made a group. */
+async function openTwoPages(sandbox: TestSandbox, name = 'Weather') {
+  const [maker, friend] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
+  const made = await submitForm(maker, await maker.get(groupsPath), groupsPath, { name })
+  const groupId = new URL(locationOf(made), 'http://portal').searchParams.get('joined') ?? ''
+  const [makerId, friendId] = [await readUserId(maker), await readUserId(friend)]
+  return { maker, friend, makerId, friendId, groupId, path: `${groupsPath}/${groupId}` }
+}
+
+async function readUserId(browser: Browser): Promise<string> {
+  return /data-copy="user id">([^<]+)</.exec((await browser.get('/account')).body)?.[1] ?? ''
+}
+
+/** Presses a button of the group's page. */
+async function change(browser: Browser, path: string, fields: { change: string; userId?: string }) {
+  return submitForm(browser, await browser.get(path), path, fields)
+}
+
+/** Sends a form, and follows where it leads. */
+async function follow(browser: Browser, answer: LightMyRequestResponse): Promise<LightMyRequestResponse> {
+  return browser.get(locationOf(answer))
+}
+
+async function answerInvitation(browser: Browser, answer: 'accept' | 'decline') {
+  return submitForm(browser, await browser.get(groupsPath), invitationsPath, { answer })
+}
+
+t.test('a group needs a name of at most 200 characters, and what was typed stays', async t => {
+  const browser = await openAsDeveloper(await buildTestSandbox(t))
+  for (const name of ['', '   ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
+    const page = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
+    t.equal(page.statusCode, 422, JSON.stringify(name))
+    t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
+    t.notMatch(page.body, '<b>')
+  }
+  const name = '🐎'.repeat(200)
+  const answer = await submitForm(browser, await browser.get(groupsPath), groupsPath, { name })
+  t.equal(answer.statusCode, 303)
+})
+
+t.test('a page of a group stays a page: 100 members are named, and the others counted', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, groupId, path } = await openTwoPages(sandbox)
+  const userIds = await addUsers(sandbox, 105)
+  await sandbox.store.transaction(async db => {
+    for (const [index, id] of userIds.entries())
+      await db
+        .insertInto('memberships')
+        .values({ id, user_id: id, group_id: groupId, created_at: sandbox.now().getTime() + index + 1, created_by: id })
+        .execute()
+  })
+  t.match((await maker.get(groupsPath)).body, '106 members')
+  const { body } = await maker.get(path)
+  t.match(body, '106 members')
+  t.match(body, 'Last 98</bdi>')
+  t.notMatch(body, 'Last 99</bdi>')
+  t.match(body, 'and 6 more')
+})
+
+t.test('the page of a group is for its members, and others learn nothing of it', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, friend, friendId, path } = await openTwoPages(sandbox, 'Secret weather')
+  const hidden = await friend.get(path)
+  t.equal(hidden.statusCode, 404)
+  for (const id of [unknownId, '%00', "'--", 'x'.repeat(65), '..%2f..%2fapps', '%3Cb%3E']) {
+    const page = await friend.get(`${groupsPath}/${id}`)
+    t.equal(page.statusCode, 404, id)
+    t.match(page.body, /<p role="alert">There is no such group/)
+    t.notMatch(page.body, '<b>')
+  }
+  await change(maker, path, { change: 'invite', userId: friendId })
+  t.equal((await friend.get(path)).statusCode, 404, 'an invitation does not open it')
+  t.notMatch((await openBrowser(sandbox).get(path)).body, 'Secret weather')
+
+  const form = readHiddenFields(await friend.get('/account/token'), '/account/token')
+  t.equal((await friend.post(path, { ...form, change: 'leave' })).statusCode, 400, 'a token of another form')
+  const { formToken = '' } = readHiddenFields(await maker.get(path), path)
+  t.equal((await maker.post(`${groupsPath}/${unknownId}`, { formToken, change: 'leave' })).statusCode, 303)
+  for (const fields of [{}, { change: 'rename' }, { change: 'take-out', userId: 'nul\0' }] as Record<string, string>[])
+    t.ok([303, 404, 422].includes((await maker.post(path, { formToken, ...fields })).statusCode))
+  t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
+})
+
+t.test('who is signed out in the meantime comes back to the page of the group', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, path } = await openTwoPages(sandbox)
+  const browser = openBrowser(sandbox)
+  const page = await browser.get(path)
+  t.match(page.body, '<h1>Sign in</h1>')
+  const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
+  t.equal(locationOf(answer), path)
+  t.match((await browser.get(path)).body, 'aria-current="true"')
+  const elsewhere = await openBrowser(sandbox).get(`${groupsPath}/%2f%2fevil.example.test`)
+  t.equal(
+    locationOf(
+      await submitForm(openBrowser(sandbox), elsewhere, '/sign-in', { email: seeded.email, password: seeded.password }),
+    ),
+    '/account',
+    'and nobody to an address that a stranger wrote',
+  )
+  maker.cookies.clear()
+})
+
+t.test('PS-01: the forms of groups are refused from another site', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, path } = await openTwoPages(sandbox)
+  const { formToken = '' } = readHiddenFields(await maker.get(path), path)
+  for (const action of [path, invitationsPath])
+    t.equal(
+      (await maker.post(action, { formToken, change: 'leave' }, { 'sec-fetch-site': 'cross-site' })).statusCode,
+      403,
+    )
+  t.equal((await maker.get(path)).statusCode, 200)
+})
+
+t.test('what the address says of somebody is believed only when it is true', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
+  for (const query of [
+    `invited=${makerId}`,
+    `invited=${unknownId}`,
+    `removed=${makerId}`,
+    'removed=%00',
+    'removed=%3Cb%3E',
+  ])
+    t.notMatch((await maker.get(`${path}?${query}`)).body, 'role="status"', query)
+  for (const query of [`joined=${unknownId}`, `left=${groupId}`])
+    t.notMatch((await maker.get(`${groupsPath}?${query}`)).body, 'role="status"', query)
+})
+
+for (const database of await openDatabases(t)) {
+  t.test(`a new group has its maker as member, and sending its form twice makes one (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsNewcomer(sandbox)
+    const page = await browser.get(groupsPath)
+    t.match(page.body, 'You are in no group yet')
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => submitForm(browser, page, groupsPath, { name: 'Weather <b>' })),
+    )
+    for (const answer of answers) t.equal(answer.statusCode, 303)
+    t.equal(new Set(answers.map(locationOf)).size, 1)
+    const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
+    t.match(shown.body, /role="status">The group <strong><bdi>Weather &lt;b&gt;/)
+    t.equal(shown.body.match(/<h3>/g)?.length, 1)
+    t.match(shown.body, '1 member, made by you')
+    const path = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec(shown.body)?.[1] ?? ''
+    const group = await browser.get(path)
+    t.match(group.body, newcomer.email)
+    t.match(group.body, 'made the group, you')
+    t.match(group.body, 'No invitation is open.')
+    const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
+    t.notMatch(other.body, 'Weather', 'groups of others are not shown')
+  })
+
+  t.test(`an invitation is shown to whom it is for, who accepts or declines it (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
+    const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
+    const invited = await follow(maker, await invite())
+    t.match(invited.body, `${friendId}</span> is invited`)
+    t.notMatch(invited.body, newcomer.email, 'nothing else of the person is shown')
+    t.match((await friend.get('/account')).body, 'Somebody invites you into a group')
+    const page = await friend.get(groupsPath)
+    t.match(page.body, seeded.email, 'it says from whom')
+    t.match(page.body, 'You are in no group yet', 'and counts for nothing')
+    t.notMatch((await friend.get('/account/token')).body, groupId)
+
+    const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
+    t.match((await follow(friend, declined)).body, 'You are not in that group, and not invited into it.')
+    t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
+    t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 404, 'too late')
+
+    await invite()
+    const again = await friend.get(groupsPath)
+    const accepted = await submitForm(friend, again, invitationsPath, { answer: 'accept' })
+    t.match((await follow(friend, accepted)).body, 'You are a member of <strong><bdi>Weather')
+    t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
+    t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
+    t.equal((await friend.get(path)).statusCode, 200, 'an old page does not end a membership')
+    t.match((await maker.get(path)).body, newcomer.email)
+    t.notMatch((await friend.get('/account')).body, 'Somebody invites you')
+  })
+
+  t.test(`members leave, the maker takes out and takes back (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
+    const invite = () => change(maker, path, { change: 'invite', userId: friendId })
+    await invite()
+    const old = await maker.get(path)
+    const back = await follow(maker, await change(maker, path, { change: 'take-back', userId: friendId }))
+    t.match(back.body, `${friendId}</span> is neither a member nor invited`)
+    t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
+
+    await invite()
+    await answerInvitation(friend, 'accept')
+    t.equal((await submitForm(maker, old, path, { change: 'take-back', userId: friendId })).statusCode, 303)
+    t.equal((await friend.get(path)).statusCode, 200, 'taking back what was accepted takes nobody out')
+    t.notMatch((await friend.get(path)).body, 'Take out', 'only the maker is offered that')
+    t.equal((await change(friend, path, { change: 'take-out', userId: makerId })).statusCode, 404, 'or may')
+
+    const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
+    t.match(out.body, `${friendId}</span> is neither a member nor invited`)
+    t.equal((await friend.get(path)).statusCode, 404)
+
+    await invite()
+    await answerInvitation(friend, 'accept')
+    const page = await friend.get(path)
+    const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
+    t.match(left.body, 'You are not in that group, and not invited into it.')
+    t.equal((await submitForm(friend, page, path, { change: 'leave' })).statusCode, 303, 'sent twice')
+
+    t.match((await maker.get(path)).body, 'without you the group is gone')
+    t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
+    t.equal((await maker.get(path)).statusCode, 404)
+  })
+
+  t.test(`what cannot be done is said where it was asked for (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
+    const invite = async (userId: string) => {
+      const page = await change(maker, path, { change: 'invite', userId })
+      return [page.statusCode, /id="user-id-problem">([^<]+)</.exec(page.body)?.[1]]
+    }
+    for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0', newcomer.email])
+      t.strictSame(await invite(userId), [422, 'Nobody has this user id. They find theirs on their account page.'])
+    t.strictSame(await invite(await readUserId(maker)), [422, 'This person is a member already.'])
+    t.equal((await invite(friendId))[0], 303)
+    t.strictSame(await invite(friendId), [422, 'This person is invited already.'])
+
+    const users = await addUsers(sandbox, 20)
+    for (const userId of users.slice(1)) t.equal((await invite(userId))[0], 303)
+    t.match((await invite(users[0] ?? ''))[1], /^The group has 20 open invitations/)
+
+    await addGroups(sandbox, friendId, 20)
+    const full = await answerInvitation(friend, 'accept')
+    t.equal(full.statusCode, 422)
+    t.match(full.body, /role="alert">You are in 20 groups, which is the most. Leave one first./)
+    t.match(full.body, 'leave one to make another', 'and no form to make one')
+    t.throws(() => readHiddenFields(full, groupsPath))
+
+    const page = await maker.get(path)
+    const { call } = await callFromPortal(sandbox, maker)
+    t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+    const refused = await submitForm(maker, page, path, { change: 'leave' })
+    t.equal(refused.statusCode, 409)
+    t.match(refused.body, /role="alert">You are the last member of a group that has applications/)
+    t.notMatch(refused.body, 'value="leave"')
+  })
+
+  t.test(`the token page offers a group of one’s own making first (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
+    await change(maker, path, { change: 'invite', userId: friendId })
+    await answerInvitation(friend, 'accept')
+    const foreign = await friend.get('/account/token')
+    t.match(foreign.body, /<option value="">No group<\/option>\s*<option value="[0-9a-f-]{36}">Weather/)
+    t.notMatch((await submitForm(friend, foreign, '/account/token', { groupId: '' })).body, groupId)
+    const chosen = await friend.get('/account/token')
+    t.match((await submitForm(friend, chosen, '/account/token', { groupId })).body, groupId)
+    sandbox.passTime(1000)
+    await submitForm(friend, await friend.get(groupsPath), groupsPath, { name: 'My own' })
+    const [first] = await listLinks(await callFromPortal(sandbox, friend))
+    t.match(first, { data: { name: 'My own', status: 'maker' } })
+    t.match((await friend.get('/account/token')).body, /<select[^>]*>\s*<option value="[^"]+">My own/)
+    t.match((await submitForm(friend, await friend.get('/account/token'), '/account/token')).body, first?.to)
+  })
+}

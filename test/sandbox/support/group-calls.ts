@@ -1,0 +1,44 @@
+// The calls of the API about groups and who is in them.
+import type { LightMyRequestResponse } from 'fastify'
+import { contexts } from '../../../src/sandbox/api/contexts.ts'
+import type { TestSandbox } from './build-test-sandbox.ts'
+import { type ApiCaller, callFromPortal } from './call-api.ts'
+import { newcomer, openAsDeveloper, openAsNewcomer } from './forms.ts'
+
+export const newMember = { context: contexts.MemberOf, type: 'MemberOf' }
+
+export function makeGroupBody(name: unknown = 'Weather people') {
+  return { context: contexts.Group, type: 'Group', data: { name } }
+}
+
+export async function createGroup({ call }: ApiCaller, name = 'Weather people'): Promise<string> {
+  return (await call('POST', '/identities/v1', makeGroupBody(name))).json()['@id']
+}
+
+/** Invites, or accepts where the caller is the user. */
+export function link({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
+  return call('POST', `/identities/v1/${userId}/link/${groupId}`, newMember)
+}
+
+/** Leaves, takes out, takes back or declines. */
+export function unlink({ call }: ApiCaller, userId: string, groupId: string): Promise<LightMyRequestResponse> {
+  return call('DELETE', `/identities/v1/${userId}/link/${groupId}`)
+}
+
+/** The caller's groups, as the API lists them. */
+export async function listLinks({ call, userId }: ApiCaller) {
+  const answer = await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)
+  return answer.json().ItemList as { '@id': string; to: string; data: { name: string; status: string } }[]
+}
+
+/** Two people with tokens from the portal's own page: the first has made the group, the second is in none. */
+export async function openTwo(sandbox: TestSandbox) {
+  const maker = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+  const friend = await callFromPortal(sandbox, await openAsNewcomer(sandbox))
+  return { maker, friend, groupId: await createGroup(maker) }
+}
+
+/** One more person, with a token from the portal's own page. */
+export async function openAnother(sandbox: TestSandbox, email: string): Promise<ApiCaller> {
+  return callFromPortal(sandbox, await openAsNewcomer(sandbox, { ...newcomer, email }))
+}
