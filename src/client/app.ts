@@ -19,6 +19,7 @@ import { createSealer } from './session/seal.ts'
 import { createSessionKeeper } from './session/session-keeper.ts'
 import { createDispatcher, createUpstream, outsideRequests } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
+import { boundPipelining } from './web/bound-pipelining.ts'
 import { crossSiteGuard, navigationsOnly } from './web/cross-site-guard.ts'
 import { answerBadAddress, answerClientError, refuseWithoutHost, useErrorPages } from './web/error-pages.ts'
 import { createForms } from './web/forms.ts'
@@ -53,6 +54,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
   const forms = createForms(sealer, clock)
 
   const headers = securityHeaders(config)
+  const pipelining = boundPipelining()
 
   const app: FastifyInstance = fastify({
     loggerInstance: logger as FastifyInstance['log'],
@@ -65,7 +67,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
     // Of a request without a host Node would answer by itself, and without our headers: see refuseWithoutHost.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, requireHostHeader: false, ...pipelining.http },
     // Without a sign of life, for a response that nobody reads. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
@@ -78,8 +80,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
       answerBadAddress(error, request as FastifyRequest, reply)
     },
   })
-  // What a client expects may be left out of account (RFC 9110 10.1.1); Node would answer by itself here, too.
-  app.server.on('checkExpectation', (request, response) => app.routing(request, response))
+  pipelining.guard(app)
   app.removeAllContentTypeParsers()
   app.decorateRequest('session', undefined)
   useErrorPages(app, forms)

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import metadata from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
+import { explain, listen } from './operations/listen.ts'
 import { openLogOutput } from './operations/log-output.ts'
 import { prettyLog } from './operations/pretty-log.ts'
 import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
@@ -11,7 +12,7 @@ import { createDispatcher } from './upstream.ts'
 
 try {
   const config = readConfig(process.env)
-  const { metricsPort, loginInternalUrl, apiInternalUrl } = config
+  const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
   const origins = { [new URL(apiInternalUrl).origin]: 'api', [new URL(loginInternalUrl).origin]: 'portal' }
   // Nothing is counted, and the package not even loaded, where nobody reads it.
   const metrics =
@@ -43,7 +44,9 @@ try {
     },
     isDraining: () => isDraining,
   })
-  const metricsServer = await metrics?.listen(config.host, metricsPort!)
+  const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
+    throw explain(error, 'METRICS_PORT', host, metricsPort!)
+  })
   stopOnSignal(client, config.prestopDelayMs, {
     onDraining: () => {
       isDraining = true
@@ -53,7 +56,7 @@ try {
       await flush()
     },
   })
-  await client.listen({ host: config.host, port: config.port })
+  await listen(client, host, port)
 } catch (error) {
   process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
   process.exit(1)

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 
@@ -46,6 +47,36 @@ t.test('SE-03, CT-08: with settings missing or wrong the process exits and names
 })
 
 const warnings = (output: string) => output.split('\n').filter(line => line.includes('"event":"plain_http"'))
+
+async function takePort(t: Test): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return String((server.address() as AddressInfo).port)
+}
+
+for (const setting of ['PORT', 'METRICS_PORT'] as const) {
+  for (const HOST of ['127.0.0.1', 'localhost']) {
+    t.test(`CT-08: where ${setting} on ${HOST} is taken, the process exits and names it`, async t => {
+      const port = await takePort(t)
+      const { child, output } = start(t, { HOST, [setting]: port })
+      t.equal(await exitCode(child), 1)
+      t.match(output(), `\n  - ${setting}: another program has taken ${port} on `)
+      t.notMatch(output(), /^ +at /m, 'no stack')
+    })
+  }
+}
+
+for (const HOST of ['no-such-host.invalid', '192.0.2.1', 'no host']) {
+  t.test(`CT-08: where nothing can listen on ${HOST}, the process exits and names HOST`, async t => {
+    for (const more of [{}, { METRICS_PORT: '0' }]) {
+      const { child, output } = start(t, { HOST, ...more })
+      t.equal(await exitCode(child), 1)
+      t.match(output(), `\n  - HOST: nothing can listen on ${HOST} (E`)
+      t.notMatch(output(), /^ +at /m, 'no stack')
+    }
+  })
+}
 
 t.test('UP-10: internal addresses without https are warned of, once', async t => {
   const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'http://api:4001', LOG_LEVEL: 'info' })

@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { signIn } from '../support/build-test-client.ts'
+import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { importing, spawnClient } from '../support/spawn-client.ts'
 
@@ -22,6 +23,8 @@ const nameBoth = (known: string[]) => `
     if (name !== 'localhost') return lookup(name, options, done)
     process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
   }
+  dns.promises.lookup = (...asked) => new Promise((resolve, reject) =>
+    dns.lookup(...asked, (error, found, family) => (error ? reject(error) : resolve(found))))
   syncBuiltinESMExports()
 `
 
@@ -35,6 +38,30 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}${rest}
     t.pass(address)
   }
 })
+
+for (const address of addresses) {
+  t.test(
+    `F-26: a request on ${address} is finished when the client is told to stop, and then it stops${rest}`,
+    async t => {
+      const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
+      const socket = connect(Number(new URL(client.url).port), address)
+      await once(socket, 'connect')
+      const idle = connect(Number(new URL(client.url).port), address)
+      idle.on('error', () => {}).write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
+      await once(idle, 'data')
+      socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
+      socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
+      // What has arrived before it is asked has arrived when it answers.
+      t.equal((await client.get('/health/live')).statusCode, 200)
+      const answer = text(socket)
+      client.child.kill('SIGTERM')
+      await once(idle, 'close')
+      socket.write('b')
+      t.match(await answer, /^HTTP\/1\.1 303 /)
+      t.same(await client.exited, [0, null])
+    },
+  )
+}
 
 for (const address of addresses) {
   t.test(`F-46: a platform at http://localhost that listens on ${address} alone is reached${rest}`, async t => {

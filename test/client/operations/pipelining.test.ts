@@ -1,0 +1,96 @@
+// One connection that asks for thousands of pages at once, and reads none: the others do not notice.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { buildTestClient } from '../support/build-test-client.ts'
+import { openSocket } from '../support/raw-socket.ts'
+import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
+
+/** As much heap as Node takes by itself in a container of 256 MiB. */
+const smallHeap = ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1']
+
+/** 64 KiB of requests, as short as they can be. */
+function pipelined(request: string): Buffer {
+  const bytes = Buffer.from(`${request} HTTP/1.1\r\nhost:x\r\n\r\n`)
+  return Buffer.alloc(64 * 1024 - ((64 * 1024) % bytes.length), bytes)
+}
+
+/** Sends it at once on so many connections, and comes back when each is cut. */
+async function flood(t: Test, { url }: SpawnedClient, request: string, connections: number) {
+  const { hostname, port } = new URL(url)
+  const bytes = pipelined(request)
+  const sockets: Socket[] = []
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  while (sockets.length < connections) {
+    // Never read from: what is answered stays where it is.
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    sockets.push(socket)
+    await once(socket, 'connect')
+  }
+  const cut = sockets.map(async socket => {
+    socket.write(bytes)
+    // That nobody is there any more is noticed by whoever writes.
+    while (!socket.destroyed) {
+      await new Promise(resolve => setTimeout(resolve, 20))
+      socket.write('x')
+    }
+  })
+  await Promise.all(cut)
+}
+
+/** The most memory that the process has ever held, in MiB. */
+function peakOf(pid: number | undefined): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+}
+
+for (const [request, connections] of [
+  ['GET /', 30],
+  ['GET /', 300],
+  ['GET /login', 30],
+  ['GET /nowhere', 30],
+  ['GET /health/ready', 30],
+] as const) {
+  t.test(
+    `DO-07: ${connections} connections that pipeline ${request} and read nothing leave the client to others`,
+    async t => {
+      const client = await spawnClient(t, {}, { prefix: smallHeap })
+      t.equal((await client.get('/')).statusCode, 200)
+      const flooded = flood(t, client, request, connections)
+      const askedAt = performance.now()
+      t.equal((await client.get('/')).statusCode, 200)
+      t.equal((await client.get('/health/ready')).statusCode, 200)
+      const took = performance.now() - askedAt
+      t.ok(took < 5_000, `others wait ${took} ms`)
+      await flooded
+      const peak = peakOf(client.child.pid)
+      t.ok(peak < 256, `${peak} MiB`)
+      t.comment(`${peak} MiB, others ${Math.round(took)} ms`)
+      t.equal(client.child.exitCode, null)
+    },
+  )
+}
+
+t.test('DO-07: a few requests in one go are all answered, and a connection may be used for any number', async t => {
+  const { client } = await buildTestClient(t)
+  const socket = await openSocket(client)
+  for (let round = 1; round <= 200; round++) {
+    socket.write('GET /health/live HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(4))
+    let answers = ''
+    while ((answers.match(/HTTP\/1\.1 200 /g)?.length ?? 0) < 4) answers += (await once(socket, 'data'))[0]
+  }
+  socket.destroy()
+  t.pass('800 answers')
+})
+
+t.test('DO-07: a connection that is cut is one line of the log', async t => {
+  const { client, log } = await buildTestClient(t)
+  const socket = await openSocket(client)
+  socket.write(pipelined('GET /'))
+  await once(socket.resume(), 'close')
+  const events = log.map(line => JSON.parse(line).event)
+  t.equal(events.filter(event => event === 'pipelined_too_much').length, 1)
+  t.ok(events.filter(event => event === 'request').length <= 8, 'and no work was done for the others')
+})
