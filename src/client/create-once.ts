@@ -8,6 +8,9 @@ import type { FormToken } from './web/forms.ts'
 /** Without credentials where an earlier delivery created it, and its answer was lost. */
 export type Created = { id: string; credentials: Credentials | undefined }
 
+/** The API was asked to create the application, and has not said whether it did. */
+export class CreationInDoubt extends PublicError {}
+
 const keepMs = 10 * 60 * 1000
 /** Each is a call to the API: one form must not cause any number of them. */
 const mostLookedAt = 3
@@ -16,7 +19,8 @@ const mostLookedAt = 3
  * Browsers send a form again by themselves when the connection drops before the answer, and people press twice. The
  * API takes no idempotency key and replicas share no memory, so a process that does not know the form looks for its
  * application first, among the newest few. What is left is two replicas within one round trip to the API.
- * The result throws FieldError, and PublicError 409 where the form was used for other fields.
+ * A list that cannot be read keeps nobody from creating, but for a form that may have created one (decision 007).
+ * The result throws FieldError, CreationInDoubt, and PublicError 409 where the form was used for other fields.
  */
 export function createCreator(api: ApplicationApi, clock: () => Date) {
   const done = new Once<Created & { fields: string }>(clock, { keepMs })
@@ -24,22 +28,44 @@ export function createCreator(api: ApplicationApi, clock: () => Date) {
   return async (callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<Created> => {
     const asked = JSON.stringify(fields)
     const created = await done.do(form.id, async () => {
-      const applications = await callAsVisitor(api.list)
-      // The API tells times in seconds.
-      const since = Math.floor(form.shownAt.getTime() / 1000) * 1000
-      const isFromThisForm = (createdAt: Date | undefined) => createdAt !== undefined && createdAt.getTime() >= since
-      const alike = applications.filter(one => isFromThisForm(one.createdAt) && hasFields(one, fields))
-      for (const one of alike.toSorted(byNewest).slice(0, mostLookedAt)) {
-        const { client } = await callAsVisitor(caller => api.get(caller, one.id))
-        // Another form may have made one with the same name.
-        if (client === undefined || hasClientFields(client, fields))
-          return { id: one.id, credentials: undefined, fields: asked }
-      }
-      const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields)))
+      const id = await lookFor(callAsVisitor, form, fields).catch(error => {
+        if (!isOfApi(error)) throw error
+        if (!form.mayHaveCreated) return undefined
+        const message = `Your first try may have created the application, and whether it did cannot be seen now: ${error.message}`
+        throw new CreationInDoubt('creation_in_doubt', error.statusCode, message, error)
+      })
+      if (id !== undefined) return { id, credentials: undefined, fields: asked }
+      const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields))).catch(error => {
+        const { code, statusCode, message } = error
+        throw isSilence(error) ? new CreationInDoubt(code, statusCode, message, error) : error
+      })
       return { ...answer, fields: asked }
     })
     if (created.fields === asked) return created
     const message = 'This form has created an application already. If you want another one, send it again.'
     throw new PublicError('form_used', 409, message)
   }
+  async function lookFor(callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<string | undefined> {
+    const applications = await callAsVisitor(api.list)
+    // The API tells times in seconds.
+    const since = Math.floor(form.shownAt.getTime() / 1000) * 1000
+    const isFromThisForm = (createdAt: Date | undefined) => createdAt !== undefined && createdAt.getTime() >= since
+    const alike = applications.filter(one => isFromThisForm(one.createdAt) && hasFields(one, fields))
+    for (const one of alike.toSorted(byNewest).slice(0, mostLookedAt)) {
+      const { client } = await callAsVisitor(caller => api.get(caller, one.id))
+      // Another form may have made one with the same name.
+      if (client === undefined || hasClientFields(client, fields)) return one.id
+    }
+    return undefined
+  }
+}
+
+/** A fault of the API itself, and not of the visitor's session. */
+function isOfApi(error: unknown): error is PublicError {
+  return error instanceof PublicError && /^(api|application)_(?!unauthorized)/.test(error.code)
+}
+
+/** Neither done nor refused, as far as is known. */
+function isSilence(error: unknown): boolean {
+  return error instanceof PublicError && /^api_(timeout|unreachable|unexpected|failed)$/.test(error.code)
 }

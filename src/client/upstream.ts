@@ -34,11 +34,17 @@ export type Upstream = ReturnType<typeof createUpstream>
 
 /** A connection serves one call at a time; more calls than this at once mean that the other side hangs. */
 const mostOpenCalls = 256
+/** Of all answers that are being read from one side, together. */
+const mostOpenBytes = 64 * 1024 * 1024
+/** Parsed, a value takes many times the bytes that it is sent in, and a level of nesting some stack. */
+const mostValues = 250_000
+const mostLevels = 32
 const longestRetryAfterSeconds = 3600
 
 /** `name` is what visitors call the other side; `code` begins the codes of its faults: portal → portal_timeout. */
 export function createUpstream(name: string, code: string, dispatcher: Dispatcher) {
   let openCalls = 0
+  let openBytes = 0
 
   /**
    * Sends one request. Any status but a redirect is an answer, for the caller to judge. Follows no redirect, since that
@@ -46,8 +52,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
    * Throws PublicError: 502 unreachable or unintelligible, 503 too many calls open, 504 too slow.
    */
   async function send(call: Call): Promise<Answer> {
-    if (openCalls >= mostOpenCalls)
-      throw fault('overloaded', 503, 'is answering too slowly at the moment. Please try again soon.')
+    if (openCalls >= mostOpenCalls) throw busy()
     const deadlineMs = Math.min(call.deadlineMs, call.endsAt - performance.now())
     if (deadlineMs <= 0) throw tooSlow()
     openCalls++
@@ -90,22 +95,35 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
   async function read(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
     // A body that is neither read nor destroyed would hold its connection for ever.
-    const refuse = (detail: string) => {
+    const refuse = (fault: PublicError) => {
       body.on('error', () => {}).destroy()
-      return unexpected(detail)
+      return fault
     }
-    if (status >= 300 && status < 400) throw refuse(`redirect ${status}`)
-    if (!/^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))) throw refuse('content-encoding')
+    if (status >= 300 && status < 400) throw refuse(unexpected(`redirect ${status}`))
+    if (!/^identity$/i.test(String(headers['content-encoding'] ?? 'identity')))
+      throw refuse(unexpected('content-encoding'))
     const chunks: Buffer[] = []
     let size = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) throw refuse(`more than ${maxBytes} bytes`)
-      chunks.push(chunk)
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        size += chunk.length
+        openBytes += chunk.length
+        if (size > maxBytes) throw refuse(unexpected(`more than ${maxBytes} bytes`))
+        if (openBytes > mostOpenBytes) throw refuse(busy())
+        chunks.push(chunk)
+      }
+    } finally {
+      openBytes -= size
     }
-    const text = Buffer.concat(chunks).toString('utf8')
-    const json = isJson(headers['content-type']) ? parseJson(text) : undefined
+    const bytes = Buffer.concat(chunks)
+    const isRead = isJson(headers['content-type'])
+    if (isRead && !isBounded(bytes)) throw unexpected(`more than ${mostValues} values or ${mostLevels} levels`)
+    const json = isRead ? parseJson(bytes.toString('utf8')) : undefined
     return { status, json, retryAfterSeconds: readRetryAfter(headers) }
+  }
+
+  function busy(): PublicError {
+    return fault('overloaded', 503, 'is answering too slowly at the moment. Please try again soon.')
   }
 
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
@@ -167,6 +185,33 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 function isJson(contentType: string | string[] | undefined): boolean {
   return typeof contentType === 'string' && /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)
+}
+
+/** Counts before anything is parsed; whether it is JSON at all is for JSON.parse to say. */
+function isBounded(bytes: Buffer): boolean {
+  let values = 1
+  let levels = 0
+  let isInText = false
+  let isEmpty = false
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index]
+    if (isInText) {
+      if (byte === 0x5c) index++
+      else if (byte === 0x22) isInText = false
+      continue
+    }
+    // White space; what else a list or an object begins with is its first value.
+    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) continue
+    const isEnd = byte === 0x5d || byte === 0x7d
+    if (isEmpty && !isEnd) values++
+    isEmpty = byte === 0x5b || byte === 0x7b
+    if (byte === 0x22) isInText = true
+    else if (byte === 0x2c) values++
+    else if (isEmpty) levels++
+    else if (isEnd) levels--
+    if (values > mostValues || levels > mostLevels) return false
+  }
+  return true
 }
 
 /** JSON.parse quotes the text in its error, which would carry tokens into the log. */

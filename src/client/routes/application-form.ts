@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Application, type ApplicationApi, allFields, FieldError } from '../application-api.ts'
 import { checkFields, fieldsToUpdate, isClientKnownTo, longestField, readFieldsOf } from '../application-form.ts'
-import { createCreator } from '../create-once.ts'
+import { CreationInDoubt, createCreator } from '../create-once.ts'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { logFault } from '../web/error-pages.ts'
@@ -48,11 +48,13 @@ export function applicationFormRoutes({ api, forms, clock }: Parts) {
         const problem = keepsForm(error)
         // The same token again, so that a form whose answer was lost still creates one application; a used one is renewed.
         const isOver = problem.code === 'form_too_old' || problem.code === 'form_used'
+        const token = problem instanceof CreationInDoubt ? forms.openToken(request.body) : undefined
+        const sameToken = token ? forms.doubtToken(token) : formToken
         return showForm(request, reply, {
           ...newPage,
           fields: form,
           problem,
-          formToken: isOver ? undefined : formToken,
+          formToken: isOver ? undefined : sameToken,
         })
       }
     },

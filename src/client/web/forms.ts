@@ -9,8 +9,11 @@ import { visitorOf } from './require-session.ts'
 import { setCookies } from './set-cookies.ts'
 import { showPage } from './views.ts'
 
-/** Whom a form was shown to and when, and a name under which it is acted on once. */
-export type FormToken = { id: string; visitorId: string; shownAt: Date }
+/**
+ * Whom a form was shown to and when, and a name under which it is acted on once. `mayHaveCreated`: it was sent before,
+ * and what became of it is not known.
+ */
+export type FormToken = { id: string; visitorId: string; shownAt: Date; mayHaveCreated?: boolean }
 export type ShownCredentials = Partial<Credentials> & { clientSecret: string; name?: string; isRenewed?: boolean }
 /** For the page at `path`, and for nobody but this visitor: credentials to show, or a form that was not sent. */
 export type Handover = { path: string; visitorId: string } & (
@@ -33,8 +36,13 @@ export function createForms(sealer: Sealer, clock: () => Date) {
   function openToken(body: unknown): FormToken | undefined {
     const opened = sealer.open(tokenPurpose, readFields(body).formToken)
     if (!opened) return undefined
-    const [id, visitorId, shownAt] = JSON.parse(opened.payload.toString())
-    return { id, visitorId, shownAt: new Date(shownAt) }
+    const [id, visitorId, shownAt, mayHaveCreated] = JSON.parse(opened.payload.toString())
+    return { id, visitorId, shownAt: new Date(shownAt), mayHaveCreated }
+  }
+
+  function sealToken({ id, visitorId, shownAt, mayHaveCreated = false }: FormToken): string {
+    const payload = JSON.stringify([id, visitorId, shownAt.getTime(), mayHaveCreated])
+    return sealer.seal(tokenPurpose, payload, new Date(shownAt.getTime() + tokenLifetimeMs))
   }
 
   /** Whether it fits into a cookie, beside those that there are; if not, the answer itself must show it. */
@@ -54,8 +62,12 @@ export function createForms(sealer: Sealer, clock: () => Date) {
     handOver,
 
     newToken(request: FastifyRequest): string {
-      const payload = JSON.stringify([randomUUID(), visitorOf(request).visitorId, clock().getTime()])
-      return sealer.seal(tokenPurpose, payload, after(tokenLifetimeMs))
+      return sealToken({ id: randomUUID(), visitorId: visitorOf(request).visitorId, shownAt: clock() })
+    },
+
+    /** The same token, for a form that is shown again after it may have created something; any replica reads it. */
+    doubtToken(token: FormToken): string {
+      return sealToken({ ...token, mayHaveCreated: true })
     },
 
     /** Throws PublicError 409 where the form is older than a day, or was shown to someone who was signed in before. */

@@ -1,10 +1,11 @@
 // One form creates one application, however often it is delivered, and to whichever replica.
 import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
-import { send } from '../support/scripted-platform.ts'
+import { type Received, send } from '../support/scripted-platform.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
@@ -178,13 +179,88 @@ t.test('a form that failed because of its fields is sent again without the list 
   t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
 })
 
-t.test('PG-15: where the list cannot be asked, nothing is created', async t => {
+for (const [what, answer] of Object.entries({
+  'is out of order': { status: 500, body: {} },
+  'is forbidden': { status: 403, body: {} },
+  'is not there': { status: 404, body: {} },
+  'is no list': { body: { ItemList: 'many' } },
+  'is too large': { body: JSON.stringify({ ItemList: [] }).padEnd(8 * 2 ** 20 + 1) },
+  'has too many values': { body: { ItemList: Array.from({ length: 250_000 }, () => 0) } },
+})) {
+  t.test(`PG-15: a list that ${what} keeps nobody from creating`, async t => {
+    const { browser, platform, form, api } = await openForm(t)
+    platform.answer('GET /apps/v1', answer)
+    const other = browser.copy()
+    const created = await browser.post('/applications', form)
+    t.equal(created.headers.location, '/applications/app-1')
+    t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!)
+    t.equal((await other.post('/applications', form)).headers.location, '/applications/app-1', 'and that once')
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  })
+}
+
+for (const [what, failing] of Object.entries({
+  'whose answer is lost': undefined,
+  'that ends in a fault of the API': { status: 500, body: {} },
+  'whose answer makes no sense': { status: 201, body: {} },
+})) {
+  t.test(
+    `F-28: after a creation ${what}, the form creates nothing on any replica until the list can be read`,
+    async t => {
+      const test = await openForm(t)
+      const { browser, platform, form, api } = test
+      const script = api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown
+      platform.answer('POST /apps/v1', (request, response) => {
+        api.losesAnswers = true
+        if (failing) script(request, { destroy() {} } as ServerResponse)
+        else script(request, response)
+        api.losesAnswers = false
+        if (failing) send(response, failing)
+      })
+      const lost = await browser.post('/applications', form)
+      t.equal(lost.statusCode, 502)
+      t.equal(api.records.size, 1)
+      platform.answer('POST /apps/v1', script)
+
+      const broken = { status: 500, body: {} }
+      platform.answer('GET /apps/v1', broken)
+      browser.client = await anotherReplica(t, test)
+      const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
+      t.equal(doubtful.statusCode, 502)
+      t.match(textOf(doubtful, 'problem'), 'Your first try may have created the application')
+      t.equal(readForm(doubtful, '/applications').name, typed.name)
+      t.equal(api.records.size, 1)
+
+      platform.answer('GET /apps/v1', api.scripts['GET /apps/v1']!)
+      browser.client = await anotherReplica(t, test)
+      const found = await browser.post('/applications', readForm(doubtful, '/applications'))
+      t.equal(found.headers.location, '/applications/app-1?created=earlier')
+      t.equal(api.records.size, 1)
+    },
+  )
+}
+
+t.test('PG-15: a session that ends while the list is asked leads to the login, and nothing is created', async t => {
   const { browser, platform, form } = await openForm(t)
-  platform.answer('GET /apps/v1', (_request, response) => send(response, { status: 500, body: {} }))
-  const page = await browser.post('/applications', form)
-  t.equal(page.statusCode, 502)
-  t.equal(readForm(page, '/applications').name, typed.name)
+  platform.answer('GET /apps/v1', { status: 401, body: {} })
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  t.equal((await browser.post('/applications', form)).statusCode, 401)
   t.equal(platform.received('POST /apps/v1').length, 0)
+})
+
+t.test('PG-15: an API that tells seconds is asked for the second in which the form was shown', async t => {
+  const clock = new TestClock()
+  clock.advance(0.7)
+  const api = rememberingApi(clock)
+  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  const { browser, platform } = test
+  await signIn(browser)
+  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
+  clock.advance(0.2)
+  await browser.copy().post('/applications', form)
+  browser.client = await anotherReplica(t, { ...test, api, form })
+  t.match((await browser.post('/applications', form)).headers.location, /^\/applications\/app-1\b/)
+  t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
 t.test('PG-15: where the API tells the client, its fields must be those of the form, too', async t => {

@@ -1,0 +1,85 @@
+// What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { memoryOf } from '../support/memory-of.ts'
+import { textOf } from '../support/read-form.ts'
+import { applicationRecord, collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { spawnClient } from '../support/spawn-client.ts'
+
+const mebibyte = 2 ** 20
+
+async function answering(t: Test) {
+  const { browser, platform } = await buildTestClient(t)
+  await signIn(browser)
+  return async (body: string) => {
+    platform.answer('GET /apps/v1', { body })
+    return (await browser.get('/applications')).statusCode
+  }
+}
+
+/** The object, its list and `count` values in it. */
+const listOf = (count: number, value: string) => `{"ItemList":[${Array.from({ length: count }, () => value).join()}]}`
+
+t.test('UP-04: a list of 250,000 values is read, and one of a value more is not', async t => {
+  const status = await answering(t)
+  for (const value of ['0', '{}', '[ ]', '""', '"],[{\\"\\\\"']) {
+    t.equal(await status(listOf(249_998, value)), 200, value)
+    t.equal(await status(listOf(249_999, value)), 502, value)
+  }
+  t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'a name is no value')
+  t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
+})
+
+t.test('UP-04: 32 levels are read, and 33 are not', async t => {
+  const status = await answering(t)
+  const nested = (levels: number) => `{"ItemList":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  t.equal(await status(nested(32)), 200)
+  t.equal(await status(nested(33)), 502)
+  t.equal(await status(`{"ItemList":[${'[[]],'.repeat(1_000)}0]}`), 200, 'one beside another is no level')
+  t.equal(await status(`{"ItemList":[],"x":"${'['.repeat(1_000)}"}`), 200, 'brackets in a text are none')
+})
+
+t.test('UP-04: what is no JSON makes no sense, whatever it begins with', async t => {
+  const status = await answering(t)
+  for (const body of ['', ']]]]', '{"ItemList":[', '"', '"\\', '{"ItemList":[]}]', '[,]', '\u0000'])
+    t.equal(await status(body), 502, body)
+})
+
+const fill = (part: string) => {
+  const count = Math.floor((8 * mebibyte - 100) / part.length)
+  return `{"ItemList":[${part.repeat(count)}0]}`
+}
+
+for (const [what, body] of Object.entries({
+  '8 MiB of {}': fill('{},'),
+  '8 MiB of numbers': fill('1,'),
+  '8 MiB of levels': '['.repeat(8 * mebibyte),
+  '8 MiB of objects in each other': '{"a":'.repeat(1.6 * mebibyte),
+  '8 MiB of escapes': `{"ItemList":["${'\\"'.repeat(4 * mebibyte - 100)}"]}`,
+  'as many values as may be': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
+})) {
+  t.test(`UP-04: ${what}, asked for by 40 visitors at once, leave a process of 256 MiB to the others`, async t => {
+    const platform = await startScriptedPlatform(t, {
+      'POST /api/exchangeToken': giveTokens(),
+      'GET /apps/v1': { body },
+    })
+    const client = await spawnClient(
+      t,
+      { LOGIN_URL: platform.url, API_URL: platform.url },
+      { prefix: ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1'] },
+    )
+    await signIn(client.browser)
+    const asking = Array.from({ length: 40 }, () => client.browser.get('/applications', { site: 'same-origin' }))
+    t.equal((await client.get('/health/live')).statusCode, 200)
+    for (const { statusCode } of await Promise.all(asking))
+      t.ok([200, 502, 503, 504].includes(statusCode), `${statusCode}`)
+    const askedAt = performance.now()
+    const page = await client.browser.get('/applications', { site: 'same-origin' })
+    const took = performance.now() - askedAt
+    t.ok(took < 3_000, `${took} ms for one`)
+    if (page.statusCode === 502) t.match(textOf(page), 'an answer that makes no sense here')
+    t.comment(`${what}: ${Math.round(took)} ms, ${memoryOf(client.child.pid)} MiB`)
+    platform.answer('GET /apps/v1', { body: collection([applicationRecord('app-1')]) })
+    t.equal((await client.browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  })
+}
