@@ -1,5 +1,5 @@
 // Leaves the starter: removes the sandbox and all that needs it, and renames. npm run eject -- --name my-client
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { settings } from '../src/client/config.ts'
@@ -42,12 +42,11 @@ type Manifest = {
   allowScripts: Record<string, boolean>
 }
 
-const { values } = parseArgs({ options: { name: { type: 'string' } } })
+const { values } = parseArgs({ options: { name: { type: 'string' }, force: { type: 'boolean', default: false } } })
 const name = values.name ?? ''
 if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail('Give it a name: npm run eject -- --name my-client')
 if (!existsSync('src/sandbox')) fail('There is no sandbox here: this is a starter already.')
-if (execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).trim())
-  fail('There are changes that are not committed. Commit them first: this removes files.')
+if (!values.force) requireCommitted()
 
 for (const path of leftBehind) rmSync(path, { recursive: true, force: true })
 
@@ -71,6 +70,18 @@ execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no
 console.log(
   `${name} is ready:\n  npm ci\n  npm test\n  npm run setup    (then put your four settings into .env)\n  npm start`,
 )
+
+/** What is removed can be brought back from git alone. */
+function requireCommitted(): void {
+  const { status, stdout, stderr, error } = spawnSync('git', ['status', '--porcelain'], { encoding: 'utf8' })
+  if (stdout?.trim()) fail('There are changes that are not committed. Commit them first: this removes files.')
+  if (status === 0) return
+  const reason = error ? 'git is not installed' : stderr.split('\n')[0]
+  fail(
+    `This removes files, and here nothing could bring them back (${reason}).\n` +
+      'Make a repository first (git init && git add --all && git commit), or say that you have a copy: add --force.',
+  )
+}
 
 function slim({ scripts, dependencies, devDependencies, allowScripts, ...rest }: Manifest) {
   const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -73,4 +73,29 @@ t.test('npm run eject asks for a name before it touches anything', async t => {
     () => execFileSync(process.execPath, ['scripts/eject.ts', '--name', 'Not A Name'], { stdio: 'pipe' }),
     /Give it a name/,
   )
+})
+
+t.test('npm run eject outside git removes nothing, and says what to do', async t => {
+  const folder = t.testdir({ src: { sandbox: { 'app.ts': '' } } })
+  const eject = (environment: NodeJS.ProcessEnv, ...more: string[]) =>
+    spawnSync(process.execPath, [resolve('scripts/eject.ts'), '--name', 'my-client', ...more], {
+      cwd: folder,
+      encoding: 'utf8',
+      // The folder of the test lies in the repository.
+      env: { PATH: process.env.PATH, GIT_CEILING_DIRECTORIES: dirname(folder), ...environment },
+    })
+  for (const [environment, reason] of [
+    [{}, 'fatal: not a git repository'],
+    [{ PATH: '' }, 'git is not installed'],
+  ] as const) {
+    const { status, stderr } = eject(environment)
+    t.equal(status, 1)
+    t.match(stderr, reason)
+    t.match(stderr, 'git init && git add --all && git commit')
+    t.match(stderr, 'add --force')
+    t.notMatch(stderr, /^ +at /m, 'no stack')
+    t.ok(existsSync(join(folder, 'src/sandbox')))
+  }
+  eject({}, '--force')
+  t.notOk(existsSync(join(folder, 'src/sandbox')), 'with --force it goes on')
 })

@@ -9,7 +9,10 @@ import { localPath } from './local-path.ts'
 import { setCookies } from './set-cookies.ts'
 import { showGoOn, showMessage, showPage } from './views.ts'
 
-export function askToSignIn(forms: Forms, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** An answer that has left, or a page. */
+type Shown = FastifyReply | Promise<string>
+
+export function askToSignIn(forms: Forms, request: FastifyRequest, reply: FastifyReply): Shown {
   if (request.method !== 'GET') return keepForm(forms, request, reply)
   const here = localPath(request.url) ?? '/applications'
   // A link in a mail: the Strict cookies are kept back until the browser comes from a page of ours.
@@ -36,7 +39,7 @@ export function showSignedOut(reply: FastifyReply, returnTo = '/applications'): 
 }
 
 /** Keeps what was typed for after signing in. It is shown again then, and never sent without the visitor. */
-function keepForm(forms: Forms, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function keepForm(forms: Forms, request: FastifyRequest, reply: FastifyReply): Shown {
   const { formPage } = request.routeOptions.config as { formPage?: (request: FastifyRequest) => string }
   const path = formPage?.(request) ?? '/applications'
   const { formToken, ...fields } = readFields(request.body)

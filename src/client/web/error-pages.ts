@@ -16,9 +16,17 @@ const home = { href: '/', text: 'Go to the start page' }
 export function useErrorPages(app: FastifyInstance, forms: Forms): void {
   const methodsOf = collectMethods(app)
 
-  app.setErrorHandler<FastifyError>((error, request, reply) =>
-    error instanceof SignInNeeded ? askToSignIn(forms, request, reply) : showFault(error, request, reply),
-  )
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    try {
+      if (error instanceof SignInNeeded) return await askToSignIn(forms, request, reply)
+      return await showFault(error, request, reply)
+    } catch (fault) {
+      // Fastify would answer by itself, with a path of this machine.
+      const internal = asPublicError(fault as Error)
+      logFault(request, internal)
+      return answerPlainly(reply, internal)
+    }
+  })
   app.setNotFoundHandler((request, reply) => {
     const methods = methodsOf(request.url)
     if (methods.length === 0)
@@ -94,15 +102,19 @@ function collectMethods(app: FastifyInstance): (url: string) => string[] {
 
 /** An address that cannot be decoded is refused before a request has cookies, views or hooks. */
 export function answerBadAddress(error: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const { code, statusCode, message } = asPublicError(error)
-  logEvent(request, code, { status: statusCode, level: 'warn' })
-  // Complete by itself: there are no views here.
+  const fault = asPublicError(error)
+  logEvent(request, fault.code, { status: fault.statusCode, level: 'warn' })
+  answerPlainly(reply, fault)
+}
+
+/** Complete by itself, for where there are no views. */
+function answerPlainly(reply: FastifyReply, { statusCode, message }: PublicError): FastifyReply {
   const page = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · Applications</title>',
     '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
     `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
   ]
-  reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
+  return reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
 }
 
 /** RFC 9112 3.2. */

@@ -32,10 +32,10 @@ function loadTemplates(): Eta {
   return eta
 }
 
-/** `page` is the template's name without `.eta`; `title` says where the visitor is. */
-export function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
+/** The page's HTML, for a handler to return. `page` is the template's name without `.eta`; `title` says where the visitor is. */
+export async function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
   const { request } = reply
-  return reply.view(`${page}.eta`, { session: sessionOf(request), requestId: request.id, ...data })
+  return reply.viewAsync(`${page}.eta`, { session: sessionOf(request), requestId: request.id, ...data })
 }
 
 export type Message = {
@@ -62,7 +62,7 @@ export function showGoOn(reply: FastifyReply, path: string) {
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     'referrer-policy': 'no-referrer',
   })
-  return reply.code(200).view('go-on.eta', { path })
+  return reply.code(200).viewAsync('go-on.eta', { path })
 }
 
 /** UTC, because the server does not know where the visitor is. */

@@ -226,7 +226,7 @@ for (const [what, answer, status, words] of [
     t.equal(page.statusCode, status)
     t.match(textOf(page, 'problem'), words)
     t.notMatch(page.body, 'secret-of-the-api')
-    t.same(readForm(page, '/applications'), { ...form, ...typed, description: 'First line\nsecond “line”' })
+    t.hasStrict(readForm(page, '/applications'), { ...typed, description: 'First line\nsecond “line”' })
     t.equal(platform.received('POST /apps/v1').length, 1, 'sent once')
     t.ok(browser.cookie('__Host-session'))
   })

@@ -71,3 +71,38 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
     t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
   }
 })
+
+/** Visitor 1 has made an application, and has not looked at its credentials yet. */
+async function create(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  await signIn(test.browser)
+  const form = readForm(await test.browser.get('/applications/new'), '/applications')
+  const answer = await test.browser.post('/applications', { ...form, ...typed })
+  t.equal(answer.headers.location, '/applications/app-1')
+  return { ...test, api, secret: api.secrets[0]! }
+}
+
+t.test('credentials are shown on the page of their application, and on no other', async t => {
+  const { browser, api, secret } = await create(t)
+  api.records.set('app-2', applicationRecord('app-2', { name: 'Another' }))
+  for (const path of ['/applications/app-2', '/applications/app-2/edit', '/applications/new', '/applications']) {
+    const page = await browser.get(path)
+    t.equal(page.statusCode, 200)
+    t.notMatch(page.body, secret, path)
+  }
+  t.match((await browser.get('/applications/app-1')).body, secret, 'and they wait there')
+})
+
+t.test('credentials are shown to the visitor who made the application, and to nobody who signs in after', async t => {
+  const { browser, platform, secret } = await create(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
+  const left = browser.cookie('__Host-handover')
+  await signIn(browser)
+  const cookie = `${browser.cookieHeader(() => true)}; __Host-handover=${left}`
+  const page = await browser.get('/applications/app-1', { headers: { cookie } })
+  t.equal(page.statusCode, 200)
+  t.match(page.body, /Signed in as <b>visitor-2<\/b>/)
+  t.notMatch(page.body, secret)
+})

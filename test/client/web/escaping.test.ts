@@ -1,7 +1,7 @@
 // What people have typed stands on the pages as text, whoever sent it and however the API tells it.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
-import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { linksOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
 
@@ -94,6 +94,30 @@ t.test('PG-07: who is signed in, what the portal said and what the API complaine
 })
 
 const webUrls = { webPageUrl: '', iconUrl: '', privacyPolicyUrl: '' }
+
+for (const [what, vector] of Object.entries(vectors)) {
+  t.test(`PG-07: ${what} as the id of a group, and as those of credentials, is text`, async t => {
+    const pagesWith = async (text: string) => {
+      const { browser, platform } = await withApplication(t, 'x')
+      platform.answer('GET /identities/v1/visitor-1/links', { body: { ItemList: [{ to: text }, { to: 'group-2' }] } })
+      const tokens = [{ id: text, token: text }]
+      const client = { clientId: text, clientSecrets: [text] }
+      platform.answer('POST /apps/v1', { status: 201, body: { ...applicationRecord('app-1'), client, tokens } })
+      const form = await browser.get('/applications/new')
+      const fields = { ...readForm(form, '/applications'), groupId: text, name: text, redirectUris: 'https://a.test/' }
+      const refused = await browser.post('/applications', { ...fields, name: '' })
+      t.equal(refused.statusCode, 422)
+      t.equal((await browser.post('/applications', fields)).headers.location, '/applications/app-1')
+      return [form, refused, await browser.get('/applications/app-1')]
+    }
+    const plain = await pagesWith('https')
+    for (const [index, page] of (await pagesWith(vector)).entries()) {
+      t.same(markupOf(page.body), markupOf(plain[index]!.body))
+      t.notMatch(page.body, '40301', 'no template is run')
+      t.match(unescapeHtml(page.body), vector, 'and it is there')
+    }
+  })
+}
 
 t.test('PG-07: a page that is not there does not repeat its address', async t => {
   const { browser } = await withApplication(t, 'x')

@@ -1,0 +1,66 @@
+// A fault while the page about a fault is made: a plain page and a line of the log, and nothing of the inside.
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+
+/** A client whose template of this name ends in a fault. */
+async function buildBroken(t: Test, template: string) {
+  const { readFileSync } = fs
+  const restore = () => {
+    Object.assign(fs, { readFileSync })
+    syncBuiltinESMExports()
+  }
+  t.teardown(restore)
+  const broken = (path: fs.PathOrFileDescriptor, ...more: never[]) =>
+    String(path).endsWith(`/views/client/${template}`)
+      ? '<% throw new Error("canary of " + "a template") %>'
+      : readFileSync(path, ...more)
+  Object.assign(fs, { readFileSync: broken })
+  syncBuiltinESMExports()
+  const test = await buildTestClient(t, { scripts: { 'GET /apps/v1': { status: 500, body: '' } } })
+  restore()
+  return test
+}
+
+const isPlain = (t: Test, page: { statusCode: number; headers: Record<string, unknown>; body: string }) => {
+  t.equal(page.statusCode, 500)
+  t.match(page.headers['content-type'], /^text\/html/)
+  t.match(page.headers['content-security-policy'], "default-src 'none'")
+  t.match(page.body, 'A fault of this site')
+  t.match(page.body, '<a href="/">Go to the start page</a>')
+  t.notMatch(page.body, /canary|views|\.eta|node:|\bat \S+ \(/)
+}
+
+for (const template of ['message.eta', 'layout.eta']) {
+  t.test(
+    `PG-20: where ${template} is at fault, every page about a fault is a plain one, and a line of the log`,
+    async t => {
+      const { browser, log } = await buildBroken(t, template)
+      await signIn(browser)
+      for (const path of ['/nowhere', '/applications', '/exchangeToken?code=x']) {
+        const before = log.length
+        isPlain(t, await browser.get(path))
+        const lines = log.slice(before).filter(line => line.includes('canary of a template'))
+        t.equal(lines.length, 1, path)
+        t.match(JSON.parse(lines[0]!), { level: 50, event: 'internal', status: 500 })
+      }
+      isPlain(t, await browser.post('/applications', {}, { site: 'cross-site' }))
+    },
+  )
+}
+
+t.test('PG-20: where the page that asks to sign in is at fault, a plain one comes', async t => {
+  const { browser } = await buildBroken(t, 'go-on.eta')
+  isPlain(t, await browser.get('/applications', { site: 'cross-site' }))
+  const { browser: other } = await buildBroken(t, 'message.eta')
+  isPlain(t, await other.post('/applications/app-1/delete', { formToken: 'x' }))
+})
+
+t.test('PG-20: where a page is at fault, there is one about it', async t => {
+  const { browser } = await buildBroken(t, 'home.eta')
+  const page = await browser.get('/')
+  t.equal(page.statusCode, 500)
+  t.match(page.body, 'Something went wrong')
+  t.notMatch(page.body, 'canary')
+})
