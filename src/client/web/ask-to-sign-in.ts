@@ -33,7 +33,7 @@ export function askToSignIn(forms: Forms, request: FastifyRequest, reply: Fastif
 }
 
 /** In place of a login that the visitor did not choose (docs/decisions/005). */
-export function showSignedOut(reply: FastifyReply, returnTo = '/applications'): FastifyReply {
+export function showSignedOut(reply: FastifyReply, returnTo = '/applications'): Shown {
   const nextStep = signInTo(returnTo, 'Sign in')
   return showMessage(reply.code(401), { title: 'You are signed out', message: 'Sign in to go on.', nextStep })
 }
