@@ -1,0 +1,105 @@
+// What runs the tests: it says how they went, and cannot end well where some failed, were left out, or never ran.
+import { execFile } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+
+/** A folder with these files; those that begin with #! can be run. */
+function makeFolder(t: Test, files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ci-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+    if (text.startsWith('#!')) chmodSync(join(folder, path), 0o755)
+  }
+  return folder
+}
+
+type Ended = { code: number; output: string }
+
+/** By way of env, because tap adds to the environment of whatever a test starts directly. */
+function run(cwd: string, environment: Record<string, string>, ...command: string[]): Promise<Ended> {
+  const pairs = Object.entries({ PATH: process.env.PATH, HOME: process.env.HOME, ...environment })
+  return new Promise(end =>
+    execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout) =>
+      end({ code: error ? Number(error.code) : 0, output: stdout }),
+    ),
+  )
+}
+
+const fileOf = (lines: string) => `import t from 'tap'\n${lines}\n`
+
+/** scripts/test.ts on tests of its own. */
+function runTests(t: Test, files: Record<string, string>, environment: Record<string, string>, ...given: string[]) {
+  const folder = makeFolder(t, { ...files, 'package.json': '{ "type": "module" }' })
+  cpSync('.taprc', join(folder, '.taprc'))
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  return run(folder, environment, process.execPath, resolve('scripts/test.ts'), '--disable-coverage', ...given)
+}
+
+const passing = fileOf("t.pass('one')\nt.pass('two')")
+
+t.test('npm test runs what is in a folder, its own folders too, and nothing else', async t => {
+  const files = {
+    'test/here/a.test.ts': passing,
+    'test/here/deeper/b.test.ts': passing,
+    'test/here/support/c.ts': fileOf("t.fail('no test')"),
+    'test/elsewhere/d.test.ts': fileOf("t.fail('not asked for')"),
+  }
+  const { code, output } = await runTests(t, files, {}, 'test/here')
+  t.match(output, '# { total: 4, pass: 4 }')
+  t.equal(code, 0)
+})
+
+t.test('npm test ends with an error where a test fails, and where a file ends before its tests', async t => {
+  for (const text of [
+    fileOf("t.fail('on purpose')"),
+    fileOf('process.exit(3)'),
+    fileOf("process.kill(process.pid, 'SIGKILL')"),
+  ])
+    t.not((await runTests(t, { 'test/a.test.ts': passing, 'test/b.test.ts': text }, {})).code, 0, text)
+})
+
+t.test('what is left out is a failure in CI, and only there', async t => {
+  const files = {
+    'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
+  }
+  t.equal((await runTests(t, files, {})).code, 0)
+  const { code, output } = await runTests(t, files, { CI: 'true' })
+  t.not(code, 0)
+  t.match(output, /# \{ total: 2, pass: 1, fail: 1/)
+})
+
+/** .ci/run, where the tests of the project and of the starter write these lines and end with these codes. */
+function runCi(t: Test, project: [text: string, code: number], starter: [text: string, code: number]) {
+  const script = ([text, code]: [string, number]) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
+  const folder = makeFolder(t, {
+    'bin/npm': '#!/bin/sh\n[ "$1" != test ] || exec ./tests\n',
+    'bin/chromium': '#!/bin/sh\n',
+    'bin/buildah': '#!/bin/sh\n',
+    tests: script(project),
+    '.ci/make-base-image': '#!/bin/sh\n',
+    '.ci/test-starter': script(starter),
+  })
+  cpSync('.ci/run', join(folder, '.ci/run'))
+  return run(folder, { PATH: `${folder}/bin:${process.env.PATH}` }, '.ci/run')
+}
+
+const good = '# { total: 12, pass: 12 }'
+
+t.test('.ci/run adds up the tests of the project and of the starter, in its last line', async t => {
+  for (const [project, starter, lastLine, code] of [
+    [[good, 0], ['# { total: 3, pass: 3 }', 0], '15 passed, 0 failed', 0],
+    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], '22 passed, 2 failed', 1],
+    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '14 passed, 1 failed', 1],
+    [['killed', 137], [good, 0], '12 passed, 1 failed', 1],
+    [[good, 0], ['npm error', 0], '12 passed, 1 failed', 1],
+    [[good, 7], [good, 0], '24 passed, 0 failed', 7],
+  ] as [[string, number], [string, number], string, number][]) {
+    const ended = await runCi(t, project, starter)
+    t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
+    t.equal(ended.code, code, lastLine)
+  }
+})
