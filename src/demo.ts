@@ -44,7 +44,7 @@ try {
     logger: logger('sandbox'),
     isSeedForced: parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed,
   })
-  await listen(sandbox, sandboxConfig, clock)
+  await listen(sandbox, sandboxConfig)
 
   const clientConfig = readClientConfig({
     PORT,

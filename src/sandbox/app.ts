@@ -6,6 +6,7 @@ import { buildPortal } from './portal/build-portal.ts'
 import { createPasswords } from './portal/passwords.ts'
 import { type SeedReport, seedStore } from './seed.ts'
 import { openStore, type Store } from './store/open-store.ts'
+import { createSweeper, type Sweeper } from './store/sweeper.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 import { createSourceReader } from './trusted-proxies.ts'
 
@@ -15,6 +16,8 @@ export interface Sandbox {
   store: Store
   /** What came of the SEED_ settings, where there are any. */
   seedReport: SeedReport | undefined
+  /** Started by whoever lets others in. */
+  sweeper: Sweeper
   /** From now on /health/ready answers 503. */
   announceStop(): void
   /** Answers what is in flight, then lets go of the database. */
@@ -63,6 +66,9 @@ export async function buildSandbox(
       isStopping: () => isStopping,
       sourceOf: request => readSource(request.raw),
     }
+    const sweeper = createSweeper(store, error =>
+      logger.warn({ code: 'sweep-failed', cause: error.message }, 'expired rows stay until the next sweep'),
+    )
     const portal = await buildPortal(parts)
     const api = await buildApi(parts)
     return {
@@ -70,12 +76,13 @@ export async function buildSandbox(
       api,
       store,
       seedReport,
+      sweeper,
       announceStop() {
         isStopping = true
       },
       async close() {
         isStopping = true
-        await Promise.all([portal.close(), api.close()])
+        await Promise.all([portal.close(), api.close(), sweeper.stop()])
         await store.close()
       },
     }

@@ -1,12 +1,8 @@
-// Opens both listeners, and sweeps the store while they are open.
-
+// Opens both listeners, and lets the store be swept while they are open.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
-import { sweep } from './store/sweep.ts'
-
-const sweepIntervalMs = 60_000
 
 /**
  * `host` localhost means every loopback address. A port of 0 takes a free one; the resolved value tells which.
@@ -15,18 +11,11 @@ const sweepIntervalMs = 60_000
 export async function listen(
   sandbox: Sandbox,
   { host, portalPort, apiPort }: Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort'>,
-  clock: () => Date,
 ): Promise<{ portalPort: number; apiPort: number }> {
-  const { portal, api, store } = sandbox
+  const { portal, api } = sandbox
   await portal.listen({ host, port: portalPort })
   await api.listen({ host, port: apiPort })
-  const timer = setInterval(() => {
-    sweep(store, clock()).catch((error: Error) => {
-      portal.log.warn({ code: 'sweep-failed', cause: error.message }, 'expired rows stay until the next sweep')
-    })
-  }, sweepIntervalMs)
-  timer.unref()
-  portal.server.once('close', () => clearInterval(timer))
+  sandbox.sweeper.start()
   return { portalPort: portOf(portal), apiPort: portOf(api) }
 }
 

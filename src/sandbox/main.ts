@@ -26,7 +26,7 @@ async function start(): Promise<void> {
   })
   logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
   const sandbox = await buildSandbox(config, { clock, logger })
-  const ports = await listen(sandbox, config, clock).catch((error: NodeJS.ErrnoException) => {
+  const ports = await listen(sandbox, config).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`HOST, PORTAL_PORT or API_PORT cannot be listened on (${reasonOf(error)})`)
   })
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')

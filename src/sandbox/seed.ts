@@ -19,6 +19,7 @@ import {
   type SeededUser,
   takeForgottenClient,
 } from './store/seeds.ts'
+import { makeRoomFor } from './store/sweep.ts'
 import { createUser, findCredentials, setPasswordHash } from './store/users.ts'
 import { hashToken } from './tokens/opaque-token.ts'
 
@@ -54,6 +55,7 @@ export async function seedStore(
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash
+    await makeRoomFor(store, seed.clientId)
     const report = await store.transaction(async db => {
       await lockSeeding(db)
       const knownNow = await findSeededUser(db, seed.userEmail)

@@ -1,8 +1,7 @@
 // Reads the start-authorization request: whom to trust with an answer is settled first, everything else after that.
 import type { Parts } from '../app.ts'
-import { type Application, findApplication } from '../store/applications.ts'
+import { type Application, ApplicationRemoved, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
-import { isForeignKeyViolation } from '../store/store-fault.ts'
 import { AuthorizationError, PageError } from './error-pages.ts'
 import { longestText } from './longest-text.ts'
 
@@ -101,7 +100,7 @@ function notRegistered(): PageError {
 
 /** For a consent or a code that could not be stored: the application may have been removed since the request was read. */
 export function refuseRemoved(error: unknown): never {
-  throw isForeignKeyViolation(error) ? notRegistered() : error
+  throw error instanceof ApplicationRemoved ? notRegistered() : error
 }
 
 function checkRedirectUri(application: Application, { redirect_uri: redirectUri }: Parameters): string {

@@ -17,8 +17,10 @@ export async function insertAppAccessTokens(
 export async function findClientOfAppToken(db: Db, id: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('app_access_tokens')
-    .select('application_id as clientId')
-    .where('id', '=', id)
+    .innerJoin('applications', 'applications.id', 'app_access_tokens.application_id')
+    .select('applications.id as clientId')
+    .where('app_access_tokens.id', '=', id)
+    .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
   return row?.clientId
 }

@@ -6,6 +6,9 @@ import type { Db, Schema } from './schema.ts'
 // So many at once take a few milliseconds, also where each is as large as a request body can make it.
 const portionSize = 50
 
+/** A consent or a code could not be stored, because its application has been removed meanwhile. */
+export class ApplicationRemoved extends Error {}
+
 /** The fields that a developer gives. */
 export interface ApplicationFields {
   name: string
@@ -56,7 +59,12 @@ export async function insertApplication(db: Db, application: Application): Promi
 }
 
 export async function findApplication(db: Db, id: string): Promise<Application | undefined> {
-  const row = await db.selectFrom('applications').selectAll().where('id', '=', id).executeTakeFirst()
+  const row = await db
+    .selectFrom('applications')
+    .selectAll()
+    .where('id', '=', id)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
   return row && toApplication(row)
 }
 
@@ -66,6 +74,7 @@ export async function lockApplication(db: Db, id: string): Promise<Application |
     .updateTable('applications')
     .set(eb => ({ updated_at: eb.ref('updated_at') }))
     .where('id', '=', id)
+    .where('removed_at', 'is', null)
     .returningAll()
     .executeTakeFirst()
   return row && toApplication(row)
@@ -97,6 +106,7 @@ async function readPortion(db: Db, userId: string, last: Application | undefined
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
     .select('applications.id')
     .where('memberships.user_id', '=', userId)
+    .where('applications.removed_at', 'is', null)
     .orderBy('applications.created_at')
     .orderBy('applications.id')
     .limit(portionSize)
@@ -127,6 +137,7 @@ export async function claimApplication(
     .updateTable('applications')
     .set({ updated_at: now.getTime(), updated_by: userId })
     .where('id', '=', id)
+    .where('removed_at', 'is', null)
     .where('group_id', 'in', selectGroupsOf(db, userId))
     .returningAll()
     .executeTakeFirst()
@@ -138,13 +149,19 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 }
 
 /**
- * Deletes the application, and with it everything that its client was given: secrets, codes, tokens and consents.
- * False, and nothing done, when the user is none of its developers.
+ * From now on nothing finds the application, nor what its client was given: secrets, codes, tokens and consents. Their
+ * rows may be very many; the sweep deletes them. False, and nothing done, when the user is none of its developers.
  */
-export async function deleteApplicationOf(db: Db, id: string, userId: string): Promise<boolean> {
+export async function removeApplicationOf(
+  db: Db,
+  id: string,
+  { userId, now }: { userId: string; now: Date },
+): Promise<boolean> {
   const row = await db
-    .deleteFrom('applications')
+    .updateTable('applications')
+    .set({ removed_at: now.getTime() })
     .where('id', '=', id)
+    .where('removed_at', 'is', null)
     .where('group_id', 'in', selectGroupsOf(db, userId))
     .returning('id')
     .executeTakeFirst()
@@ -168,6 +185,7 @@ export function selectApplicationsOf(db: Db, userId: string) {
     .selectFrom('applications')
     .innerJoin('memberships', 'memberships.group_id', 'applications.group_id')
     .where('memberships.user_id', '=', userId)
+    .where('applications.removed_at', 'is', null)
     .selectAll('applications')
 }
 
@@ -181,6 +199,7 @@ export async function countApplicationsIn(db: Db, groupId: string): Promise<{ co
     .selectFrom('applications')
     .select(eb => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('fields_bytes').as('bytes')])
     .where('group_id', '=', groupId)
+    .where('removed_at', 'is', null)
     .executeTakeFirstOrThrow()
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }

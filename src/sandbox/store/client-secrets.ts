@@ -41,7 +41,9 @@ export async function addClientSecret(
 /** Hashes of the valid secrets, the newest first; none when there is no such client. */
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
   const { rows } = await sql<{ hash: string }>`
-    select hash from client_secrets where application_id = ${applicationId} order by generation desc limit 2
+    select hash from client_secrets join applications on applications.id = application_id
+    where application_id = ${applicationId} and removed_at is null
+    order by generation desc limit 2
   `.execute(db)
   return rows.map(row => row.hash)
 }

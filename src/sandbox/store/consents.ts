@@ -1,22 +1,30 @@
 // Which applications a user has allowed to sign them in: asked once, remembered until withdrawn.
+import { sql } from 'kysely'
+import { ApplicationRemoved } from './applications.ts'
 import type { Db } from './schema.ts'
 
 export async function hasConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db
     .selectFrom('consents')
-    .select('created_at')
-    .where('user_id', '=', userId)
-    .where('application_id', '=', applicationId)
+    .innerJoin('applications', 'applications.id', 'consents.application_id')
+    .select('consents.created_at')
+    .where('consents.user_id', '=', userId)
+    .where('consents.application_id', '=', applicationId)
+    .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
   return row !== undefined
 }
 
+/** One that was given before keeps its time. Throws ApplicationRemoved. */
 export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<void> {
-  await db
-    .insertInto('consents')
-    .values({ user_id: userId, application_id: applicationId, created_at: now.getTime() })
-    .onConflict(conflict => conflict.doNothing())
-    .execute()
+  const { rows } = await sql`
+    insert into consents (user_id, application_id, created_at)
+    select ${userId}, id, cast(${now.getTime()} as bigint) from applications
+    where id = ${applicationId} and removed_at is null
+    on conflict (user_id, application_id) do update set created_at = consents.created_at
+    returning created_at
+  `.execute(db)
+  if (rows.length === 0) throw new ApplicationRemoved()
 }
 
 export interface AllowedApplication {
@@ -35,6 +43,7 @@ export async function listConsents(db: Db, userId: string): Promise<AllowedAppli
     .select(['applications.id', 'applications.name', 'applications.description'])
     .select(['applications.web_page_url as webPageUrl', 'consents.created_at as allowedAt'])
     .where('consents.user_id', '=', userId)
+    .where('applications.removed_at', 'is', null)
     .orderBy('consents.created_at', 'desc')
     .orderBy('applications.id')
     .execute()

@@ -1,6 +1,7 @@
 // Grants: what one login of one user gave one client. First a code; once redeemed, a family of tokens.
 import { randomUUID } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
+import { ApplicationRemoved } from './applications.ts'
 import type { Db, Schema } from './schema.ts'
 
 /** A code can be redeemed for this long; a family lives this long, and this long without being used. */
@@ -22,23 +23,20 @@ export interface RedeemedCode {
   userId: string
 }
 
-/** The code's grant: it ends with the code, unless the code is redeemed. */
+/** The code's grant: it ends with the code, unless the code is redeemed. Throws ApplicationRemoved. */
 export async function createGrant(db: Db, userId: string, binding: CodeBinding, now: Date): Promise<void> {
-  await db
-    .insertInto('grants')
-    .values({
-      id: randomUUID(),
-      user_id: userId,
-      application_id: binding.clientId,
-      created_at: now.getTime(),
-      expires_at: now.getTime() + codeLifetimeMs,
-      code_hash: binding.codeHash,
-      redirect_uri: binding.redirectUri,
-      state_hash: binding.stateHash,
-      code_challenge: binding.codeChallenge,
-      generation: 0,
-    })
-    .execute()
+  const nowMs = now.getTime()
+  const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
+  const { rows } = await sql`
+    insert into grants (
+      id, user_id, application_id, created_at, expires_at, code_hash, redirect_uri, state_hash, code_challenge, generation
+    )
+    select ${randomUUID()}, ${userId}, id, cast(${nowMs} as bigint), cast(${nowMs + codeLifetimeMs} as bigint),
+      ${codeHash}, ${redirectUri}, ${stateHash}, ${codeChallenge}, 0
+    from applications where id = ${clientId} and removed_at is null
+    returning id
+  `.execute(db)
+  if (rows.length === 0) throw new ApplicationRemoved()
 }
 
 /**
@@ -81,15 +79,17 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
     .execute()
 }
 
-/** The user and client of a grant that was not revoked. Undefined as well when its user or application is gone. */
+/** The user and client of a grant that was not revoked. Undefined as well when its application was removed. */
 export async function findLiveGrant(
   db: Db,
   grantId: string,
 ): Promise<{ userId: string; clientId: string | null } | undefined> {
   return db
     .selectFrom('grants')
-    .select(['user_id as userId', 'application_id as clientId'])
-    .where('id', '=', grantId)
-    .where('revoked_at', 'is', null)
+    .leftJoin('applications', 'applications.id', 'grants.application_id')
+    .select(['grants.user_id as userId', 'grants.application_id as clientId'])
+    .where('grants.id', '=', grantId)
+    .where('grants.revoked_at', 'is', null)
+    .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
 }

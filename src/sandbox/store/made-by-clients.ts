@@ -55,10 +55,10 @@ export async function listMadeByClients(
           where secret.application_id = own.id and secret.made_by_client is distinct from made.client_id) as others
       from made
       join own on own.id = made.application_id
-      left join applications as client on client.id = made.client_id
-      where not exists (
+      left join applications as client on client.id = made.client_id and client.removed_at is null
+      where (client.id is null or not exists (
         select 1 from consents where consents.user_id = ${userId} and consents.application_id = made.client_id
-      ) ${one}
+      )) ${one}
     )
     select "applicationId", "clientId", "applicationName", "clientName", "isMaker", others,
       case when secrets > 0 or ("isMaker" = 1 and tokens > 0) then 1 else 0 end as known

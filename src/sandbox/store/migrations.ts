@@ -3,7 +3,16 @@ import type { Migration } from './migration.ts'
 import { firstSchema } from './migrations/first-schema.ts'
 import { invitations } from './migrations/invitations.ts'
 import { makers } from './migrations/makers.ts'
+import { removedApplications } from './migrations/removed-applications.ts'
 import { seeds } from './migrations/seeds.ts'
+import { unredeemedCodes } from './migrations/unredeemed-codes.ts'
 
 /** The first brings version 0 to version 1, and so on. */
-export const migrations: readonly Migration[] = [firstSchema, makers, seeds, invitations]
+export const migrations: readonly Migration[] = [
+  firstSchema,
+  makers,
+  seeds,
+  invitations,
+  removedApplications,
+  unredeemedCodes,
+]

@@ -1,5 +1,5 @@
 // The tables as Kysely sees them: times are milliseconds since 1970, and nothing that opens a door is stored in clear.
-import type { Kysely } from 'kysely'
+import type { Generated, Kysely } from 'kysely'
 
 export interface Schema {
   sandbox_schema: { version: number }
@@ -55,6 +55,8 @@ interface ApplicationTable {
   updated_at: number
   updated_by: string
   made_by_client: string | null
+  /** Once set, the application is gone for everybody but the sweep. Every query says so. */
+  removed_at: Generated<number | null>
 }
 
 interface ClientSecretTable {

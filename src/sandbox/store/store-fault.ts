@@ -32,13 +32,6 @@ const codeFaults: [RegExp, StoreFault][] = [
 const lostConnection =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-/** True when what a new row belongs to is not there (any more). */
-export function isForeignKeyViolation(error: unknown): boolean {
-  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
-  // PostgreSQL's SQLSTATE, and SQLITE_CONSTRAINT_FOREIGNKEY.
-  return code === '23503' || errcode === 787
-}
-
 /** Undefined when the error is not a fault of the database. */
 export function storeFaultOf(error: unknown): StoreFault | undefined {
   if (error instanceof StoreBusy) return 'busy'

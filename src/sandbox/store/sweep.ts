@@ -1,33 +1,98 @@
-// Deletes what has expired, by index and a bounded number of rows at a time, so that no request waits long behind it.
-import { sql } from 'kysely'
+// Deletes what has expired or was removed, in portions, each a transaction of its own: no request waits long behind one.
+import { type RawBuilder, sql } from 'kysely'
 import type { Store } from './open-store.ts'
 
-const batchSize = 500
+// What SQLite deletes in about 2 ms, during which nothing else happens in this process.
+const portionSize = 100
 
 // An access token given at the very end of a grant's life outlives it by a day, and must still find it.
 const graceMs = 86_400_000
+// A code that comes a little late is refused for that, and not as one that never was.
+const lateCodeMs = 10 * 60_000
 
 const expiring = [
-  { table: 'portal_sessions', key: 'id_hash', expiry: 'expires_at', keepMs: 0 },
-  { table: 'finished_authorizations', key: 'id', expiry: 'expires_at', keepMs: 0 },
-  { table: 'app_access_tokens', key: 'id', expiry: 'expires_at', keepMs: graceMs },
-  { table: 'grants', key: 'id', expiry: 'expires_at', keepMs: graceMs },
-  { table: 'failures', key: 'bucket', expiry: 'window_ends_at', keepMs: 0 },
+  { table: 'portal_sessions', expiry: 'expires_at', keepMs: 0 },
+  { table: 'finished_authorizations', expiry: 'expires_at', keepMs: 0 },
+  { table: 'app_access_tokens', expiry: 'expires_at', keepMs: graceMs },
+  { table: 'failures', expiry: 'window_ends_at', keepMs: 0 },
 ] as const
 
-/** Resolves to the number of rows deleted. */
-export async function sweep(store: Store, now: Date): Promise<number> {
+const keys = {
+  portal_sessions: ['id_hash'],
+  finished_authorizations: ['id'],
+  app_access_tokens: ['id'],
+  failures: ['bucket'],
+  consents: ['user_id', 'application_id'],
+  spent_refresh_tokens: ['hash'],
+  grants: ['id'],
+  applications: ['id'],
+}
+
+type Condition = RawBuilder<unknown>
+
+/** Resolves to the number of rows deleted, and before the end of the work once `signal` is aborted. */
+export async function sweep(store: Store, now: Date, signal?: AbortSignal): Promise<number> {
+  const { deleteRows, deleteGrants } = inPortions(store, signal)
+  const nowMs = now.getTime()
   let swept = 0
-  for (const { table, key, expiry, keepMs } of expiring) {
-    const before = now.getTime() - keepMs
-    const [tableRef, keyRef, expiryRef] = [sql.table(table), sql.ref(key), sql.ref(expiry)]
-    for (let deleted = batchSize; deleted === batchSize; swept += deleted) {
+  for (const { table, expiry, keepMs } of expiring)
+    swept += await deleteRows(table, sql`${sql.ref(expiry)} <= ${nowMs - keepMs}`)
+  swept += await deleteGrants(sql`expires_at <= ${nowMs - graceMs}`)
+  swept += await deleteGrants(sql`redeemed_at is null and expires_at <= ${nowMs - lateCodeMs}`)
+  return swept + (await deleteRemovedApplications(store, sql`removed_at > 0`, signal))
+}
+
+/** Before an application is made whose id was given: one that was removed may still stand in its place. */
+export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
+  await deleteRemovedApplications(store, sql`removed_at > 0 and id = ${applicationId}`)
+}
+
+async function deleteRemovedApplications(store: Store, condition: Condition, signal?: AbortSignal): Promise<number> {
+  const { listIds, deleteRows, deleteGrants } = inPortions(store, signal)
+  let swept = 0
+  for (const id of await listIds('applications', condition)) {
+    const isOfIt = sql`application_id = ${id}`
+    swept += await deleteGrants(isOfIt)
+    swept += await deleteRows('consents', isOfIt)
+    swept += await deleteRows('app_access_tokens', isOfIt)
+    // Its secrets go with it: an application without a secret would be taken for damage.
+    swept += await deleteRows('applications', sql`id = ${id}`)
+  }
+  return swept
+}
+
+function inPortions(store: Store, signal: AbortSignal | undefined) {
+  /** Each portion gives way to the requests that wait. */
+  async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
+    const key = sql.join(keys[table].map(column => sql.ref(column)))
+    let swept = 0
+    for (let deleted = portionSize; deleted === portionSize && !signal?.aborted; swept += deleted) {
       const { numAffectedRows } = await store.write(db =>
-        sql`delete from ${tableRef} where ${keyRef} in
-          (select ${keyRef} from ${tableRef} where ${expiryRef} <= ${before} limit ${batchSize})`.execute(db),
+        sql`delete from ${sql.table(table)} where (${key}) in
+          (select ${key} from ${sql.table(table)} where ${condition} limit ${portionSize})`.execute(db),
       )
       deleted = Number(numAffectedRows ?? 0)
     }
+    return swept
   }
-  return swept
+
+  async function listIds(table: 'grants' | 'applications', condition: Condition): Promise<string[]> {
+    if (signal?.aborted) return []
+    const { rows } = await sql<{ id: string }>`
+      select id from ${sql.table(table)} where ${condition} limit ${portionSize}`.execute(store.read)
+    return rows.map(row => row.id)
+  }
+
+  /** A family may have spent thousands of refresh tokens, so they do not go with their grant in one statement. */
+  async function deleteGrants(condition: Condition): Promise<number> {
+    let swept = 0
+    for (;;) {
+      const ids = await listIds('grants', condition)
+      if (ids.length === 0) return swept
+      swept += await deleteRows('spent_refresh_tokens', sql`grant_id in (${sql.join(ids)})`)
+      swept += await deleteRows('grants', sql`id in (${sql.join(ids)})`)
+    }
+  }
+
+  return { deleteRows, listIds, deleteGrants }
 }

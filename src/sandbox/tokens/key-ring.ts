@@ -36,7 +36,8 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
 
   async function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    if (nowMs - readAtMs >= olderThanMs) {
+    // A clock that was set back would otherwise leave keys trusted that were removed.
+    if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = (await listKeys(store.read)).filter(key => key.kind === 'signing').map(toSigningKey)
     }

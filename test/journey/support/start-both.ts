@@ -58,7 +58,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     SEED_USER_PASSWORD: person.password,
   })
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger })
-  await listen(sandbox, sandboxConfig, clock)
+  await listen(sandbox, sandboxConfig)
 
   /** A client with nothing in its memory; several of them know one another no better than processes do. */
   const startClient = async (port: number): Promise<FastifyInstance> => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
@@ -10,7 +11,7 @@ function removeBeforeNextChange({ store }: TestSandbox): void {
   const { write, transaction } = store
   const removeOnce = async () => {
     Object.assign(store, { write, transaction })
-    await write(db => db.deleteFrom('applications').where('id', '=', seeded.clientId).execute())
+    await write(db => db.updateTable('applications').set({ removed_at: 1 }).where('id', '=', seeded.clientId).execute())
   }
   store.write = statement => removeOnce().then(() => write(statement))
   store.transaction = work => removeOnce().then(() => transaction(work))
@@ -47,6 +48,7 @@ for (const database of await openDatabases(t)) {
       list.json().ItemList.map((app: { '@id': string }) => app['@id']),
       [other['@id']],
     )
+    await sweep(sandbox.store, sandbox.now())
     for (const table of ['grants', 'consents', 'spent_refresh_tokens'] as const)
       t.strictSame(await sandbox.store.read.selectFrom(table).selectAll().execute(), [], `no ${table} stay behind`)
   })
@@ -66,6 +68,21 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await call('PUT', path, {})).json(), notFound)
     t.strictSame((await call('POST', `${path}/refreshSecret`)).json(), notFound)
     t.strictSame((await call('DELETE', path)).json(), notFound)
+  })
+
+  t.test(`AP-18: the seeded application can be removed and seeded again at once (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const { call } = await callAsDeveloper(sandbox)
+    const { access_token: oldToken } = await getTokens(sandbox)
+    await call('DELETE', `/apps/v1/${seeded.clientId}`)
+    const redirectUris = ['http://localhost:3999/exchangeToken']
+    const again = await buildTestSandbox(t, { databaseUrl, redirectUris })
+    t.notOk(await isAccepted(again, oldToken), 'what the old one was given stays void')
+    const page = await openBrowser(again).get(
+      startUrl({ redirect_uri: redirectUris[0], cancel_url: 'http://localhost:3999/cancelled' }),
+    )
+    t.equal(page.statusCode, 200)
   })
 
   t.test(

@@ -1,7 +1,7 @@
 // What a withdrawn application made in my name: a new secret for it, shown once, or removing it, after a question.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../../app.ts'
-import { claimApplication, deleteApplicationOf } from '../../store/applications.ts'
+import { claimApplication, removeApplicationOf } from '../../store/applications.ts'
 import { addClientSecret } from '../../store/client-secrets.ts'
 import { finishAuthorization } from '../../store/finished-authorizations.ts'
 import { endMadeByClient, listMadeByClients, type MadeByClient } from '../../store/made-by-clients.ts'
@@ -55,7 +55,7 @@ export function madeByClientsPages(scope: FastifyInstance, parts: Parts): void {
     const userId = visitorOf(request).id
     const { applicationId, clientId, what } = await store.transaction(async db => {
       const made = await claimMade(db, userId, fields, clock())
-      if (made.what === 'application') await deleteApplicationOf(db, made.applicationId, userId)
+      if (made.what === 'application') await removeApplicationOf(db, made.applicationId, { userId, now: clock() })
       else if (made.hasOtherSecret) await endMadeByClient(db, made)
       else throw new PageError(409, 'These are its only secrets. Make a new one instead.', { next: back })
       return made

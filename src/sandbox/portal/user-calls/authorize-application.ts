@@ -1,9 +1,8 @@
 // POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Parts } from '../../app.ts'
-import { findApplication } from '../../store/applications.ts'
+import { ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
-import { isForeignKeyViolation } from '../../store/store-fault.ts'
 import { type CallFields, readCallFields, requireField } from '../call-fields.ts'
 import { findVisitor } from '../portal-session.ts'
 import { authenticateUser } from './authenticate-user.ts'
@@ -26,7 +25,7 @@ export function authorizeApplication(scope: FastifyInstance, parts: Parts): void
       .write(db => rememberConsent(db, userId, clientId, clock()))
       .catch(error => {
         // Removed in this moment.
-        throw isForeignKeyViolation(error) ? notFound() : error
+        throw error instanceof ApplicationRemoved ? notFound() : error
       })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
     return { userId, clientId }
