@@ -13,6 +13,9 @@ t.test('CT-08: at the start it says what its settings are, without secrets and a
     apiPort: 0,
     portalUrl: 'http://127.0.0.1:4000',
     apiUrl: 'https://api.test',
+    trustedProxies: [],
+    accessTokenSeconds: 86_400,
+    codeSeconds: 60,
     databaseUrl: '[redacted]',
     seed: {
       clientId: seeded.clientId,

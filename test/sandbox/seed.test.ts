@@ -1,5 +1,9 @@
 // What a start does with the SEED_ settings: once, and never to what people have changed, removed or made themselves.
+import { setImmediate } from 'node:timers/promises'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { lockApplication } from '../../src/sandbox/store/applications.ts'
+import { addClientSecret } from '../../src/sandbox/store/client-secrets.ts'
 import { exchange, openBrowser, signIn } from './support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from './support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, makeCreateBody } from './support/call-api.ts'
@@ -135,6 +139,28 @@ for (const database of await openDatabases(t)) {
       t.equal(await isValid(first, made.at(-1) ?? ''), true)
     },
   )
+
+  if (database.name === 'PostgreSQL')
+    t.test('a start waits for the call that makes a secret, and takes the generation after it', async t => {
+      const url = await database.make(t)
+      const { store, now } = await start(t, url)
+      const clientSecret = 'another-secret-that-is-long-enough-34'
+      let starting: Promise<TestSandbox> | undefined
+      await store.transaction(async db => {
+        await lockApplication(db, seeded.clientId)
+        const maker = { userId: 'somebody', clientId: null }
+        await addClientSecret(db, seeded.clientId, 'the hash of the call', { maker, now: now() })
+        starting = start(t, url, { clientSecret })
+        const countWaiting = sql<{ count: number }>`select count(*)::int as count from pg_locks where not granted`
+        while (((await countWaiting.execute(store.read)).rows[0]?.count ?? 0) === 0) await setImmediate()
+      })
+      t.equal(await isValid(await starting!, clientSecret), true)
+      const rows = await store.read.selectFrom('client_secrets').select('generation').orderBy('generation').execute()
+      t.strictSame(
+        rows.map(({ generation }) => generation),
+        [2, 3],
+      )
+    })
 
   t.test(`the seeded application is in a group of the person’s own making (${database.name})`, async t => {
     const url = await database.make(t)
