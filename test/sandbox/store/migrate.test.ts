@@ -4,8 +4,8 @@ import { Secret } from '../../../src/sandbox/secret.ts'
 import { type Application, findApplication, sizeOfFields } from '../../../src/sandbox/store/applications.ts'
 import type { Migration } from '../../../src/sandbox/store/migration.ts'
 import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
-import { invitations } from '../../../src/sandbox/store/migrations/invitations.ts'
 import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
+import { migrations } from '../../../src/sandbox/store/migrations.ts'
 import { openStore, type Store } from '../../../src/sandbox/store/open-store.ts'
 import { openDatabases } from '../support/each-database.ts'
 
@@ -100,7 +100,7 @@ for (const database of await openDatabases(t)) {
         db,
       ),
     )
-    const store = await openWith(t, url, firstSchema, invitations)
+    const store = await openWith(t, url, ...migrations)
     const application = (await findApplication(store.read, 'app')) as Application
     t.equal(application.description, awkward)
     t.match(await rowsOf(store, 'applications'), [{ fields_bytes: sizeOfFields(application) }])
