@@ -7,9 +7,6 @@ import { listen } from './listen.ts'
 import { openLogOutput } from './log-output.ts'
 import { UnusableDatabase } from './store/migrate.ts'
 
-// What is still open after this is cut, so that the stop ends before a supervisor kills the process (usually 10 s or more).
-const stopDeadlineMs = 8000
-
 const clock = () => new Date()
 
 async function start(): Promise<void> {
@@ -38,13 +35,7 @@ async function start(): Promise<void> {
     isStopping = true
     sandbox.announceStop()
     await wait(config.prestopDelayMs)
-    const deadline = setTimeout(() => {
-      // close() alone waits for as long as one stuck upload does.
-      sandbox.portal.server.closeAllConnections()
-      sandbox.api.server.closeAllConnections()
-    }, stopDeadlineMs)
     await sandbox.close()
-    clearTimeout(deadline)
     logger.info('the sandbox has stopped')
     await flush()
     // Not when nothing is left to do: that would wait for whoever should read the log.

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
+import { finishRequests } from './finish-requests.ts'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
@@ -44,6 +45,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     return503OnClosing: false,
   })
   server.removeContentTypeParser('text/plain')
+  finishRequests(server)
   let isClosing = false
   server.addHook('preClose', async () => {
     isClosing = true

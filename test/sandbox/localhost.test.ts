@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { makeSqliteUrl } from './support/build-test-sandbox.ts'
 import { startSandbox } from './support/start-sandbox.ts'
@@ -22,8 +23,9 @@ const nameAll = `
   syncBuiltinESMExports()
 `
 
+const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(nameAll)}`]
+
 t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners${rest}`, async t => {
-  const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(nameAll)}`]
   const settings = { HOST: 'localhost' }
   const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
   for (const port of [portalPort, apiPort])
@@ -34,3 +36,42 @@ t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both li
       t.pass(`${address} ${port}`)
     }
 })
+
+t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')} before it ends${rest}`, async t => {
+  const settings = { HOST: 'localhost' }
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
+  const { portalPort: port } = sandbox
+  const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
+  const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
+  const senders = await Promise.all(
+    addresses.map(async address => {
+      const socket = connect(port, address)
+      const answer = text(socket)
+      await new Promise<unknown>(resolve => socket.write(`${head}${body.slice(0, 10)}`, resolve))
+      return { socket, answer }
+    }),
+  )
+  // What was sent before is read before.
+  for (const address of addresses) t.ok(await accepts(port, address))
+  const code = sandbox.stop()
+  while (await accepts(port, addresses[0]!));
+  const first = senders.shift()!
+  first.socket.write(body.slice(10))
+  t.match(await first.answer, /^HTTP\/1.1 401 /)
+  for (const address of addresses.slice(1)) while (await accepts(port, address));
+  for (const { socket, answer } of senders) {
+    socket.write(body.slice(10))
+    t.match(await answer, /^HTTP\/1.1 401 /, 'the store is still there')
+  }
+  t.equal(await code, 0)
+})
+
+async function accepts(port: number, address: string): Promise<boolean> {
+  const socket = connect(port, address)
+  const isAccepted = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return isAccepted
+}
