@@ -56,6 +56,24 @@ for (const database of await openDatabases(t)) {
       t.strictSame(readMade(body).sort(), ['By the client', 'With its secret'])
       t.match(body, 'Made by <bdi>Reference client</bdi>')
       t.match(body, 'A secret was made by <bdi>Reference client</bdi>')
+
+      const colleague = await callAsStranger(sandbox)
+      const other = openBrowser(sandbox)
+      await signIn(other, {}, { email: 'stranger@example.test', password: 'a long password of a stranger' })
+      await sandbox.store.write(db =>
+        db
+          .insertInto('memberships')
+          .values({
+            id: 'm',
+            user_id: colleague.userId,
+            group_id: groupId,
+            created_at: 0,
+            created_by: colleague.userId,
+          })
+          .execute(),
+      )
+      t.strictSame(readMade(await withdraw(other)), [], 'a member of the group, in whose name nothing was made')
+
       const again = openBrowser(sandbox)
       await again.submit(await signIn(again), { decision: 'allow' })
       t.strictSame(readMade((await browser.get(path)).body), [], 'nor once it is allowed again')

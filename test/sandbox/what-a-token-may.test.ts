@@ -1,0 +1,138 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import t from 'tap'
+import { openBrowser, signIn } from './support/browser.ts'
+import { buildTestSandbox, type TestSandbox } from './support/build-test-sandbox.ts'
+import { callAsDeveloper, callWith, makeCreateBody } from './support/call-api.ts'
+import { openDatabases } from './support/each-database.ts'
+import { openAsDeveloper, submitForm } from './support/forms.ts'
+import { type Route, recordRoutes } from './support/list-routes.ts'
+
+interface Rule {
+  /** What the consent page says of it; null where the token of a client is refused. */
+  says: string | null
+  isDangerous?: true
+  body?: (groupId: string) => object
+}
+
+const linkBody = { context: 'https://standards.oftrust.net/v2/Context/Link/Role/MemberOf/', type: 'MemberOf' }
+const groupBody = {
+  context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+  type: 'Group',
+  data: { name: 'New' },
+}
+
+// Whoever adds a route to what takes an access token adds it here: say it on the consent page, or refuse it to clients.
+const rules: Record<string, Rule> = {
+  'GET /api/me': { says: 'learn your user id, e-mail address and name' },
+  'GET /apps/v1': { says: 'list your groups, and every application in them' },
+  'GET /apps/v1/:app_id': { says: 'list your groups, and every application in them' },
+  'GET /identities/v1/:user_id/links': { says: 'list your groups' },
+  'POST /apps/v1': { says: 'create applications', body: makeCreateBody },
+  'POST /identities/v1': { says: 'make groups', body: () => groupBody },
+  'PUT /apps/v1/:app_id': {
+    says: 'change applications',
+    isDangerous: true,
+    body: () => ({ name: 'New', redirectUris: 'https://new.example.test/' }),
+  },
+  'POST /apps/v1/:app_id/refreshSecret': {
+    says: 'make new secrets for applications and learn them',
+    isDangerous: true,
+  },
+  'DELETE /apps/v1/:app_id': { says: 'remove applications for good', isDangerous: true },
+  'POST /identities/v1/:user_id/link/:group_id': { says: null, body: () => linkBody },
+  'DELETE /identities/v1/:user_id/link/:group_id': { says: null },
+}
+
+const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
+
+function readPowers(body: string): string[] {
+  const list = /<ul class="powers">(.*?)<\/ul>/s.exec(body)?.[1] ?? ''
+  return [...list.matchAll(/<li>(.*?)<\/li>/gs)].map(([, text = '']) => text.replace(/<[^>]+>/g, ''))
+}
+
+/** The routes that answer otherwise with the token than without one. */
+async function listGuarded(server: FastifyInstance, routes: Route[], accessToken: string): Promise<Route[]> {
+  const guarded: Route[] = []
+  for (const { method, url } of routes) {
+    const [without, withToken] = [await send(server, method, url), await send(server, method, url, accessToken)]
+    if (without !== withToken) guarded.push({ method, url })
+  }
+  return guarded
+}
+
+async function send(server: FastifyInstance, method: string, url: string, accessToken?: string, body?: object) {
+  const answer = await server.inject({
+    method: method as NonNullable<InjectOptions['method']>,
+    url,
+    headers: {
+      ...(accessToken && { authorization: `Bearer ${accessToken}` }),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { payload: JSON.stringify(body) }),
+  })
+  return answer.statusCode
+}
+
+/** An application of its own for each route, because some change it and one removes it. */
+async function prepare({ api }: TestSandbox, ownToken: string, groupId: string, userId: string) {
+  const { call } = await callWith({ api, portal: api }, ownToken)
+  const { '@id': appId, tokens } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+  const ids: Record<string, string> = { app_id: appId, user_id: userId, group_id: groupId }
+  const fill = (url: string) =>
+    `${url.replace(/:(\w+)/g, (_, name) => ids[name] ?? `no-${name}`)}${url.endsWith('/links') ? '?type=MemberOf' : ''}`
+  return { fill, appToken: tokens[0].token as string }
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `the consent page says all that the token of a client can do, route by route, and no more (${database.name})`,
+    async t => {
+      const routesOf = recordRoutes(t)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = openBrowser(sandbox)
+      const consent = (await signIn(browser)).body
+      const powers = readPowers(consent)
+      t.ok(powers.length > 0)
+      t.strictSame(readPowers((await browser.get('/terms')).body), powers, 'the terms say the same')
+      const { accessToken, groupId, userId } = await callAsDeveloper(sandbox)
+      const own = await openAsDeveloper(sandbox)
+      const shown = await submitForm(own, await own.get('/account/token'), '/account/token')
+      const ownToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1] ?? ''
+
+      const [said, walked] = [new Set<string>(), new Set<string>()]
+      for (const server of [sandbox.api, sandbox.portal]) {
+        const routes = routesOf(server)
+        t.ok(routes.length > 20, `${routes.length} routes`)
+        for (const { method, url } of await listGuarded(server, routes, accessToken)) {
+          const name = `${method === 'HEAD' ? 'GET' : method} ${url}`
+          const rule = rules[name]
+          if (!rule) {
+            t.fail(`${name}: say on the consent page what a client can do there, or refuse its token`)
+            continue
+          }
+          walked.add(name)
+          const body = rule.body?.(groupId)
+          const { fill, appToken } = await prepare(sandbox, ownToken, groupId, userId)
+          const ofApplication = await send(server, method, fill(url), appToken, body)
+          t.equal(
+            ofApplication,
+            ofApplications.includes(name) ? 200 : 403,
+            `an application’s own token: ${method} ${url}`,
+          )
+          const ofClient = await send(server, method, fill(url), accessToken, body)
+          if (rule.says === null) {
+            t.equal(ofClient, 403, `${name} is refused to clients`)
+            continue
+          }
+          t.ok(ofClient >= 200 && ofClient < 300, `${method} ${url} is ${ofClient}`)
+          const power = powers.find(text => text.includes(rule.says as string))
+          t.ok(power, `the page says: ${rule.says}`)
+          t.equal(power?.startsWith('Dangerous:'), rule.isDangerous ?? false, name)
+          said.add(power ?? '')
+        }
+      }
+      t.strictSame([...walked].sort(), Object.keys(rules).sort(), 'every rule is of a route that is there')
+      t.strictSame([...said].sort(), [...powers].sort(), 'nothing is said that no route does')
+    },
+  )
+}
