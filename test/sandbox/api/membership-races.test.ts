@@ -1,0 +1,154 @@
+import type { LightMyRequestResponse } from 'fastify'
+import t, { type Test } from 'tap'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { type ApiCaller, callWith, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
+import { createGroup, link, listLinks, makeGroupBody, openTwo, unlink } from '../support/group-calls.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
+
+const [sqlite, postgres] = await openDatabases(t)
+const databases = [
+  sqlite!,
+  postgres!,
+  // Time between two statements is what a check and a change that are not one statement fail by.
+  {
+    name: 'PostgreSQL, 5 ms slower',
+    make: async (t: Test) => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
+  },
+]
+
+/** Two instances on one database, and two people who can call either. */
+async function openBoth(t: Test, databaseUrl: string) {
+  const one = await buildTestSandbox(t, { databaseUrl })
+  const other = await buildTestSandbox(t, { databaseUrl })
+  const { maker, friend, groupId } = await openTwo(one)
+  const atBoth = async (caller: ApiCaller) => [caller, await callWith(other, caller.accessToken)] as const
+  return { sandbox: one as TestSandbox, makers: await atBoth(maker), friends: await atBoth(friend), groupId }
+}
+
+/** The same call so many times at once, at one instance and the other by turns; how many answers had which status. */
+async function atOnce(
+  callers: readonly ApiCaller[],
+  count: number,
+  call: (caller: ApiCaller, index: number) => Promise<LightMyRequestResponse>,
+): Promise<Record<number, number>> {
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, index) => call(callers[index % callers.length]!, index)),
+  )
+  return countByStatus(answers)
+}
+
+function countByStatus(answers: LightMyRequestResponse[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { statusCode } of answers) counts[statusCode] = (counts[statusCode] ?? 0) + 1
+  return counts
+}
+
+for (const database of databases) {
+  t.test(`of 20 creates at once in a group of 99 applications exactly one succeeds (${database.name})`, async t => {
+    const { sandbox, makers, groupId } = await openBoth(t, await database.make(t))
+    await addApplications(sandbox, { groupId, userId: makers[0].userId, count: 99 })
+    const create = ({ call }: ApiCaller) => call('POST', '/apps/v1', makeCreateBody(groupId))
+    t.strictSame(await atOnce(makers, 20, create), { 201: 1, 422: 19 })
+  })
+
+  t.test(`the other bounds hold against calls at once, too (${database.name})`, async t => {
+    const { sandbox, makers, friends, groupId } = await openBoth(t, await database.make(t))
+    const [maker] = makers
+    const { userId } = friends[0]
+    await addGroups(sandbox, userId, 19)
+    await link(maker, userId, groupId)
+    const enter = (caller: ApiCaller, index: number) =>
+      index < 2 ? link(caller, userId, groupId) : caller.call('POST', '/identities/v1', makeGroupBody())
+    const entered = await atOnce(friends, 8, enter)
+    t.equal(entered[201], 1, JSON.stringify(entered))
+    t.equal((await listLinks(friends[0])).length, 20)
+
+    const crowded = await createGroup(maker)
+    const users = await addUsers(sandbox, 29)
+    for (const id of users.slice(0, 19)) await link(maker, id, crowded)
+    const invite = (caller: ApiCaller, index: number) => link(caller, users[19 + index] ?? '', crowded)
+    t.strictSame(await atOnce(makers, 10, invite), { 201: 1, 422: 9 })
+  })
+
+  t.test(`of applications that grow at once only those grow that have room (${database.name})`, async t => {
+    const { sandbox, makers, groupId } = await openBoth(t, await database.make(t))
+    const [{ userId }] = makers
+    const long = (letter: string) => `https://a.example.test/${letter.repeat(1900)}`
+    const redirectUris = Array.from({ length: 26 }, (_, index) => long(String.fromCharCode(97 + index)))
+    await addApplications(sandbox, { groupId, userId, count: 4, fields: { redirectUris } })
+    const ids = await addApplications(sandbox, { groupId, userId, count: 6 })
+    const grow = ({ call }: ApiCaller, index: number) =>
+      call('PUT', `/apps/v1/${ids[index]}`, { name: 'Grown', redirectUris: redirectUris.slice(0, 20).join() })
+    t.strictSame(await atOnce(makers, 6, grow), { 200: 1, 422: 5 })
+  })
+
+  t.test(`one person is invited, and enters, once (${database.name})`, async t => {
+    const { makers, friends, groupId } = await openBoth(t, await database.make(t))
+    const { userId } = friends[0]
+    const enter = (caller: ApiCaller) => link(caller, userId, groupId)
+    t.strictSame(await atOnce(makers, 6, enter), { 201: 1, 409: 5 })
+    t.strictSame(await atOnce(friends, 6, enter), { 201: 1, 409: 5 })
+    t.equal((await listLinks(friends[0])).length, 1)
+  })
+
+  t.test(`who accepts while the invitation is taken back is in, or is not (${database.name})`, async t => {
+    const { makers, friends, groupId } = await openBoth(t, await database.make(t))
+    const { userId } = friends[0]
+    for (let round = 0; round < 4; round += 1) {
+      await link(makers[0], userId, groupId)
+      const [accepted, ended] = await Promise.all([
+        link(friends[round % 2]!, userId, groupId),
+        unlink(makers[1], userId, groupId),
+      ])
+      // The maker's call takes back the invitation, or takes out the member.
+      t.equal(ended.statusCode, 204)
+      t.ok([201, 403].includes(accepted.statusCode))
+      t.strictSame(await listLinks(friends[0]), [])
+    }
+  })
+
+  t.test(`of two last members who leave at once one stays with the applications (${database.name})`, async t => {
+    const { makers, friends, groupId } = await openBoth(t, await database.make(t))
+    const [maker] = makers
+    const friend = friends[1]
+    await link(maker, friend.userId, groupId)
+    await link(friend, friend.userId, groupId)
+    await maker.call('POST', '/apps/v1', makeCreateBody(groupId))
+    const left = await Promise.all([unlink(maker, maker.userId, groupId), unlink(friend, friend.userId, groupId)])
+    t.strictSame(countByStatus(left), { 204: 1, 409: 1 })
+  })
+
+  t.test(`no application is made in a group that its last member just leaves (${database.name})`, async t => {
+    const { makers } = await openBoth(t, await database.make(t))
+    for (let round = 0; round < 4; round += 1) {
+      const groupId = await createGroup(makers[0])
+      const [left, made] = await Promise.all([
+        unlink(makers[round % 2]!, makers[0].userId, groupId),
+        makers[1].call('POST', '/apps/v1', makeCreateBody(groupId)),
+      ])
+      t.ok(
+        ['204 404', '409 201'].includes(`${left.statusCode} ${made.statusCode}`),
+        `${left.statusCode} ${made.statusCode}`,
+      )
+    }
+  })
+
+  t.test(`nobody enters a group that its last member just leaves (${database.name})`, async t => {
+    const { makers, friends } = await openBoth(t, await database.make(t))
+    for (let round = 0; round < 4; round += 1) {
+      const groupId = await createGroup(makers[0])
+      await link(makers[0], friends[0].userId, groupId)
+      const [left, entered] = await Promise.all([
+        unlink(makers[round % 2]!, makers[0].userId, groupId),
+        link(friends[1], friends[0].userId, groupId),
+      ])
+      t.equal(left.statusCode, 204)
+      t.ok([201, 403, 404].includes(entered.statusCode))
+      const isIn = (await listLinks(friends[0])).some(({ to }) => to === groupId)
+      t.equal(isIn, entered.statusCode === 201)
+      if (isIn) await unlink(friends[0], friends[0].userId, groupId)
+    }
+  })
+}
