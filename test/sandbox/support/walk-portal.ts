@@ -1,8 +1,13 @@
 // Leads a browser to every page of the portal and to every state that looks different.
+import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
+import { createGroup } from '../../../src/sandbox/store/groups.ts'
+import { deleteInvitation, insertInvitation } from '../../../src/sandbox/store/invitations.ts'
+import { addMember } from '../../../src/sandbox/store/memberships.ts'
 import { exchange } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 import { callWith, makeCreateBody } from './call-api.ts'
+import { addUsers } from './fill-groups.ts'
 import type { OpenPortal } from './open-portal.ts'
 
 const longName = `A very long name ${'Donaudampfschifffahrtsgesellschaft'.repeat(3)} with an end`
@@ -72,6 +77,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
     await press('Make group')
   }
   await look('groups-created')
+  await walkGroups(portal, page, look)
   await go('/account/token')
   await look('token')
   await press('Make an access token')
@@ -99,6 +105,49 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('signed-out')
   await go('/account')
   await look('account-sign-in')
+}
+
+/** Invitations received and sent, and a group as its maker and as a member see it; their group is called longName. */
+async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>) {
+  const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
+  await page.goto(`${portalUrl}/account`)
+  const walkerId = await page.locator('code.id').innerText()
+  const [makerId = '', ...otherIds] = await addUsers(sandbox, 4, `${'a-long-address-of-somebody-'.repeat(3)}`)
+  const invitation = { createdAt: sandbox.now(), createdBy: makerId }
+  const foreignId = await sandbox.store.transaction(async db => {
+    const { id } = await createGroup(db, `${longName} of others`, makerId, sandbox.now())
+    for (const userId of [walkerId, ...otherIds])
+      await insertInvitation(db, { ...invitation, id: randomUUID(), groupId: id, userId })
+    return id
+  })
+  await page.reload()
+  await look('account-invited')
+  await page.goto(`${portalUrl}/account/groups`)
+  await look('groups-invited')
+  await press(/^Accept/)
+  await look('groups-joined')
+  await page.goto(`${portalUrl}/account/groups/${foreignId}`)
+  await look('group-of-others')
+  await press('Leave the group')
+  await look('groups-left')
+
+  await page.getByRole('link', { name: longName, exact: true }).click()
+  await look('group')
+  await page.getByLabel('User id').fill('nobody')
+  await press('Invite')
+  await look('group-refused')
+  await page.getByLabel('User id').fill(makerId)
+  await press('Invite')
+  await look('group-invited')
+  await sandbox.store.transaction(async db => {
+    const groupId = new URL(page.url()).pathname.split('/').at(-1) ?? ''
+    await deleteInvitation(db, groupId, makerId)
+    await addMember(db, { id: randomUUID(), groupId, userId: makerId, addedBy: walkerId, now: sandbox.now() })
+  })
+  await page.reload()
+  await look('group-of-two')
+  await press(/^Take out/)
+  await look('group-taken-out')
 }
 
 export async function fillSignUp(page: Page, email: string): Promise<void> {
