@@ -5,6 +5,7 @@ import { migrations } from './migrations.ts'
 import { openPostgresDatabase } from './postgres-database.ts'
 import type { Db } from './schema.ts'
 import { openSqliteDatabase } from './sqlite-database.ts'
+import { makeTemporaryFile } from './temporary-file.ts'
 
 /** A database that is open and up to date. */
 export interface Database {
@@ -39,11 +40,16 @@ export interface StoreOptions {
  */
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
+  const temporary = url === 'sqlite::memory:' ? makeTemporaryFile() : undefined
   const database = url.startsWith('sqlite:')
-    ? await openSqliteDatabase(url.slice('sqlite:'.length), options, steps)
+    ? await openSqliteDatabase(temporary?.path ?? url.slice('sqlite:'.length), options, steps)
     : await openPostgresDatabase(url, options, steps)
   return {
     ...database,
+    async close() {
+      await database.close()
+      temporary?.remove()
+    },
     async probe() {
       // Takes a few pages and gives them back: on a full disk a change in place would still succeed.
       const ids = Array.from({ length: 4 }, () => randomBytes(1000).toString('base64url'))

@@ -1,0 +1,34 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import { getAccessToken } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
+import { isAccepted } from '../support/tokens.ts'
+
+t.test('a change is on the disk before its answer, and the folder is its owner’s alone', async t => {
+  const folder = join(dirname((await makeSqliteUrl(t)).slice('sqlite:'.length)), 'data')
+  const { store } = await buildTestSandbox(t, { databaseUrl: `sqlite:${join(folder, 'sandbox.db')}` })
+  const { rows } = await store.write(db => sql<{ synchronous: number }>`pragma synchronous`.execute(db))
+  t.equal(rows[0]?.synchronous, 2, 'full')
+  t.equal(statSync(folder).mode & 0o777, 0o700)
+})
+
+t.test('sqlite::memory: is one database for readers and writers, and nothing of it stays', async t => {
+  const sandbox = await buildTestSandbox(t, { databaseUrl: 'sqlite::memory:' })
+  t.ok(await isAccepted(sandbox, await getAccessToken(sandbox)))
+  const { rows } = await sql<{ file: string }>`pragma database_list`.execute(sandbox.store.read)
+  const path = rows[0]?.file ?? ''
+  t.ok(existsSync(path))
+  t.notOk(existsSync(':memory:'))
+  await sandbox.close()
+  t.notOk(existsSync(dirname(path)))
+})
+
+t.test('a clock that was set back leaves no removed key trusted', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const token = await getAccessToken(sandbox)
+  await sandbox.store.write(db => db.updateTable('keys').set({ id: 'another' }).where('kind', '=', 'signing').execute())
+  sandbox.passTime(-30_000)
+  t.notOk(await isAccepted(sandbox, token))
+})
