@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
+import { createProbe } from './health.ts'
 import { buildPortal } from './portal/build-portal.ts'
 import { createPasswords } from './portal/passwords.ts'
 import { type SeedReport, seedStore } from './seed.ts'
@@ -33,6 +34,8 @@ export interface Parts {
   clock: () => Date
   logger: FastifyBaseLogger
   isStopping: () => boolean
+  /** Throws when the store cannot be written to; asked often, it looks once a second. */
+  probe: () => Promise<void>
   /** Whom failures and waiting places are counted for. */
   sourceOf: (request: FastifyRequest) => string
 }
@@ -64,6 +67,7 @@ export async function buildSandbox(
       clock,
       logger,
       isStopping: () => isStopping,
+      probe: createProbe(store, clock),
       sourceOf: request => readSource(request.raw),
     }
     const sweeper = createSweeper(store, error =>

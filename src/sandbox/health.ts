@@ -3,10 +3,30 @@ import type { FastifyInstance } from 'fastify'
 import type { Store } from './store/open-store.ts'
 import { storeFaultOf } from './store/store-fault.ts'
 
+const probeLifetimeMs = 1000
+
+/**
+ * The store's probe, at most once a second for all who ask on both listeners: anybody may ask, and each probe is a
+ * transaction that writes. What it found, good or bad, counts for that second.
+ */
+export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
+  let startedAtMs = Number.NEGATIVE_INFINITY
+  let latest = Promise.resolve()
+  return () => {
+    const nowMs = clock().getTime()
+    // Also where the clock was set back.
+    if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
+      startedAtMs = nowMs
+      latest = store.probe()
+    }
+    return latest
+  }
+}
+
 /** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */
 export async function healthRoutes(
   scope: FastifyInstance,
-  { store, isStopping }: { store: Store; isStopping: () => boolean },
+  { probe, isStopping }: { probe: () => Promise<void>; isStopping: () => boolean },
 ): Promise<void> {
   scope.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
@@ -20,7 +40,7 @@ export async function healthRoutes(
   scope.get('/health/ready', options, async (request, reply) => {
     if (isStopping()) return reply.status(503).send({ status: 'stopping' })
     try {
-      await store.probe()
+      await probe()
       return { status: 'ready' }
     } catch (error) {
       const fault = storeFaultOf(error)

@@ -1,9 +1,11 @@
 // What both listeners of the sandbox have in common: limits, deadlines, request ids and one log line a request.
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { finishRequests } from './finish-requests.ts'
+import { boundPipelining } from './pipelining.ts'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
@@ -37,7 +39,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     onConstructorPoisoning: 'error',
     // All three are needed: Node takes the larger of the first two, and looks only every interval.
     requestTimeout: 10_000,
-    http: { headersTimeout: 5000, connectionsCheckingInterval: 1000 },
+    http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
     // Without a sign of life, for a response that nobody reads.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
@@ -46,6 +48,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
   })
   server.removeContentTypeParser('text/plain')
   finishRequests(server)
+  server.addHook('onRequest', async request => {
+    if (countHosts(request.raw) > 1) throw Object.assign(new Error('two Host headers'), { statusCode: 400 })
+  })
   let isClosing = false
   server.addHook('preClose', async () => {
     isClosing = true
@@ -87,4 +92,9 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody:
 
 function requestIdOf(header: unknown): string {
   return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
+}
+
+/** Of two Host headers Node keeps the first; whoever stands in front may have kept the other (RFC 9112 3.2). */
+function countHosts({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }

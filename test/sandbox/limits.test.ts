@@ -73,6 +73,8 @@ t.test('DO-11: requests that two readers could read in two ways are refused', as
     'a folded line': [...begin, 'X: a', ' b'],
     'a space before the colon': [...begin, 'Content-Length : 4'],
     'no host': ['GET /health/live HTTP/1.1', 'Connection: close'],
+    'two hosts': [...begin, 'host: 127.0.0.2', 'Content-Length: 0'],
+    'the same host twice': [...begin, 'HOST: 127.0.0.1', 'Content-Length: 0'],
     'a bare line feed': [...begin, 'X: a\nY: b'],
     'NUL in a header': [...begin, 'X: a\0b'],
   }

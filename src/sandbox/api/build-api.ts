@@ -15,7 +15,7 @@ import { schemas } from './schemas.ts'
 
 export async function buildApi(parts: Parts): Promise<FastifyInstance> {
   const api = createServer(parts.logger, toErrorBody)
-  await api.register(healthRoutes, { store: parts.store, isStopping: parts.isStopping })
+  await api.register(healthRoutes, { probe: parts.probe, isStopping: parts.isStopping })
   await api.register(apiRoutes, parts)
   await api.ready()
   return api

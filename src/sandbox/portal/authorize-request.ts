@@ -51,6 +51,7 @@ export async function readAuthorizeRequest(
     throw new AuthorizationError(
       code,
       description,
+      application,
       addToUrl(redirectUri, { error: code, error_description: description, state, iss: config.portalUrl }),
     )
   }

@@ -15,7 +15,7 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
       // For this host alone: other names below it are not ours to decide about.
       reply.header('strict-transport-security', 'max-age=31536000')
     })
-  await portal.register(healthRoutes, { store: parts.store, isStopping: parts.isStopping })
+  await portal.register(healthRoutes, { probe: parts.probe, isStopping: parts.isStopping })
   await portal.register(pageRoutes, parts)
   await portal.register(clientCallRoutes, { ...parts, prefix: '/api' })
   await portal.register(userCallRoutes, { ...parts, prefix: '/api' })

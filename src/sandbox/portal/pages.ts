@@ -22,7 +22,7 @@ export async function pageRoutes(scope: FastifyInstance, parts: Parts): Promise<
   await scope.register(cookie)
   await registerViews(scope)
   scope.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
-  showErrorPages(scope)
+  showErrorPages(scope, parts)
 
   const refuseOtherMethods = trackMethods(scope)
   // The one page that other sites send visitors to, also by form; it changes nothing.

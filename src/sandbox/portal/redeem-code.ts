@@ -5,6 +5,9 @@ import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
 import { OAuthError } from './oauth-error.ts'
 
+// A browser may deliver one callback twice, to two replicas of the client.
+const graceMs = 10_000
+
 /** The fields of the exchange, by an authenticated client. */
 export interface Exchange {
   clientId: string
@@ -36,11 +39,22 @@ export async function redeemCode(parts: Parts, exchange: Exchange): Promise<Toke
   return issueTokens(parts, { ...redeemed, clientId: exchange.clientId, refreshToken })
 }
 
-async function explainRefusal({ store, clock }: Parts, binding: CodeBinding): Promise<OAuthError> {
+async function explainRefusal({ store, clock, logger }: Parts, binding: CodeBinding): Promise<OAuthError> {
   const refused = new OAuthError(401, 'invalid_grant', 'The code is not valid, or not for this request.')
   const grant = await findGrantByCode(store.read, binding.codeHash)
   if (!grant || grant.application_id !== binding.clientId) return refused
   if (grant.redeemed_at !== null) {
+    const isSame =
+      grant.redirect_uri === binding.redirectUri &&
+      ['', binding.stateHash].includes(grant.state_hash) &&
+      grant.code_challenge === binding.codeChallenge
+    if (isSame && clock().getTime() - grant.redeemed_at <= graceMs) {
+      logger.info(
+        { code: 'code-replayed', clientId: binding.clientId },
+        'a code came twice within 10 s; its tokens live',
+      )
+      return refused
+    }
     // Somebody else has the code too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
     await store.write(db => revokeGrant(db, grant.id, clock()))
     return refused

@@ -1,6 +1,13 @@
 import t from 'tap'
-import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
-import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+import { type Browser, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+
+/** A browser that is signed in and has allowed the seeded application. */
+async function openAllowed(sandbox: TestSandbox): Promise<Browser> {
+  const browser = openBrowser(sandbox)
+  await browser.submit(await signIn(browser), { decision: 'allow' })
+  return browser
+}
 
 t.test('AZ-01: an unknown client or a missing redirect URI gets a page and no redirect', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
@@ -57,7 +64,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
 t.test(
   'AZ-03, AZ-04: every other fault goes back to the redirect URI with error and state, without a code',
   async t => {
-    const browser = openBrowser(await buildTestSandbox(t))
+    const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
       [startUrl({ response_type: 'token' }), 'unsupported_response_type'],
       [startUrl({ response_type: 'code token' }), 'unsupported_response_type'],
@@ -88,8 +95,9 @@ t.test(
 )
 
 t.test('AZ-05: a repeated state is refused and not sent back; unknown parameters are ignored', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const location = new URL(locationOf(await browser.get(`${startUrl()}&state=another`)))
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const location = new URL(locationOf(await (await openAllowed(sandbox)).get(`${startUrl()}&state=another`)))
   t.equal(location.searchParams.get('error'), 'invalid_request')
   t.equal(location.searchParams.get('state'), null)
   t.equal((await browser.get(`${startUrl()}&extra=foobar&extra=foobar`)).statusCode, 200)
@@ -107,8 +115,37 @@ t.test('AZ-07: a request without a fault shows the page to sign in first, whatev
   }
 })
 
+t.test('AZ-07: a start with a fault sends nobody on who has not allowed the application before', async t => {
+  const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
+  const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
+  const wrong = startUrl({ redirect_uri: foreign, response_type: 'token', state: '"><b>state' })
+  const [stranger, signedIn] = [openBrowser(sandbox), openBrowser(sandbox)]
+  await signIn(signedIn)
+  for (const browser of [stranger, signedIn]) {
+    const page = await browser.get(wrong)
+    t.equal(page.statusCode, 400)
+    t.equal(page.headers.location, undefined)
+    t.notOk(page.headers.refresh)
+    t.notMatch(page.body, /http-equiv|<script|<form class="(?!visitor)/)
+    t.equal(page.headers['referrer-policy'], 'no-referrer')
+    t.match(page.headers['content-security-policy'], /form-action 'self';/)
+    t.match(page.body, 'response_type must be code.')
+    t.match(page.body, '<strong>xn--mnchen-3ya.example.test:8443</strong>')
+    const href = /<a href="(https:[^"]+)" rel="noreferrer">/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    const back = new URL(href)
+    t.equal(href.split('&')[0], foreign)
+    t.equal(back.searchParams.get('error'), 'unsupported_response_type')
+    t.equal(back.searchParams.get('state'), '"><b>state')
+  }
+  const allowed = await openAllowed(sandbox)
+  t.match(locationOf(await allowed.get(wrong)), /^https:\/\/xn--mnchen-3ya\.example\.test:8443\/cb\?x=1&error=/)
+  await sandbox.store.write(db => db.deleteFrom('consents').execute())
+  t.equal((await allowed.get(wrong)).statusCode, 400, 'allowed no more')
+})
+
 t.test('AZ-06: a cancel_url of another origin is refused, and never used', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
+  const sandbox = await buildTestSandbox(t)
+  const allowed = await openAllowed(sandbox)
   const refused = [
     'https://evil.test/',
     'javascript:alert(1)',
@@ -120,10 +157,11 @@ t.test('AZ-06: a cancel_url of another origin is refused, and never used', async
     'http://localhost:3000\\@evil.test/',
   ]
   for (const cancel_url of refused) {
-    const location = new URL(locationOf(await browser.get(startUrl({ cancel_url }))))
+    const location = new URL(locationOf(await allowed.get(startUrl({ cancel_url }))))
     t.equal(location.origin, 'http://localhost:3000', cancel_url)
     t.equal(location.searchParams.get('error'), 'invalid_request')
   }
+  const browser = openBrowser(sandbox)
   t.equal((await browser.get(startUrl({ cancel_url: 'http://localhost:3000/any/other?path=1' }))).statusCode, 200)
 })
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { exchange, locationOf, logIn, openBrowser, startUrl } from '../support/browser.ts'
+import { exchange, logIn, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { getCode, isAccepted, makeOtherClient, refresh } from '../support/tokens.ts'
 
@@ -26,10 +27,57 @@ for (const database of await openDatabases(t)) {
     const code = await getCode(sandbox)
     const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
     t.equal(await isAccepted(sandbox, accessToken), true)
-    sandbox.passTime(30_000)
+    sandbox.passTime(11_000)
     t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
     t.equal(await isAccepted(sandbox, accessToken), false)
     t.match((await refresh(sandbox, refreshToken)).json(), { error: 'invalid_grant' })
+  })
+
+  t.test(`TK-10: a callback delivered twice within 10 s ends nothing of the first (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const code = await getCode(sandbox)
+    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+    for (const ms of [0, 1_000, 9_000]) {
+      sandbox.passTime(ms)
+      const replay = await exchange(sandbox, { code })
+      t.equal(replay.statusCode, 401)
+      t.match(replay.json(), { error: 'invalid_grant' })
+    }
+    t.equal(sandbox.logLines.filter(line => line.includes('code-replayed')).length, 3)
+    t.equal(await isAccepted(sandbox, accessToken), true)
+    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
+  })
+
+  t.test(`TK-10: with another state, address or verifier it is in two hands at once (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    for (const other of [
+      { state: 'another' },
+      { state: undefined },
+      { redirect_uri: 'https://other.example.test/' },
+      { code_verifier: 'v'.repeat(43) },
+    ]) {
+      const code = await getCode(sandbox)
+      const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
+      t.match((await exchange(sandbox, { code, ...other })).json(), { error: 'invalid_grant' })
+      t.equal(await isAccepted(sandbox, accessToken), false, JSON.stringify(other))
+    }
+  })
+
+  t.test(`TK-10: another client that has the code ends nothing of the owner's (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    const code = await getCode(sandbox)
+    const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
+    for (const ms of [0, 30_000]) {
+      sandbox.passTime(ms)
+      const foreign = { client_id: client.clientId, client_secret: client.clientSecrets[0] }
+      const replay = await exchange(sandbox, { code, ...foreign })
+      t.equal(replay.statusCode, 401)
+      t.match(replay.json(), { error: 'invalid_grant' })
+    }
+    t.equal(await isAccepted(sandbox, accessToken), true)
+    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
   })
 
   t.test(
@@ -279,7 +327,7 @@ t.test('TK-12: a challenge asks for its verifier, and a verifier for its challen
   const start = () => getCode(sandbox, { code_challenge, code_challenge_method: 'S256' })
   const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
   const refused = await openBrowser(sandbox).get(startUrl(plain))
-  t.match(new URL(locationOf(refused)).searchParams.get('error'), 'invalid_request', 'plain protects nothing')
+  t.match(refused.body, 'code_challenge_method must be S256.', 'plain protects nothing')
   t.equal((await exchange(sandbox, { code: await start(), code_verifier: verifier })).statusCode, 200)
   t.equal((await exchange(sandbox, { code: await start(), code_verifier: 'w'.repeat(50) })).statusCode, 401)
   t.equal((await exchange(sandbox, { code: await start() })).statusCode, 401)

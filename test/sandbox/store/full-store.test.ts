@@ -33,6 +33,7 @@ t.test('F-31: on a full disk writes answer 503, reads work, and it recovers by i
   const { create } = await fillUp(t, sandbox, 'full')
   await sandbox.store.write(db => sql`pragma max_page_count = 1000000`.execute(db))
   t.equal((await create()).statusCode, 201)
+  sandbox.passTime(1000)
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
 })
 
@@ -60,6 +61,7 @@ t.test('F-31: while a file takes no changes writes answer 503, reads work, and i
   t.strictSame((await sandbox.api.inject('/health/ready')).json(), { status: 'not ready', store: 'read-only' })
   await sandbox.store.write(db => sql`pragma query_only = off`.execute(db))
   t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
+  sandbox.passTime(1000)
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
 })
 

@@ -164,6 +164,7 @@ t.test('F-33: a large file is looked through beside the running sandbox, which t
   while (ready.statusCode === 200) {
     // Nothing here waits for anything outside, so the thread would never be heard.
     await setImmediate()
+    sandbox.passTime(1000)
     ready = await sandbox.api.inject('/health/ready')
   }
   t.equal(ready.statusCode, 503)

@@ -1,0 +1,38 @@
+// Bounds what one connection may ask for before it has its answers.
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Neither browsers nor proxies ask again before they have their answer, though they may (RFC 9112 9.3.2). */
+const mostUnderWay = 8
+
+/**
+ * Classes for a server. Node begins all the requests that it finds in 64 KiB, thousands of them, and each would hold its
+ * answer for a sender who reads nothing; with these the connection ends at the first one too many, and the rest is not
+ * even parsed.
+ */
+export function boundPipelining() {
+  const underWay = new WeakMap<Socket, number>()
+  const countOf = (socket: Socket) => underWay.get(socket) ?? 0
+
+  // A function, because the answer is an object of one class or the other; not an arrow, which nobody can call with `new`.
+  function makeRequest(socket: Socket): IncomingMessage {
+    return countOf(socket) < mostUnderWay ? new IncomingMessage(socket) : makeOneTooMany(socket)
+  }
+
+  class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    constructor(...given: ConstructorParameters<typeof ServerResponse<Request>>) {
+      super(...given)
+      const { socket } = given[0]
+      underWay.set(socket, countOf(socket) + 1)
+      this.once('close', () => underWay.set(socket, countOf(socket) - 1))
+    }
+  }
+  return { IncomingMessage: makeRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
+}
+
+/** Node stops reading at a request to CONNECT, and closes the connection where nobody offers that. */
+function makeOneTooMany(socket: Socket): IncomingMessage {
+  const fixed = (value: unknown) => ({ get: () => value, set() {} })
+  // Node writes what it has read into both; they stay as they are.
+  return Object.defineProperties(new IncomingMessage(socket), { upgrade: fixed(true), method: fixed('CONNECT') })
+}

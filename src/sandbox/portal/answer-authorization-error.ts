@@ -1,0 +1,40 @@
+// Answers a start that has a fault: straight back to the application that the visitor knows, or a page with a way back.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Parts } from '../app.ts'
+import { hasConsent } from '../store/consents.ts'
+import type { AuthorizationError } from './error-pages.ts'
+import { findVisitor } from './portal-session.ts'
+
+/**
+ * Anybody can register an application, with any address. So nobody is sent on without asking who has not allowed it
+ * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
+ */
+export async function answerAuthorizationError(
+  parts: Parts,
+  { message, application, location }: AuthorizationError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  if (await isAllowed(parts, application.id, request)) return reply.redirect(location, 303)
+  // The page has no form of its own, which would need an Origin; where it leads must not learn how it was found.
+  reply.status(400).header('referrer-policy', 'no-referrer')
+  return reply.viewAsync('wrong-start', {
+    title: 'This sign-in cannot begin',
+    applicationName: application.name,
+    message,
+    location,
+    // As the URL parser gives it: ASCII, so that no letter looks like another.
+    host: new URL(location).host,
+    requestId: request.id,
+  })
+}
+
+/** Not, as far as can be known just now: this is the answer to an error, and must not be another one. */
+async function isAllowed(parts: Parts, applicationId: string, request: FastifyRequest): Promise<boolean> {
+  try {
+    const visitor = await findVisitor(parts, request)
+    return visitor !== undefined && (await hasConsent(parts.store.read, visitor.id, applicationId))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { createProbe } from '../../src/sandbox/health.ts'
+import { buildTestSandbox } from './support/build-test-sandbox.ts'
+
+t.test('of all who ask whether it is ready, on both ports, one a second is a transaction', async t => {
+  const sandbox = await buildTestSandbox(t)
+  let probes = 0
+  const count = async () => {
+    probes += 1
+  }
+  const probe = createProbe({ ...sandbox.store, probe: count }, sandbox.now)
+  const askOften = () => Promise.all(Array.from({ length: 100 }, probe))
+  await askOften()
+  t.equal(probes, 1)
+  sandbox.passTime(999)
+  await askOften()
+  t.equal(probes, 1)
+  sandbox.passTime(1)
+  await askOften()
+  t.equal(probes, 2)
+  sandbox.passTime(-3_600_000)
+  await askOften()
+  t.equal(probes, 3, 'a clock that was set back does not make it wait for an hour')
+})
+
+t.test('a probe that failed is not tried again within its second either', async t => {
+  const sandbox = await buildTestSandbox(t)
+  let probes = 0
+  const failing = async () => {
+    probes += 1
+    throw new Error('full')
+  }
+  const probe = createProbe({ ...sandbox.store, probe: failing }, sandbox.now)
+  for (let count = 0; count < 10; count += 1) await t.rejects(probe(), { message: 'full' })
+  t.equal(probes, 1)
+})
+
+t.test('both ports share what one of them found', async t => {
+  const sandbox = await buildTestSandbox(t)
+  t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
+  await sandbox.store.close()
+  for (const listener of [sandbox.portal, sandbox.api])
+    t.equal((await listener.inject('/health/ready')).statusCode, 200, 'known for a second')
+  sandbox.passTime(1000)
+  for (const listener of [sandbox.api, sandbox.portal])
+    t.equal((await listener.inject('/health/ready')).statusCode, 503)
+})
