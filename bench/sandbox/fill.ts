@@ -38,6 +38,7 @@ export async function addApplications(store: Store, userId: string, count: numbe
 
 /** Codes for the bench's client, as a login leaves them behind. */
 export async function issueCodes(store: Store, userId: string, count: number): Promise<string[]> {
+  const now = new Date()
   const codes = Array.from({ length: count }, makeAlphanumericToken)
   await store.transaction(async db => {
     for (const code of codes)
@@ -51,7 +52,7 @@ export async function issueCodes(store: Store, userId: string, count: number): P
           stateHash: hashToken(state),
           codeChallenge,
         },
-        new Date(),
+        { now, expiresAt: new Date(now.getTime() + 60_000) },
       )
   })
   return codes

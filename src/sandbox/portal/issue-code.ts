@@ -12,6 +12,7 @@ export async function issueCode(
   request: AuthorizeRequest,
   userId: string,
 ): Promise<string> {
+  const now = clock()
   const code = makeAlphanumericToken()
   const clientId = request.application.id
   await createGrant(
@@ -24,7 +25,7 @@ export async function issueCode(
       stateHash: request.state === undefined ? '' : hashToken(request.state),
       codeChallenge: request.codeChallenge ?? '',
     },
-    clock(),
+    { now, expiresAt: new Date(now.getTime() + config.codeSeconds * 1000) },
   )
   return addToUrl(request.redirectUri, {
     code,

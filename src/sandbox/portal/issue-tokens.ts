@@ -1,6 +1,6 @@
 // The token response: an access token of a family, beside the refresh token that is the family's newest.
 import type { Parts } from '../app.ts'
-import { signUserToken, userTokenLifetime } from '../tokens/access-token.ts'
+import { signUserToken } from '../tokens/access-token.ts'
 
 /** Wire form, without the state, which is echoed by the route. */
 export interface TokenResponse {
@@ -22,10 +22,11 @@ export async function issueTokens(
   { config, keyRing, clock }: Parts,
   { grantId, userId, clientId, refreshToken }: Family,
 ): Promise<TokenResponse> {
-  const order = { issuer: config.portalUrl, grantId, userId, clientId, now: clock() }
+  const lifetimeSeconds = config.accessTokenSeconds
+  const order = { issuer: config.portalUrl, grantId, userId, clientId, now: clock(), lifetimeSeconds }
   return {
     access_token: await signUserToken(keyRing, order),
-    expires_in: userTokenLifetime,
+    expires_in: lifetimeSeconds,
     token_type: 'Bearer',
     scope: '',
     refresh_token: refreshToken,

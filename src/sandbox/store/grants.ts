@@ -4,8 +4,7 @@ import { type Selectable, sql } from 'kysely'
 import { ApplicationRemoved } from './applications.ts'
 import type { Db, Schema } from './schema.ts'
 
-/** A code can be redeemed for this long; a family lives this long, and this long without being used. */
-export const codeLifetimeMs = 60_000
+/** A family lives this long, and this long without being used. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeMs = 14 * 86_400_000
 
@@ -24,14 +23,19 @@ export interface RedeemedCode {
 }
 
 /** The code's grant: it ends with the code, unless the code is redeemed. Throws ApplicationRemoved. */
-export async function createGrant(db: Db, userId: string, binding: CodeBinding, now: Date): Promise<void> {
+export async function createGrant(
+  db: Db,
+  userId: string,
+  binding: CodeBinding,
+  { now, expiresAt }: { now: Date; expiresAt: Date },
+): Promise<void> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
   const { rows } = await sql`
     insert into grants (
       id, user_id, application_id, created_at, expires_at, code_hash, redirect_uri, state_hash, code_challenge, generation
     )
-    select ${randomUUID()}, ${userId}, id, cast(${nowMs} as bigint), cast(${nowMs + codeLifetimeMs} as bigint),
+    select ${randomUUID()}, ${userId}, id, cast(${nowMs} as bigint), cast(${expiresAt.getTime()} as bigint),
       ${codeHash}, ${redirectUri}, ${stateHash}, ${codeChallenge}, 0
     from applications where id = ${clientId} and removed_at is null
     returning id

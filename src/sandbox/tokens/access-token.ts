@@ -28,10 +28,13 @@ export interface AccessTokenOrder {
   now: Date
 }
 
-/** A token that ends with its grant: 24 hours. */
-export async function signUserToken(keyRing: KeyRing, order: AccessTokenOrder & { grantId: string }) {
+/** A token that ends with its grant: 24 hours, unless the order says less. */
+export async function signUserToken(
+  keyRing: KeyRing,
+  order: AccessTokenOrder & { grantId: string; lifetimeSeconds?: number },
+) {
   const jti = `${order.grantId}.${randomUUID()}`
-  return signAccessToken(keyRing, { ...claimsOf(order, userTokenLifetime), jti, type: 'User' })
+  return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
 /** One of the tokens listed with an application's credentials: two years. */

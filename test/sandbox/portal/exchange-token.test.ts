@@ -311,6 +311,18 @@ t.test('TK-06: a code is good for the client it was given to, and for no other',
   t.equal((await exchange(sandbox, { code })).statusCode, 200, 'and the thief did not spoil it')
 })
 
+t.test('TK-11: codes and access tokens live as long as the settings say', async t => {
+  const sandbox = await buildTestSandbox(t, { codeSeconds: 5, accessTokenSeconds: 90 })
+  const [early, late] = [await getCode(sandbox), await getCode(sandbox)]
+  sandbox.passTime(4_000)
+  const answer = (await exchange(sandbox, { code: early })).json()
+  t.equal(answer.expires_in, 90)
+  const { iat = 0, exp = 0 } = decodeJwt(answer.access_token)
+  t.equal(exp - iat, 90)
+  sandbox.passTime(1_000)
+  t.match((await exchange(sandbox, { code: late })).json(), { error: 'invalid_grant' })
+})
+
 t.test('TK-11: a code is good for 60 seconds', async t => {
   const sandbox = await buildTestSandbox(t)
   const [early, late] = [await getCode(sandbox), await getCode(sandbox)]

@@ -48,6 +48,8 @@ export async function buildTestSandbox(
     seed?: false
     at?: Date
     trustedProxies?: string[]
+    accessTokenSeconds?: number
+    codeSeconds?: number
   } = {},
 ): Promise<TestSandbox> {
   const logLines: string[] = []
@@ -70,8 +72,8 @@ export async function buildTestSandbox(
             userPassword: new Secret(options.password ?? seeded.password),
           },
     trustedProxies: options.trustedProxies ?? [],
-    accessTokenSeconds: 86_400,
-    codeSeconds: 60,
+    accessTokenSeconds: options.accessTokenSeconds ?? 86_400,
+    codeSeconds: options.codeSeconds ?? 60,
     prestopDelayMs: 0,
     logLevel: 'info',
   }
