@@ -149,9 +149,16 @@ for (const database of await openDatabases(t)) {
     t.match(refused.json(), { error: { status: 409, message: /^The last member of a group that has applications/ } })
     t.equal((await maker.call('DELETE', `/apps/v1/${appId}`)).statusCode, 204)
     t.equal((await unlink(maker, maker.userId, groupId)).statusCode, 204)
-    for (const answer of [await link(friend, friend.userId, groupId), await unlink(friend, friend.userId, groupId)])
-      t.equal(answer.statusCode, 404, 'an empty group that nobody is in is gone, and its invitations with it')
-    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 404)
+    // What was removed waits for the sweep, and its group with it; but nobody is in it, or comes in.
+    t.strictSame((await link(friend, friend.userId, groupId)).json(), denied)
+    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 403)
+
+    const empty = await createGroup(maker)
+    await link(maker, friend.userId, empty)
+    t.equal((await unlink(maker, maker.userId, empty)).statusCode, 204)
+    for (const answer of [await link(friend, friend.userId, empty), await unlink(friend, friend.userId, empty)])
+      t.strictSame(answer.json(), notFound('To identity not found.'), 'a group that nobody is in is gone')
+    t.equal((await maker.call('POST', '/apps/v1', makeCreateBody(empty))).statusCode, 404)
   })
 
   t.test(`AP-11: hostile ids of users and groups are ids of nobody and nothing (${database.name})`, async t => {
