@@ -83,3 +83,27 @@ for (const [what, body] of Object.entries({
     t.equal((await client.browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
   })
 }
+
+t.test(
+  'UP-04: of the answers that are being read at one time 64 MiB are held, and no more',
+  { timeout: 20_000 },
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    await signIn(browser)
+    const body = JSON.stringify(collection([])).padEnd(7 * mebibyte)
+    const goOn = Promise.withResolvers<void>()
+    platform.answer('GET /apps/v1', async (_request, response) => {
+      response.setHeader('content-type', 'application/json').write(body.slice(0, -1))
+      await goOn.promise
+      response.end(' ')
+    })
+    const asking = Array.from({ length: 12 }, () => browser.copy().get('/applications'))
+    const first = await Promise.race(asking)
+    t.equal(first.statusCode, 503, 'said at once, while the others wait')
+    t.match(textOf(first), 'is answering too slowly at the moment')
+    goOn.resolve()
+    const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
+    t.ok(statuses.filter(status => status === 200).length >= 8, statuses.join(' '))
+    t.equal((await browser.get('/applications')).statusCode, 200, 'and what was held is let go')
+  },
+)
