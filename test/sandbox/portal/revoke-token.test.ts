@@ -62,7 +62,7 @@ for (const database of await openDatabases(t)) {
         { token: appTokens[0].token },
       ]
       for (const fields of ofOthers) t.match(await revoke(sandbox, fields), { statusCode: 200 })
-      for (const token of ['x'.repeat(30), 'nul\0', 'é', 'a.b.c', 'x'.repeat(10_000)])
+      for (const token of ['x'.repeat(30), 'nul\0', 'é', 'a.b.c', 'x'.repeat(2000)])
         t.match(await revoke(sandbox, { token }), { statusCode: 200 }, token.slice(0, 9))
       t.equal(await isAccepted(sandbox, tokens.access_token), true)
       t.equal(await isAccepted(sandbox, appTokens[0].token), true)
