@@ -7,7 +7,7 @@ import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
-import { listen } from './sandbox/listen.ts'
+import { startSandbox } from './sandbox/start.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
 
@@ -44,7 +44,7 @@ try {
     logger: logger('sandbox'),
     isSeedForced: parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed,
   })
-  await listen(sandbox, sandboxConfig)
+  await startSandbox(sandbox, sandboxConfig)
 
   const clientConfig = readClientConfig({
     PORT,

@@ -60,6 +60,82 @@ t.test('the arrows of the client point from routes to web to session to oauth, a
         )
 })
 
+t.test('no file of the sandbox imports itself by way of others, types included', async t => {
+  const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))
+  t.same(findCycle(graph), undefined)
+  t.ok(
+    findCycle(
+      new Map([
+        ['a', ['b']],
+        ['b', ['c', 'd']],
+        ['c', []],
+        ['d', ['a']],
+      ]),
+    ),
+    'one that is there is found',
+  )
+})
+
+/** The files of one circle, the first one once more at the end; undefined when there is none. */
+function findCycle(graph: Map<string, string[]>): string[] | undefined {
+  const done = new Set<string>()
+  const walk = (path: string, trail: string[]): string[] | undefined => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path]
+    if (done.has(path)) return undefined
+    for (const next of graph.get(path) ?? []) {
+      const cycle = walk(next, [...trail, path])
+      if (cycle) return cycle
+    }
+    done.add(path)
+    return undefined
+  }
+  for (const path of graph.keys()) {
+    const cycle = walk(path, [])
+    if (cycle) return cycle
+  }
+  return undefined
+}
+
+t.test('the arrows of the sandbox point from api and portal to tokens to store, and never back', async t => {
+  const wiring = 'app\\.ts|main|start\\.ts|seed\\.ts|config\\.ts|commands/'
+  const above: Record<string, string> = {
+    'src/sandbox/api/': `portal/|lab/|${wiring}`,
+    'src/sandbox/portal/': `api/|lab/|${wiring}`,
+    'src/sandbox/groups/': `api/|portal/|lab/|web/|${wiring}`,
+    'src/sandbox/web/': `api/|portal/|lab/|groups/|tokens/|store/|${wiring}`,
+    'src/sandbox/tokens/': `api/|portal/|lab/|groups/|web/|${wiring}`,
+    'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|parts\\.ts|${wiring}`,
+    'src/sandbox/parts.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
+    // Makes of everything what can be started, and is above it all.
+    'src/sandbox/app.ts': 'main|start\\.ts|commands/',
+  }
+  for (const path of sandboxFiles)
+    for (const [begin, forbidden] of Object.entries(above))
+      if (path.startsWith(begin))
+        t.same(
+          importsOf(path).filter(name => new RegExp(`^src/sandbox/(${forbidden})`).test(name)),
+          [],
+          path,
+        )
+})
+
+t.test('the laboratory knows what is recorded and nothing of how it came about, and nobody needs it', async t => {
+  for (const path of sandboxFiles) {
+    const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
+    if (path.startsWith('src/sandbox/lab/'))
+      t.same(
+        own.filter(name => !/^src\/sandbox\/(lab\/|web\/|(steps|server|secret)\.ts$)/.test(name)),
+        [],
+        path,
+      )
+    else if (!/^src\/sandbox\/(app|main)\.ts$/.test(path))
+      t.notOk(
+        own.some(name => name.startsWith('src/sandbox/lab/')),
+        `${path} knows no laboratory`,
+      )
+  }
+})
+
 t.test('only main.ts reads the environment, and only demo.ts knows both applications', async t => {
   for (const path of globSync('src/**/*.ts')) {
     const isEntry = /(^|\/)(main|demo|doctor)\.ts$/.test(path) || path.includes('commands/')

@@ -1,12 +1,14 @@
 // The map of the sandbox: two listeners on one store, and every plugin and route of each, in order.
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
+import type { Parts } from './parts.ts'
+import { createPasswords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
-import { createPasswords } from './portal/passwords.ts'
 import { type SeedReport, seedStore } from './seed.ts'
-import { openStore, type Store } from './store/open-store.ts'
+import { openStore } from './store/open-store.ts'
+import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 import { createSourceReader } from './trusted-proxies.ts'
@@ -17,27 +19,12 @@ export interface Sandbox {
   store: Store
   /** What came of the SEED_ settings, where there are any. */
   seedReport: SeedReport | undefined
-  /** Started by whoever lets others in. */
+  /** Runs once the sandbox is started. */
   sweeper: Sweeper
   /** From now on /health/ready answers 503. */
   announceStop(): void
   /** Answers what is in flight, then lets go of the database. */
   close(): Promise<void>
-}
-
-/** What every part of the sandbox is given; nothing is looked up anywhere else. */
-export interface Parts {
-  config: SandboxConfig
-  store: Store
-  keyRing: Awaited<ReturnType<typeof openKeyRing>>
-  passwords: ReturnType<typeof createPasswords>
-  clock: () => Date
-  logger: FastifyBaseLogger
-  isStopping: () => boolean
-  /** Throws when the store cannot be written to; asked often, it looks once a second. */
-  probe: () => Promise<void>
-  /** Whom failures and waiting places are counted for. */
-  sourceOf: (request: FastifyRequest) => string
 }
 
 /** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
@@ -60,7 +47,8 @@ export async function buildSandbox(
     let isStopping = false
     const readSource = createSourceReader(config.trustedProxies)
     const parts: Parts = {
-      config,
+      addresses: { portalUrl: config.portalUrl, apiUrl: config.apiUrl },
+      lifetimes: { accessTokenSeconds: config.accessTokenSeconds, codeSeconds: config.codeSeconds },
       store,
       keyRing: await openKeyRing(store, clock),
       passwords,

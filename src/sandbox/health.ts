@@ -1,6 +1,6 @@
 // Liveness and readiness, the same on both listeners.
 import type { FastifyInstance } from 'fastify'
-import type { Store } from './store/open-store.ts'
+import type { Store } from './store/store.ts'
 import { storeFaultOf } from './store/store-fault.ts'
 
 const probeLifetimeMs = 1000

@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
 import { ConfigError, readConfig, type SandboxConfig } from './config.ts'
-import { listen } from './listen.ts'
 import { openLogOutput } from './log-output.ts'
+import { startSandbox } from './start.ts'
 import { UnusableDatabase } from './store/migrate.ts'
 
 const clock = () => new Date()
@@ -23,7 +23,7 @@ async function start(): Promise<void> {
   })
   logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
   const sandbox = await buildSandbox(config, { clock, logger })
-  const ports = await listen(sandbox, config).catch((error: NodeJS.ErrnoException) => {
+  const ports = await startSandbox(sandbox, config).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`HOST, PORTAL_PORT or API_PORT cannot be listened on (${reasonOf(error)})`)
   })
   logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')

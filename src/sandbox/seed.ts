@@ -2,12 +2,10 @@
 // applied last, never only because of a restart, and never to what somebody else has made.
 import { randomUUID } from 'node:crypto'
 import type { Seed } from './config.ts'
-import type { Passwords } from './portal/passwords.ts'
-import { signOutEverywhere } from './portal/sign-out.ts'
+import type { Passwords } from './passwords.ts'
 import { insertApplication, lockApplication, setRedirectUris } from './store/applications.ts'
 import { addClientSecret, listSecretHashes } from './store/client-secrets.ts'
 import { createGroup } from './store/groups.ts'
-import type { Store } from './store/open-store.ts'
 import type { Db } from './store/schema.ts'
 import {
   findOwnGroup,
@@ -19,6 +17,8 @@ import {
   type SeededUser,
   takeForgottenClient,
 } from './store/seeds.ts'
+import { signOutEverywhere } from './store/sign-out-everywhere.ts'
+import type { Store } from './store/store.ts'
 import { makeRoomFor } from './store/sweep.ts'
 import { createUser, findCredentials, setPasswordHash } from './store/users.ts'
 import { hashToken } from './tokens/opaque-token.ts'

@@ -1,7 +1,7 @@
 // The application API itself (specification 4.1).
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
 import { isId } from '../is-id.ts'
+import type { Parts } from '../parts.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
 import { ApiError } from './api-error.ts'
 import { readNewApplication } from './application-fields.ts'
@@ -22,7 +22,10 @@ interface OneApplication {
   Params: { app_id: string }
 }
 
-export function applicationRoutes(scope: FastifyInstance, parts: Parts): void {
+export function applicationRoutes(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+): void {
   scope.get(
     '/apps/v1',
     { schema: operations.listApplications, config: readable, exposeHeadRoute: true },

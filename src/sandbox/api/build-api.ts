@@ -1,8 +1,8 @@
 // The application API: routes behind a bearer token, one dialect of errors.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
 import { healthRoutes } from '../health.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'

@@ -1,8 +1,8 @@
 // Creates an application with its client, secret and access tokens: all of it, or nothing.
 import { randomUUID } from 'node:crypto'
-import type { Parts } from '../app.ts'
 import { refuseFurtherApplications } from '../groups/bounds.ts'
 import { isId } from '../is-id.ts'
+import type { Parts } from '../parts.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
@@ -21,7 +21,7 @@ export interface CreatedApplication {
 
 /** Throws ApiError 404 (no such group) or 403 (not a member), and GroupRefusal when the group is full. */
 export async function createApplication(
-  parts: Parts,
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { groupId, ...fields }: NewApplicationFields,
   maker: Maker,
 ): Promise<CreatedApplication> {
@@ -47,8 +47,11 @@ export async function createApplication(
   return { application, clientSecret, tokens }
 }
 
-async function signToken({ config, keyRing }: Parts, { id, createdBy, createdAt }: Application) {
+async function signToken(
+  { addresses, keyRing }: Pick<Parts, 'addresses' | 'keyRing'>,
+  { id, createdBy, createdAt }: Application,
+) {
   const tokenId = randomUUID()
-  const order = { issuer: config.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }
+  const order = { issuer: addresses.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }
   return { id: tokenId, token: await signAppToken(keyRing, order) }
 }

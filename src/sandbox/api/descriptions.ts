@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 
 /** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
 const ramlBaseUri = 'http://127.0.0.1:4001'
@@ -21,7 +21,7 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 /** Gathers every route that is added to the scope from now on. */
-export async function describeRoutes(scope: FastifyInstance, { config }: Parts): Promise<void> {
+export async function describeRoutes(scope: FastifyInstance, { addresses }: Pick<Parts, 'addresses'>): Promise<void> {
   await scope.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -34,7 +34,7 @@ export async function describeRoutes(scope: FastifyInstance, { config }: Parts):
           'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
           'twice the last one counts.',
       },
-      servers: [{ url: config.apiUrl }],
+      servers: [{ url: addresses.apiUrl }],
       tags: [{ name: 'Applications' }, { name: 'Groups' }],
       components: { securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
       security: [{ accessToken: [] }],
@@ -46,8 +46,11 @@ export async function describeRoutes(scope: FastifyInstance, { config }: Parts):
 }
 
 /** The addresses of the descriptions. Without a token: tools that read them have none. */
-export async function descriptionRoutes(scope: FastifyInstance, { config }: Parts): Promise<void> {
-  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, config.apiUrl)
+export async function descriptionRoutes(
+  scope: FastifyInstance,
+  { addresses }: Pick<Parts, 'addresses'>,
+): Promise<void> {
+  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, addresses.apiUrl)
 
   scope.get('/apps/v1/openapi.json', { exposeHeadRoute: true }, async () => scope.swagger())
 

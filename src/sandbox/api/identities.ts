@@ -1,10 +1,10 @@
 // The part of the identities API that a developer of applications needs: groups, and who is in them.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
 import { acceptInvitation } from '../groups/accept-invitation.ts'
 import { endLink } from '../groups/end-link.ts'
 import { inviteUser } from '../groups/invite-user.ts'
 import { makeGroup } from '../groups/make-group.ts'
+import type { Parts } from '../parts.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
 import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
@@ -24,7 +24,7 @@ const portalTokensOnly = whoMay({
   refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
 })
 
-export function identityRoutes(scope: FastifyInstance, parts: Parts): void {
+export function identityRoutes(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
   scope.post('/identities/v1', { schema: operations.createGroup }, async (request, reply) => {
     const name = readGroupName(bodyOf(request))
     const { userId } = callerOf(request)

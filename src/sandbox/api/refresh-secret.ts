@@ -1,12 +1,16 @@
 // Gives an application's client a new secret; the one before stays valid, so that it can be exchanged without a pause.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { claimApplication, type Maker } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { explainRefusal } from './explain-refusal.ts'
 
 /** The new secret, which is told here and never again. Throws ApiError 404 or 403. */
-export async function refreshSecret({ store, clock }: Parts, appId: string, maker: Maker): Promise<string> {
+export async function refreshSecret(
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  appId: string,
+  maker: Maker,
+): Promise<string> {
   const now = clock()
   const secret = makeSecret()
   await store.transaction(async db => {

@@ -1,6 +1,6 @@
 // Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import type { Maker } from '../store/applications.ts'
 import { type Caller, findCaller, type TokenKind } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
@@ -36,7 +36,10 @@ export function makerOf(request: FastifyRequest): Maker {
 }
 
 /** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */
-export function requireToken(scope: FastifyInstance, parts: Parts): void {
+export function requireToken(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+): void {
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async request => {
     const { authorization } = request.headers

@@ -1,6 +1,7 @@
 // Changes an application and what its client may do.
-import type { Parts } from '../app.ts'
+
 import { refuseGrowth } from '../groups/bounds.ts'
+import type { Parts } from '../parts.ts'
 import { type Application, claimApplication, setApplicationFields, sizeOfFields } from '../store/applications.ts'
 import { lockGroup } from '../store/groups.ts'
 import { readChangedApplication } from './application-fields.ts'
@@ -12,7 +13,7 @@ import { explainRefusal } from './explain-refusal.ts'
  * with the fields.
  */
 export async function updateApplication(
-  { store, clock }: Parts,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   appId: string,
   body: unknown,
   userId: string,

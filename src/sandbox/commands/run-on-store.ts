@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
-import { openStore, type Store } from '../store/open-store.ts'
+import { openStore } from '../store/open-store.ts'
+import type { Store } from '../store/store.ts'
 
 /** What the operator has to do, in a sentence. */
 export class NothingDone extends Error {}

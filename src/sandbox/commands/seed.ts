@@ -1,6 +1,6 @@
 // Applies the SEED_ settings, while the sandbox runs: npm run sandbox:seed -- --force
 import { parseArgs } from 'node:util'
-import { createPasswords } from '../portal/passwords.ts'
+import { createPasswords } from '../passwords.ts'
 import { seedStore } from '../seed.ts'
 import { NothingDone, runOnStore } from './run-on-store.ts'
 

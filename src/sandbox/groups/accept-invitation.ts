@@ -1,6 +1,7 @@
 // Who was invited becomes a member, by their own wish.
-import type { Parts } from '../app.ts'
+
 import { isId } from '../is-id.ts'
+import type { Parts } from '../parts.ts'
 import { lockGroup } from '../store/groups.ts'
 import { deleteInvitation } from '../store/invitations.ts'
 import { addMember, isMember, type Membership } from '../store/memberships.ts'
@@ -10,7 +11,7 @@ import { GroupRefusal } from './group-refusal.ts'
 
 /** The group's id as it came. Throws GroupRefusal, and the invitation stays open. */
 export async function acceptInvitation(
-  { store, clock }: Parts,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   { userId, groupId }: { userId: string; groupId: string },
 ): Promise<Membership> {
   return store.transaction(async db => {

@@ -1,6 +1,7 @@
 // Ends what links a user to a group: a membership or an invitation, from whichever side.
-import type { Parts } from '../app.ts'
+
 import { isId } from '../is-id.ts'
+import type { Parts } from '../parts.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { deleteGroup, type Group, lockGroup } from '../store/groups.ts'
 import { deleteInvitation, deleteInvitationsBy } from '../store/invitations.ts'
@@ -18,7 +19,7 @@ export type EndedLink = 'membership' | 'invitation'
  * meanwhile is no membership to end. Throws GroupRefusal.
  */
 export async function endLink(
-  { store }: Parts,
+  { store }: Pick<Parts, 'store'>,
   { userId, groupId, callerId, only }: { userId: string; groupId: string; callerId: string; only?: EndedLink },
 ): Promise<EndedLink> {
   return store.transaction(async db => {

@@ -1,7 +1,7 @@
 // A member of a group invites somebody, who has no right and shows nothing until they accept.
 import { randomUUID } from 'node:crypto'
-import type { Parts } from '../app.ts'
 import { isId } from '../is-id.ts'
+import type { Parts } from '../parts.ts'
 import { lockGroup } from '../store/groups.ts'
 import { type Invitation, insertInvitation, listInvitationsInto } from '../store/invitations.ts'
 import { isMember } from '../store/memberships.ts'
@@ -11,7 +11,7 @@ import { GroupRefusal } from './group-refusal.ts'
 
 /** Both ids as they came. Throws GroupRefusal. */
 export async function inviteUser(
-  { store, clock }: Parts,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   { userId, groupId, inviterId }: { userId: string; groupId: string; inviterId: string },
 ): Promise<Invitation & { groupName: string }> {
   return store.transaction(async db => {

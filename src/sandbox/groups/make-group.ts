@@ -1,13 +1,13 @@
 // Makes a group for somebody who has room for one more.
 import { randomUUID } from 'node:crypto'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { createGroup, findGroup, type Group } from '../store/groups.ts'
 import { lockUser } from '../store/users.ts'
 import { refuseFurtherGroups } from './bounds.ts'
 
 /** An `id` that was used before, by a form that was sent twice, makes nothing. Throws GroupRefusal. */
 export async function makeGroup(
-  { store, clock }: Parts,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   { name, userId, id = randomUUID() }: { name: string; userId: string; id?: string },
 ): Promise<Group> {
   return store.transaction(async db => {

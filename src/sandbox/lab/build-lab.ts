@@ -4,6 +4,7 @@ import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
 import type { Observer } from '../steps.ts'
 import { registerViews } from '../web/views.ts'
+import type { Addresses } from './addresses.ts'
 import { eventRoutes } from './events.ts'
 import { guardLab } from './guard.ts'
 import { createHide } from './hide.ts'
@@ -12,7 +13,6 @@ import { loginRoutes } from './login-routes.ts'
 import { type Bounds, createLogins } from './logins.ts'
 import { pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
-import type { Addresses } from './tell.ts'
 
 export interface Lab {
   server: FastifyInstance

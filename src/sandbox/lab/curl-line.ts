@@ -1,6 +1,7 @@
 // A request as a line for curl, with a placeholder for every value that is not shown.
+
+import type { Addresses } from './addresses.ts'
 import type { RecordedStep, Value, Values } from './recorded.ts'
-import type { Addresses } from './tell.ts'
 
 /** Headers that curl or the other side's own rules make. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/

@@ -1,12 +1,13 @@
 // GET /lab/v1/logins, one of them, and one as HAR: what clients did, as JSON.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
+import type { Addresses } from './addresses.ts'
 import { toHar } from './har.ts'
 import type { Hide } from './hide.ts'
 import { type FieldMessages, LabError } from './lab-error.ts'
 import type { Logins, Wanted } from './logins.ts'
 import { identityOf, type RecordedLogin } from './recorded.ts'
-import { type Addresses, tellLogin, tellSummary } from './tell.ts'
+import { tellLogin, tellSummary } from './tell.ts'
 
 const longestWaitSeconds = 30
 const mostListed = 100

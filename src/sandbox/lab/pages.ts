@@ -1,10 +1,11 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from './addresses.ts'
 import { explanations } from './explanations.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import type { RecordedStep, Values } from './recorded.ts'
-import { type Addresses, outcomeOf, tellStep } from './tell.ts'
+import { outcomeOf, tellStep } from './tell.ts'
 
 const mostListed = 100
 

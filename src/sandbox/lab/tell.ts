@@ -1,16 +1,10 @@
 // How a login is told as JSON: what happened at each step, what it means, and what was noticed about the client.
+import type { Addresses } from './addresses.ts'
 import { toCurlLine } from './curl-line.ts'
 import { explanations } from './explanations.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import type { RecordedLogin, RecordedStep } from './recorded.ts'
-
-/** Where browsers and clients reach the portal, the API and the laboratory. */
-export interface Addresses {
-  portalUrl: string
-  apiUrl: string
-  labUrl: string
-}
 
 /** `signed in` once tokens were given, `refused` after a step that failed, `under way` before either. */
 export type Outcome = 'signed in' | 'refused' | 'under way'

@@ -1,5 +1,5 @@
 // Makes sure that a call comes from the client it names, by the client's secret.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
@@ -12,7 +12,11 @@ import { OAuthError } from './oauth-error.ts'
  * always heard: it has 128 random bits or more and is not found by trying, so a line of wrong ones proves nothing, and
  * nobody can lock a client out.
  */
-export async function authenticateClient({ store, clock }: Parts, fields: CallFields, source: string): Promise<string> {
+export async function authenticateClient(
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  fields: CallFields,
+  source: string,
+): Promise<string> {
   const clientId = requireField(fields, 'client_id')
   const hash = hashToken(requireField(fields, 'client_secret'))
   // What cannot be an id is counted under one name, so that made-up ids do not fill the table.

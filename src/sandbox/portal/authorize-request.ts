@@ -1,8 +1,9 @@
 // Reads the start-authorization request: whom to trust with an answer is settled first, everything else after that.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
-import { AuthorizationError, PageError } from './error-pages.ts'
+import { AuthorizationError } from './authorization-error.ts'
+import { PageError } from './error-pages.ts'
 import { longestText } from './longest-text.ts'
 
 /** A request that passed every check. */
@@ -40,7 +41,7 @@ export function isAuthorizeRequest(query: Record<string, unknown>): boolean {
  * redirect URI. Unknown parameters are ignored, empty ones count as left out (RFC 6749 3.1).
  */
 export async function readAuthorizeRequest(
-  { store, config }: Pick<Parts, 'store' | 'config'>,
+  { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
   query: Record<string, unknown>,
 ): Promise<AuthorizeRequest> {
   const { parameters, repeated } = collectParameters(query)
@@ -52,7 +53,7 @@ export async function readAuthorizeRequest(
       code,
       description,
       application,
-      addToUrl(redirectUri, { error: code, error_description: description, state, iss: config.portalUrl }),
+      addToUrl(redirectUri, { error: code, error_description: description, state, iss: addresses.portalUrl }),
     )
   }
   if (repeated.length > 0) refuse('invalid_request', `${repeated[0]} was given more than once.`)

@@ -1,6 +1,6 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { hasConsent } from '../store/consents.ts'
 import {
   isAuthorizeRequest,
@@ -15,7 +15,10 @@ import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
 import { showSignInPage } from './sign-in.ts'
 
-export function authorizePage(scope: FastifyInstance, parts: Parts): void {
+export function authorizePage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+): void {
   const { store } = parts
 
   // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.

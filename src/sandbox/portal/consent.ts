@@ -1,11 +1,12 @@
 // Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { rememberConsent } from '../store/consents.ts'
 import { finishAuthorization } from '../store/finished-authorizations.ts'
 import type { User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
 import {
   type AuthorizeRequest,
   addToUrl,
@@ -15,7 +16,6 @@ import {
 } from './authorize-request.ts'
 import { PageError } from './error-pages.ts'
 import { issueCode } from './issue-code.ts'
-import { setPageHeaders } from './page-headers.ts'
 import { endPortalSession, findVisitor } from './portal-session.ts'
 
 /** What the page was shown for. It travels in the form, so nothing is stored until there is an answer. */
@@ -30,7 +30,7 @@ const formLifetimeMs = 30 * 60_000
 
 export function showConsentPage(
   reply: FastifyReply,
-  { keyRing, clock }: Parts,
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
   authorization: AuthorizeRequest,
   visitor: User,
 ) {
@@ -47,7 +47,10 @@ export function showConsentPage(
   })
 }
 
-export function consentPage(scope: FastifyInstance, parts: Parts): void {
+export function consentPage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+): void {
   const { keyRing, store, clock } = parts
 
   scope.post('/consent', async (request, reply) => {
@@ -66,7 +69,7 @@ export function consentPage(scope: FastifyInstance, parts: Parts): void {
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
     // Read again, because the application may have been changed or removed since the page was shown.
-    const query = Object.fromEntries(new URL(question.path, parts.config.portalUrl).searchParams)
+    const query = Object.fromEntries(new URL(question.path, parts.addresses.portalUrl).searchParams)
     const authorization = await readAuthorizeRequest(parts, query)
     const answer = store.transaction(async db => {
       const expiresAt = new Date(clock().getTime() + formLifetimeMs)

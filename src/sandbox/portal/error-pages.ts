@@ -1,10 +1,9 @@
-// Error pages of the portal, and the one kind of error that goes back to the client instead.
+// Error pages of the portal.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
-import type { Application } from '../store/applications.ts'
+import type { Parts } from '../parts.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
-import { answerAuthorizationError } from './answer-authorization-error.ts'
-import { Busy } from './turns.ts'
+import { Busy } from '../turns.ts'
+import { AuthorizationError, answerAuthorizationError } from './authorization-error.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
 export class PageError extends Error {
@@ -24,21 +23,7 @@ export class PageError extends Error {
   }
 }
 
-/** Told to the client, at a redirect URI that has been checked before (RFC 6749 4.1.2.1). */
-export class AuthorizationError extends Error {
-  readonly code: string
-  readonly application: Application
-  readonly location: string
-
-  constructor(code: string, description: string, application: Application, location: string) {
-    super(description)
-    this.code = code
-    this.application = application
-    this.location = location
-  }
-}
-
-export function showErrorPages(scope: FastifyInstance, parts: Parts): void {
+export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof AuthorizationError) {
       request.log.info({ code: error.code, reason: error.message }, 'an authorization was refused')

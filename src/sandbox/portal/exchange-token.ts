@@ -1,6 +1,6 @@
 // POST /api/exchangeToken: a code (specification 4.2), or later a refresh token, becomes tokens for its client.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { type CallFields, readCallFields, requireField } from './call-fields.ts'
 import type { TokenResponse } from './issue-tokens.ts'
@@ -22,7 +22,10 @@ const fieldNames = [
   'scope',
 ] as const
 
-export function exchangeToken(scope: FastifyInstance, parts: Parts): void {
+export function exchangeToken(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger' | 'sourceOf'>,
+): void {
   scope.post('/exchangeToken', async request => {
     const fields = readCallFields(request, fieldNames)
     const grantType = requireField(fields, 'grant_type')
@@ -36,13 +39,21 @@ export function exchangeToken(scope: FastifyInstance, parts: Parts): void {
   })
 }
 
-async function redeem(parts: Parts, clientId: string, fields: CallFields): Promise<TokenResponse> {
+async function redeem(
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger'>,
+  clientId: string,
+  fields: CallFields,
+): Promise<TokenResponse> {
   const code = requireField(fields, 'code')
   const redirectUri = requireField(fields, 'redirect_uri')
   return redeemCode(parts, { clientId, code, redirectUri, state: fields.state, codeVerifier: fields.code_verifier })
 }
 
-async function refresh(parts: Parts, clientId: string, fields: CallFields): Promise<TokenResponse> {
+async function refresh(
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  clientId: string,
+  fields: CallFields,
+): Promise<TokenResponse> {
   const refreshToken = requireField(fields, 'refresh_token')
   // Logins have no scope here, and refreshing must not add one (RFC 6749 6).
   if (fields.scope !== undefined) throw new OAuthError(400, 'invalid_scope', 'The login was given no scope.')

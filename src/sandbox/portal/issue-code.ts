@@ -1,5 +1,5 @@
 // Issues an authorization code, and gives the address that takes it to the client.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { createGrant } from '../store/grants.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
@@ -8,7 +8,7 @@ import { type AuthorizeRequest, addToUrl } from './authorize-request.ts'
 /** The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. */
 export async function issueCode(
   db: Db,
-  { config, clock }: Pick<Parts, 'config' | 'clock'>,
+  { addresses, lifetimes, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'clock'>,
   request: AuthorizeRequest,
   userId: string,
 ): Promise<string> {
@@ -25,7 +25,7 @@ export async function issueCode(
       stateHash: request.state === undefined ? '' : hashToken(request.state),
       codeChallenge: request.codeChallenge ?? '',
     },
-    { now, expiresAt: new Date(now.getTime() + config.codeSeconds * 1000) },
+    { now, expiresAt: new Date(now.getTime() + lifetimes.codeSeconds * 1000) },
   )
   return addToUrl(request.redirectUri, {
     code,
@@ -33,6 +33,6 @@ export async function issueCode(
     subject: userId,
     client_id: clientId,
     state: request.state,
-    iss: config.portalUrl,
+    iss: addresses.portalUrl,
   })
 }

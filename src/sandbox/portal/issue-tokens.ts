@@ -1,5 +1,5 @@
 // The token response: an access token of a family, beside the refresh token that is the family's newest.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { signUserToken } from '../tokens/access-token.ts'
 
 /** Wire form, without the state, which is echoed by the route. */
@@ -19,11 +19,11 @@ export interface Family {
 }
 
 export async function issueTokens(
-  { config, keyRing, clock }: Parts,
+  { addresses, lifetimes, keyRing, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
   { grantId, userId, clientId, refreshToken }: Family,
 ): Promise<TokenResponse> {
-  const lifetimeSeconds = config.accessTokenSeconds
-  const order = { issuer: config.portalUrl, grantId, userId, clientId, now: clock(), lifetimeSeconds }
+  const lifetimeSeconds = lifetimes.accessTokenSeconds
+  const order = { issuer: addresses.portalUrl, grantId, userId, clientId, now: clock(), lifetimeSeconds }
   return {
     access_token: await signUserToken(keyRing, order),
     expires_in: lifetimeSeconds,

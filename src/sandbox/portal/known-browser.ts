@@ -1,7 +1,7 @@
 // A mark for browsers that have signed in to an account before: what strangers get wrong does not lock them out.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import type { Bucket } from '../store/failures.ts'
 import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
@@ -20,13 +20,16 @@ export interface Mark {
 }
 
 /** Undefined when the browser brings none that we made. */
-export function readMark({ keyRing, clock }: Parts, request: FastifyRequest): Mark | undefined {
+export function readMark(
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+): Mark | undefined {
   return readFormToken<Mark>(keyRing.sealingKey, purpose, request.cookies[cookieName], clock())
 }
 
 /** Once a visitor has signed in. The mark keeps its id, and with it what was counted. */
 export function markBrowser(
-  parts: Parts,
+  parts: Pick<Parts, 'keyRing' | 'clock'>,
   credentials: Credentials,
   request: FastifyRequest,
   reply: FastifyReply,

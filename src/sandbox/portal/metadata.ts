@@ -1,7 +1,7 @@
 // What anybody may know of the portal: its metadata (RFC 8414) and the public halves of its keys (RFC 7517).
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import type { Parts } from '../parts.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
 import { grantTypes } from './exchange-token.ts'
 import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
@@ -9,7 +9,10 @@ import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
 const publicFor5Minutes = 'public, max-age=300'
 
 /** To be registered under /.well-known. */
-export async function metadataRoutes(scope: FastifyInstance, { config, keyRing }: Parts): Promise<void> {
+export async function metadataRoutes(
+  scope: FastifyInstance,
+  { addresses, keyRing }: Pick<Parts, 'addresses' | 'keyRing'>,
+): Promise<void> {
   scope.addHook('onRequest', async (_request, reply) => {
     // For the errors; what may be kept says so itself.
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
@@ -19,7 +22,7 @@ export async function metadataRoutes(scope: FastifyInstance, { config, keyRing }
   const refuseOtherMethods = trackMethods(scope)
   scope.get('/oauth-authorization-server', async (_request, reply) => {
     reply.header('cache-control', publicFor5Minutes)
-    return describePortal(config.portalUrl)
+    return describePortal(addresses.portalUrl)
   })
   scope.get('/jwks.json', async (_request, reply) => {
     const keys = await keyRing.listSigningKeys()

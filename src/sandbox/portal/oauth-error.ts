@@ -1,8 +1,8 @@
 // Errors of the portal's calls in OAuth's own dialect (RFC 6749 5.2).
 import type { FastifyInstance } from 'fastify'
 import { storeFaultOf } from '../store/store-fault.ts'
+import { Busy } from '../turns.ts'
 import { longestText } from './longest-text.ts'
-import { Busy } from './turns.ts'
 
 export class OAuthError extends Error {
   readonly statusCode: number

@@ -2,15 +2,15 @@
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import type { Parts } from '../parts.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews } from '../web/views.ts'
 import { accountPages } from './account/account-pages.ts'
 import { authorizePage } from './authorize.ts'
 import { consentPage } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
 import { PageError, showErrorPages } from './error-pages.ts'
-import { setPageHeaders } from './page-headers.ts'
 import { signInPage } from './sign-in.ts'
 import { signOutPage } from './sign-out.ts'
 import { signUpPage } from './sign-up.ts'
@@ -34,7 +34,7 @@ export async function pageRoutes(scope: FastifyInstance, parts: Parts): Promise<
 }
 
 async function ownForms(scope: FastifyInstance, parts: Parts): Promise<void> {
-  scope.addHook('onRequest', refuseCrossSitePosts(parts.config.portalUrl))
+  scope.addHook('onRequest', refuseCrossSitePosts(parts.addresses.portalUrl))
   signInPage(scope, parts)
   signUpPage(scope, parts)
   consentPage(scope, parts)

@@ -1,6 +1,6 @@
 // Who is signed in to the portal in this browser: a random id in a cookie, its hash in the store.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import {
   createPortalSession,
   deletePortalSession,
@@ -23,7 +23,10 @@ const stepMs = 60_000
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
 /** The user signed in here, or undefined. Counts as a use of the session. */
-export async function findVisitor({ store, clock }: Parts, request: FastifyRequest): Promise<User | undefined> {
+export async function findVisitor(
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  request: FastifyRequest,
+): Promise<User | undefined> {
   const idHash = readIdHash(request)
   const session = idHash && (await findPortalSession(store.read, idHash, clock()))
   if (!session) return undefined
@@ -41,7 +44,7 @@ export async function findVisitor({ store, clock }: Parts, request: FastifyReque
 
 /** A new session under a new id, whatever the browser brought; the old session, if there was one, ends. */
 export async function startPortalSession(
-  { store, clock }: Parts,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   userId: string,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -58,7 +61,11 @@ export async function startPortalSession(
 }
 
 /** Ends the session in the store as well: a copy of the cookie opens nothing any more. */
-export async function endPortalSession({ store }: Parts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function endPortalSession(
+  { store }: Pick<Parts, 'store'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const idHash = readIdHash(request)
   if (idHash) await store.write(db => deletePortalSession(db, idHash))
   reply.clearCookie(cookieName, cookieOptions)

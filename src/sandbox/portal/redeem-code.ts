@@ -1,5 +1,5 @@
 // Redeems an authorization code for the first tokens of its family.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { type CodeBinding, findGrantByCode, redeemGrant, revokeGrant } from '../store/grants.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
@@ -18,7 +18,10 @@ export interface Exchange {
 }
 
 /** Throws OAuthError. The code is spent by one statement, so of any number of callers one succeeds. */
-export async function redeemCode(parts: Parts, exchange: Exchange): Promise<TokenResponse> {
+export async function redeemCode(
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger'>,
+  exchange: Exchange,
+): Promise<TokenResponse> {
   const { store, clock } = parts
   const now = clock()
   const refreshToken = makeAlphanumericToken()
@@ -39,7 +42,10 @@ export async function redeemCode(parts: Parts, exchange: Exchange): Promise<Toke
   return issueTokens(parts, { ...redeemed, clientId: exchange.clientId, refreshToken })
 }
 
-async function explainRefusal({ store, clock, logger }: Parts, binding: CodeBinding): Promise<OAuthError> {
+async function explainRefusal(
+  { store, clock, logger }: Pick<Parts, 'store' | 'clock' | 'logger'>,
+  binding: CodeBinding,
+): Promise<OAuthError> {
   const refused = new OAuthError(401, 'invalid_grant', 'The code is not valid, or not for this request.')
   const grant = await findGrantByCode(store.read, binding.codeHash)
   if (!grant || grant.application_id !== binding.clientId) return refused

@@ -1,9 +1,9 @@
 // Signs a new user up: looks at every field, says everything that is wrong at once, and makes the account.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
+import { longestPassword } from '../passwords.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { type Credentials, createUser, longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../text-length.ts'
-import { longestPassword } from './passwords.ts'
 
 /** Wire names, the same on the page and at /api/register. */
 export const signUpFields = ['email', 'password', 'firstName', 'lastName', 'termsAccepted'] as const
@@ -22,7 +22,7 @@ const hourMs = 3_600_000
 
 /** `fields` as they came, of any type. Throws Busy and what the store throws. */
 export async function registerUser(
-  { store, passwords, clock }: Parts,
+  { store, passwords, clock }: Pick<Parts, 'store' | 'passwords' | 'clock'>,
   fields: Record<string, unknown>,
   source: string,
 ): Promise<Registration> {

@@ -1,7 +1,7 @@
 // POST /api/revokeToken: a client gives back what a login gave it (RFC 7009), usually because its visitor signs out, or a
 // token of its own.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
 import { revokeGrant } from '../store/grants.ts'
 import { findFamilyId } from '../store/refresh-tokens.ts'
@@ -12,7 +12,10 @@ import { readCallFields, requireField } from './call-fields.ts'
 
 const fieldNames = ['token', 'client_id', 'client_secret'] as const
 
-export function revokeToken(scope: FastifyInstance, parts: Parts): void {
+export function revokeToken(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>,
+): void {
   scope.post('/revokeToken', async (request, reply) => {
     const fields = readCallFields(request, fieldNames)
     const token = requireField(fields, 'token')
@@ -28,9 +31,13 @@ export function revokeToken(scope: FastifyInstance, parts: Parts): void {
  * By a refresh token of the family, also a replaced one, or by an access token (RFC 7009 2.1) the whole family; of the
  * tokens listed with the application's credentials that one alone. False for other clients' tokens, and for unknown ones.
  */
-async function revoke(parts: Parts, token: string, clientId: string): Promise<boolean> {
-  const { config, store, keyRing, clock } = parts
-  const claims = await verifyAccessToken(keyRing, token, { issuer: config.portalUrl, now: clock() })
+async function revoke(
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  token: string,
+  clientId: string,
+): Promise<boolean> {
+  const { addresses, store, keyRing, clock } = parts
+  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   const isOwn = claims?.aud === clientId
   if (isOwn && claims.type === 'App') return store.write(db => deleteAppAccessToken(db, claims.jti, clientId))
   const grantId = isOwn ? grantIdOf(claims) : await findFamilyId(store.read, { tokenHash: hashToken(token), clientId })

@@ -1,5 +1,5 @@
 // Takes a refresh token and gives its successor, with a new access token (RFC 6749 6, RFC 9700 4.14.2).
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { revokeGrant } from '../store/grants.ts'
 import { findReplacedToken, replaceRefreshToken, type TokenFamily } from '../store/refresh-tokens.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
@@ -11,7 +11,7 @@ const graceMs = 10_000
 
 /** Throws OAuthError. The client is authenticated. Of any number of callers at once all get the very same successor. */
 export async function rotateRefreshToken(
-  parts: Parts,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   { clientId, refreshToken }: { clientId: string; refreshToken: string },
 ): Promise<TokenResponse> {
   const { store, keyRing, clock } = parts
@@ -29,7 +29,7 @@ export async function rotateRefreshToken(
  * and nobody knows which of the two is the client: the family ends.
  */
 async function forgiveOrRevoke(
-  { store }: Parts,
+  { store }: Pick<Parts, 'store'>,
   token: { tokenHash: string; clientId: string; now: Date },
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)

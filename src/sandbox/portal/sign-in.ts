@@ -1,11 +1,11 @@
 // The page to sign in or sign up, and signing in with e-mail and password, on to where the visitor was going.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
 import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
 import { markBrowser, readMark } from './known-browser.ts'
-import { setPageHeaders } from './page-headers.ts'
 import { startPortalSession } from './portal-session.ts'
 import { type SignUpProblems, shortestPassword } from './register-user.ts'
 
@@ -30,7 +30,7 @@ const formLifetimeMs = 30 * 60_000
 /** Answers with the page, both forms on it. */
 export function showSignInPage(
   reply: FastifyReply,
-  { keyRing, clock }: Parts,
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
   purpose: SignInPurpose,
   { signIn, signUp }: SentForms = {},
 ) {
@@ -48,7 +48,7 @@ export function showSignInPage(
 }
 
 /** The purpose that a form was made for. Throws PageError. */
-export function readPurpose({ keyRing, clock }: Parts, formToken: unknown): SignInPurpose {
+export function readPurpose({ keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>, formToken: unknown): SignInPurpose {
   const purpose = readFormToken<SignInPurpose>(keyRing.sealingKey, 'sign-in', formToken, clock())
   if (!purpose) throw new PageError(400, 'This page has been open for too long.')
   return purpose
@@ -60,7 +60,10 @@ export function describeBackOff(reply: FastifyReply, what: string, retryAfterSec
   return `There were too many ${what}. Try again in ${Math.ceil(retryAfterSeconds / 60)} min.`
 }
 
-export function signInPage(scope: FastifyInstance, parts: Parts): void {
+export function signInPage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
+): void {
   scope.post('/sign-in', async (request, reply) => {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken)

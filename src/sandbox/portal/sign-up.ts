@@ -1,12 +1,15 @@
 // Signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { markBrowser } from './known-browser.ts'
 import { startPortalSession } from './portal-session.ts'
 import { registerUser } from './register-user.ts'
 import { describeBackOff, readPurpose, showSignInPage } from './sign-in.ts'
 
-export function signUpPage(scope: FastifyInstance, parts: Parts): void {
+export function signUpPage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
+): void {
   scope.post('/sign-up', async (request, reply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken)

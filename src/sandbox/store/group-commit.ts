@@ -1,6 +1,7 @@
 // Statements that come at the same time share one transaction, because what costs is bringing a transaction to the disk.
-import type { Database } from './open-store.ts'
+
 import type { Db } from './schema.ts'
+import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
 /** Runs what writes when its turn comes, and again while the database is locked. */

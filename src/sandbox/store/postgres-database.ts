@@ -1,8 +1,8 @@
 // A PostgreSQL database as the sandbox's: brought up to date by one instance, while others that start wait.
 import { migrate } from './migrate.ts'
 import type { Migration } from './migration.ts'
-import type { Database, StoreOptions } from './open-store.ts'
 import { listPostgresTables, lockForMigration, openPostgres, openPostgresForMigration } from './postgres.ts'
+import type { Database, StoreOptions } from './store.ts'
 
 /** Throws UnusableDatabase, or what pg throws when nothing answers. */
 export async function openPostgresDatabase(

@@ -5,8 +5,8 @@ import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
 import { makeGroupCommit, type Patiently } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
 import type { Migration } from './migration.ts'
-import type { Database, StoreOptions } from './open-store.ts'
 import { listSqliteTables, openSqlite, openSqliteForMigration } from './sqlite.ts'
+import type { Database, StoreOptions } from './store.ts'
 import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 
 // A request waits this long for the database before it is told to come again (F-30).

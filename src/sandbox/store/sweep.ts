@@ -1,6 +1,6 @@
 // Deletes what has expired or was removed, in portions, each a transaction of its own: no request waits long behind one.
 import { type RawBuilder, sql } from 'kysely'
-import type { Store } from './open-store.ts'
+import type { Store } from './store.ts'
 
 // What SQLite deletes in about 2 ms, during which nothing else happens in this process.
 const portionSize = 100

@@ -1,5 +1,5 @@
 // Sweeps the store once a minute, and ends with it.
-import type { Store } from './open-store.ts'
+import type { Store } from './store.ts'
 import { sweep } from './sweep.ts'
 
 export interface Sweeper {

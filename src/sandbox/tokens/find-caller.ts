@@ -1,5 +1,5 @@
 // Who calls: reads an Authorization header, and asks the store whether its access token still counts.
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
 import { findClientOfAppToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
 import { type AccessTokenClaims, grantIdOf, verifyAccessToken } from './access-token.ts'
@@ -20,13 +20,16 @@ export interface Caller {
 }
 
 /** Undefined without an access token of ours (RFC 6750 2.1) that is neither expired nor revoked. */
-export async function findCaller(parts: Parts, authorization: string | undefined): Promise<Caller | undefined> {
+export async function findCaller(
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  authorization: string | undefined,
+): Promise<Caller | undefined> {
   const token = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1]
   if (!token) return undefined
-  const { config, keyRing, clock } = parts
-  const claims = await verifyAccessToken(keyRing, token, { issuer: config.portalUrl, now: clock() })
+  const { addresses, keyRing, clock } = parts
+  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (!claims || !(await isLive(parts, claims))) return undefined
-  return { kind: kindOf(claims, config.portalUrl), userId: claims.sub, clientId: claims.aud }
+  return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
 }
 
 function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind {
@@ -39,10 +42,13 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
  * so a token whose client was removed finds nothing. The tokens that the portal gives its own users have no client:
  * their audience is the portal.
  */
-async function isLive({ store, config }: Parts, claims: AccessTokenClaims): Promise<boolean> {
+async function isLive(
+  { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
+  claims: AccessTokenClaims,
+): Promise<boolean> {
   const { type, jti, sub, aud } = claims
   if (type === 'App') return (await findClientOfAppToken(store.read, jti)) === aud
   if (type !== 'User') return false
   const grant = await findLiveGrant(store.read, grantIdOf(claims))
-  return grant?.userId === sub && (grant.clientId ?? config.portalUrl) === aud
+  return grant?.userId === sub && (grant.clientId ?? addresses.portalUrl) === aud
 }

@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { listKeys } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
-import type { Store } from '../store/open-store.ts'
+import type { Store } from '../store/store.ts'
 
 export interface SigningKey {
   id: string

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
 import type { FastifyInstance } from 'fastify'
-import { isWebUrl } from '../web-url.ts'
+import { isWebUrl } from './web-url.ts'
 
 const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
 

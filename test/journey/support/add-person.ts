@@ -1,6 +1,6 @@
 // Puts further people, their groups and their applications into the sandbox, where how they come there is not the matter.
 import { randomUUID } from 'node:crypto'
-import { createPasswords } from '../../../src/sandbox/portal/passwords.ts'
+import { createPasswords } from '../../../src/sandbox/passwords.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
 import { listMemberships } from '../../../src/sandbox/store/memberships.ts'

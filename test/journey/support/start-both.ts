@@ -11,7 +11,7 @@ import { buildClient } from '../../../src/client/app.ts'
 import { readConfig as readClientConfig } from '../../../src/client/config.ts'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
-import { listen } from '../../../src/sandbox/listen.ts'
+import { startSandbox } from '../../../src/sandbox/start.ts'
 import type { Teardown } from '../../support/teardown.ts'
 import { startFront } from './start-front.ts'
 
@@ -58,7 +58,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     SEED_USER_PASSWORD: person.password,
   })
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger })
-  await listen(sandbox, sandboxConfig)
+  await startSandbox(sandbox, sandboxConfig)
 
   /** A client with nothing in its memory; several of them know one another no better than processes do. */
   const startClient = async (port: number): Promise<FastifyInstance> => {

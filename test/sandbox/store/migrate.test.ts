@@ -6,7 +6,8 @@ import type { Migration } from '../../../src/sandbox/store/migration.ts'
 import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
 import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
 import { migrations } from '../../../src/sandbox/store/migrations.ts'
-import { openStore, type Store } from '../../../src/sandbox/store/open-store.ts'
+import { openStore } from '../../../src/sandbox/store/open-store.ts'
+import type { Store } from '../../../src/sandbox/store/store.ts'
 import { openDatabases } from '../support/each-database.ts'
 
 /** Opens the database as a sandbox does that knows these steps. */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
-import type { Store } from '../../../src/sandbox/store/open-store.ts'
+import type { Store } from '../../../src/sandbox/store/store.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { createSweeper } from '../../../src/sandbox/store/sweeper.ts'
 import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../support/browser.ts'

@@ -1,6 +1,6 @@
 // An access token for the application API, made by its user and shown once: for a first application without a client.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
 import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
@@ -11,8 +11,11 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 const path = '/account/token'
 
-export function accessTokenPage(scope: FastifyInstance, parts: Parts): void {
-  const { store, clock, config, keyRing } = parts
+export function accessTokenPage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+): void {
+  const { store, clock, addresses, keyRing } = parts
 
   scope.get(path, async (request, reply) => {
     const userId = visitorOf(request).id
@@ -36,7 +39,7 @@ export function accessTokenPage(scope: FastifyInstance, parts: Parts): void {
         next: { href: path, label: 'Make another one' },
       })
     // The portal itself is the audience: there is no client.
-    const order = { issuer: config.portalUrl, grantId, userId, clientId: config.portalUrl, now }
+    const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }
     const accessToken = await signUserToken(keyRing, order)
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
     return showToken(reply, { accessToken, expiresAt, group: findGroup(groups, fields.groupId) })
@@ -60,7 +63,7 @@ export function accessTokenPage(scope: FastifyInstance, parts: Parts): void {
       accessToken,
       expiresAt,
       group,
-      ...makeCurlLines(config.apiUrl, accessToken, group?.id),
+      ...makeCurlLines(addresses.apiUrl, accessToken, group?.id),
     })
   }
 }

@@ -1,7 +1,7 @@
 // Forms of the account pages: made for one user and one purpose, with an id for what sending it makes.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
 import { PageError } from '../error-pages.ts'
 import { pathOf, visitorOf } from './require-visitor.ts'
@@ -14,7 +14,11 @@ interface AccountForm {
 
 export const accountFormLifetimeMs = 8 * 3_600_000
 
-export function makeAccountForm({ keyRing, clock }: Parts, request: FastifyRequest, purpose: string): string {
+export function makeAccountForm(
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+  purpose: string,
+): string {
   const form: AccountForm = { userId: visitorOf(request).id, id: randomUUID() }
   return makeFormToken(
     keyRing.sealingKey,
@@ -26,7 +30,7 @@ export function makeAccountForm({ keyRing, clock }: Parts, request: FastifyReque
 
 /** The id, and the fields that are text. Throws PageError when the form was not made by us, for this user and purpose. */
 export function readAccountForm(
-  { keyRing, clock }: Parts,
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
   request: FastifyRequest,
   purpose: string,
 ): { id: string; fields: Record<string, string | undefined> } {

@@ -1,7 +1,7 @@
 // The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again. What it
 // made stays, and stands on the page from then on.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { findApplication } from '../../store/applications.ts'
 import { listConsents, withdrawConsent } from '../../store/consents.ts'
 import { listMadeByClients } from '../../store/made-by-clients.ts'
@@ -12,7 +12,10 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 // A page is read by a person; what is renewed goes to the end of the list, and what is removed leaves it.
 const shownMade = 100
 
-export function allowedApplicationsPage(scope: FastifyInstance, parts: Parts): void {
+export function allowedApplicationsPage(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>,
+): void {
   const { store, clock } = parts
 
   scope.get('/account/applications', async (request, reply) => {

@@ -1,9 +1,9 @@
 // One of my groups: its members and open invitations, inviting somebody, taking out, taking back and leaving.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parts } from '../../app.ts'
 import { endLink } from '../../groups/end-link.ts'
 import { inviteUser } from '../../groups/invite-user.ts'
 import { isId } from '../../is-id.ts'
+import type { Parts } from '../../parts.ts'
 import { countApplicationsIn } from '../../store/applications.ts'
 import { findGroup } from '../../store/groups.ts'
 import { listInvitationsInto } from '../../store/invitations.ts'
@@ -28,7 +28,7 @@ interface Shown {
 const path = '/account/groups/:group_id'
 const shownMembers = 100
 
-export function groupPage(scope: FastifyInstance, parts: Parts): void {
+export function groupPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
   const { store } = parts
 
   async function showGroup(reply: FastifyReply, groupId: string, { invited, removed, ...shown }: Shown) {

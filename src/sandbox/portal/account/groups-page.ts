@@ -1,10 +1,10 @@
 // My groups and the invitations that I received, with a form for a new group.
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parts } from '../../app.ts'
 import { acceptInvitation } from '../../groups/accept-invitation.ts'
 import { bounds } from '../../groups/bounds.ts'
 import { endLink } from '../../groups/end-link.ts'
 import { makeGroup } from '../../groups/make-group.ts'
+import type { Parts } from '../../parts.ts'
 import { listGroupsOf } from '../../store/groups-of-user.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
@@ -25,7 +25,7 @@ interface Shown {
   invitationProblem?: string
 }
 
-export function groupsPage(scope: FastifyInstance, parts: Parts): void {
+export function groupsPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
   const { store } = parts
 
   async function showGroups(reply: FastifyReply, { joined, left, ...shown }: Shown) {

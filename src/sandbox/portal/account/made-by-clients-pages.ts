@@ -1,6 +1,6 @@
 // What a withdrawn application made in my name: a new secret for it, shown once, or removing it, after a question.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { claimApplication, removeApplicationOf } from '../../store/applications.ts'
 import { addClientSecret } from '../../store/client-secrets.ts'
 import { finishAuthorization } from '../../store/finished-authorizations.ts'
@@ -16,7 +16,7 @@ const renewPath = `${listPath}/renew`
 const removePath = `${listPath}/remove`
 const back = { href: `${listPath}#made`, label: 'Back to your applications' }
 
-export function madeByClientsPages(scope: FastifyInstance, parts: Parts): void {
+export function madeByClientsPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
   const { store, clock } = parts
 
   scope.post(renewPath, async (request, reply) => {

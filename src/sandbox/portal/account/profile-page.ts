@@ -1,12 +1,12 @@
 // GET /account: who I am, the ways to everything else, and signing out everywhere.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
-import { signOutEverywhere } from '../sign-out.ts'
+import { signOutEverywhere } from '../../store/sign-out-everywhere.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
-export function profilePage(scope: FastifyInstance, parts: Parts): void {
+export function profilePage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
   scope.get('/account', async (request, reply) => {
     const [invitation] = await listInvitationsOf(parts.store.read, visitorOf(request).id, 1)
     return showAccountPage(reply, 'account/profile', {

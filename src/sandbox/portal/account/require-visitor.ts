@@ -1,9 +1,9 @@
 // Lets signed-in visitors in, and shows everybody else the page to sign in, which leads back here.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../app.ts'
 import { isId } from '../../is-id.ts'
+import type { Parts } from '../../parts.ts'
 import type { User } from '../../store/users.ts'
-import { setPageHeaders } from '../page-headers.ts'
+import { setPageHeaders } from '../../web/page-headers.ts'
 import { findVisitor } from '../portal-session.ts'
 import { showSignInPage } from '../sign-in.ts'
 
@@ -15,7 +15,7 @@ export function visitorOf(request: FastifyRequest): User {
 }
 
 /** Guards every route of the scope. Each path has a GET, so that a form sent after the session ended leads to its page. */
-export function requireVisitor(scope: FastifyInstance, parts: Parts): void {
+export function requireVisitor(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async (request, reply) => {
     const visitor = await findVisitor(parts, request)

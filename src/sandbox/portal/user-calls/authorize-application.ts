@@ -1,6 +1,6 @@
 // POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
 import { type CallFields, readCallFields, requireField } from '../call-fields.ts'
@@ -10,7 +10,10 @@ import { permissionDenied, UserCallError } from './user-call-error.ts'
 
 const fieldNames = ['userId', 'clientId', 'email', 'password'] as const
 
-export function authorizeApplication(scope: FastifyInstance, parts: Parts): void {
+export function authorizeApplication(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
+): void {
   const { store, clock } = parts
 
   scope.post('/authorizeApplication', async request => {
@@ -37,7 +40,11 @@ function notFound(): UserCallError {
 }
 
 /** By e-mail and password, or else by the portal's session. */
-async function findSender(parts: Parts, request: FastifyRequest, fields: CallFields): Promise<string | undefined> {
+async function findSender(
+  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
+  request: FastifyRequest,
+  fields: CallFields,
+): Promise<string | undefined> {
   if (fields.email !== undefined || fields.password !== undefined)
     return authenticateUser(parts, fields, parts.sourceOf(request))
   return (await findVisitor(parts, request))?.id

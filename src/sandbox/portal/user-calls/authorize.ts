@@ -1,6 +1,6 @@
 // POST /api/authorize: a whole login in one call, by a script that has the user's e-mail and password.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { hasConsent } from '../../store/consents.ts'
 import { readAuthorizeRequest, refuseRemoved, startParameters } from '../authorize-request.ts'
 import { readCallFields } from '../call-fields.ts'
@@ -8,7 +8,10 @@ import { issueCode } from '../issue-code.ts'
 import { authenticateUser } from './authenticate-user.ts'
 import { UserCallError } from './user-call-error.ts'
 
-export function authorize(scope: FastifyInstance, parts: Parts): void {
+export function authorize(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'passwords' | 'clock' | 'sourceOf'>,
+): void {
   const { store } = parts
 
   scope.post('/authorize', async request => {

@@ -1,12 +1,12 @@
 // GET /api/me: the user of an access token.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { findUser } from '../../store/users.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
 import { toPersonJson } from './person-json.ts'
 import { permissionDenied } from './user-call-error.ts'
 
-export function me(scope: FastifyInstance, parts: Parts): void {
+export function me(scope: FastifyInstance, parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>): void {
   scope.get('/me', async request => {
     const caller = await findCaller(parts, request.headers.authorization)
     // An application's own token is nobody's login.

@@ -1,13 +1,16 @@
 // POST /api/register: a new account, by the rules of the page.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
+import type { Parts } from '../../parts.ts'
 import { findUser } from '../../store/users.ts'
 import { readBody } from '../call-fields.ts'
 import { registerUser } from '../register-user.ts'
 import { toPersonJson } from './person-json.ts'
 import { tooManyRequests, UserCallError } from './user-call-error.ts'
 
-export function register(scope: FastifyInstance, parts: Parts): void {
+export function register(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
+): void {
   scope.post('/register', async (request, reply) => {
     const registration = await registerUser(parts, readBody(request), parts.sourceOf(request))
     if ('retryAfterSeconds' in registration) throw tooManyRequests(registration.retryAfterSeconds)

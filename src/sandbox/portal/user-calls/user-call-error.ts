@@ -1,8 +1,9 @@
 // Errors of the calls in a user's name: `{"message", …}`, which is not OAuth's dialect, because no client is asking.
 import type { FastifyInstance } from 'fastify'
-import { AuthorizationError, PageError } from '../error-pages.ts'
+import { Busy } from '../../turns.ts'
+import { AuthorizationError } from '../authorization-error.ts'
+import { PageError } from '../error-pages.ts'
 import { toOAuthError } from '../oauth-error.ts'
-import { Busy } from '../turns.ts'
 
 export class UserCallError extends Error {
   readonly statusCode: number

@@ -2,8 +2,8 @@
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../../app.ts'
 import { trackMethods } from '../../method-not-allowed.ts'
+import type { Parts } from '../../parts.ts'
 import { setCallHeaders } from '../call-headers.ts'
 import { isFromOtherSite } from '../cross-site-guard.ts'
 import { authorize } from './authorize.ts'
@@ -12,13 +12,16 @@ import { me } from './me.ts'
 import { register } from './register.ts'
 import { answerInMessages, UserCallError } from './user-call-error.ts'
 
-export async function userCallRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
+export async function userCallRoutes(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
+): Promise<void> {
   await scope.register(cookie)
   await scope.register(formbody)
   setCallHeaders(scope)
   answerInMessages(scope)
   scope.addHook('onRequest', async request => {
-    if (isFromOtherSite(request, parts.config.portalUrl))
+    if (isFromOtherSite(request, parts.addresses.portalUrl))
       throw new UserCallError(403, { message: 'Calls from pages of other sites are not answered.' })
   })
 

@@ -1,4 +1,4 @@
-// Opens both listeners, and lets the store be swept while they are open.
+// Starts what was built: both listeners, and the sweeper of the store.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
@@ -8,7 +8,7 @@ import type { SandboxConfig } from './config.ts'
  * `host` localhost means every loopback address. A port of 0 takes a free one; the resolved value tells which.
  * Rejects when a port is taken. What it opened ends with `sandbox.close()`.
  */
-export async function listen(
+export async function startSandbox(
   sandbox: Sandbox,
   { host, portalPort, apiPort }: Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort'>,
 ): Promise<{ portalPort: number; apiPort: number }> {

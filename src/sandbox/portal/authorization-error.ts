@@ -1,16 +1,30 @@
-// Answers a start that has a fault: straight back to the application that the visitor knows, or a page with a way back.
+// A start that has a fault, and its answer: straight back to the application that the visitor knows, or a page with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../app.ts'
+import type { Parts } from '../parts.ts'
+import type { Application } from '../store/applications.ts'
 import { hasConsent } from '../store/consents.ts'
-import type { AuthorizationError } from './error-pages.ts'
 import { findVisitor } from './portal-session.ts'
+
+/** Told to the client, at a redirect URI that has been checked before (RFC 6749 4.1.2.1). */
+export class AuthorizationError extends Error {
+  readonly code: string
+  readonly application: Application
+  readonly location: string
+
+  constructor(code: string, description: string, application: Application, location: string) {
+    super(description)
+    this.code = code
+    this.application = application
+    this.location = location
+  }
+}
 
 /**
  * Anybody can register an application, with any address. So nobody is sent on without asking who has not allowed it
  * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
  */
 export async function answerAuthorizationError(
-  parts: Parts,
+  parts: Pick<Parts, 'store' | 'clock'>,
   { message, application, location }: AuthorizationError,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +44,11 @@ export async function answerAuthorizationError(
 }
 
 /** Not, as far as can be known just now: this is the answer to an error, and must not be another one. */
-async function isAllowed(parts: Parts, applicationId: string, request: FastifyRequest): Promise<boolean> {
+async function isAllowed(
+  parts: Pick<Parts, 'store' | 'clock'>,
+  applicationId: string,
+  request: FastifyRequest,
+): Promise<boolean> {
   try {
     const visitor = await findVisitor(parts, request)
     return visitor !== undefined && (await hasConsent(parts.store.read, visitor.id, applicationId))

@@ -1,0 +1,8 @@
+// Where everything is.
+
+/** Where browsers and clients reach the portal, the API and the laboratory. */
+export interface Addresses {
+  portalUrl: string
+  apiUrl: string
+  labUrl: string
+}

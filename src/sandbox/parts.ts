@@ -1,0 +1,32 @@
+// What the parts of the sandbox are given; nothing is looked up anywhere else. Each takes what it needs: `Pick<Parts, …>`.
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { Passwords } from './passwords.ts'
+import type { Store } from './store/store.ts'
+import type { KeyRing } from './tokens/key-ring.ts'
+
+/** Where browsers and clients reach both listeners, without a trailing slash. `portalUrl` is also the issuer. */
+export interface Addresses {
+  portalUrl: string
+  apiUrl: string
+}
+
+/** How long an access token lives that a client is given, and how long a code can be redeemed. */
+export interface Lifetimes {
+  accessTokenSeconds: number
+  codeSeconds: number
+}
+
+export interface Parts {
+  addresses: Addresses
+  lifetimes: Lifetimes
+  store: Store
+  keyRing: KeyRing
+  passwords: Passwords
+  clock: () => Date
+  logger: FastifyBaseLogger
+  isStopping: () => boolean
+  /** Throws when the store cannot be written to; asked often, it looks once a second. */
+  probe: () => Promise<void>
+  /** Whom failures and waiting places are counted for. */
+  sourceOf: (request: FastifyRequest) => string
+}
