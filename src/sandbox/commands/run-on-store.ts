@@ -9,12 +9,9 @@ import type { Store } from '../store/store.ts'
 export class NothingDone extends Error {}
 
 /** `work` resolves to what is printed; `failure` begins the line when it throws. The exit code is then 1. */
-export async function runOnStore(
-  failure: string,
-  work: (store: Store, config: SandboxConfig) => Promise<string>,
-): Promise<void> {
+export async function runCommand(failure: string, work: (config: SandboxConfig) => Promise<string>): Promise<void> {
   try {
-    process.stdout.write(`${await openAnd(work)}\n`)
+    process.stdout.write(`${await work(readConfig(process.env))}\n`)
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException
     const isForOperator =
@@ -24,15 +21,26 @@ export async function runOnStore(
   }
 }
 
-async function openAnd(work: (store: Store, config: SandboxConfig) => Promise<string>): Promise<string> {
-  const config = readConfig(process.env)
-  const [, path] = /^sqlite:(.+)$/.exec(config.databaseUrl.reveal()) ?? []
-  // Opening would make it, and the running sandbox would go on with its own unnoticed.
+/** The same, with the database open and up to date. */
+export async function runOnStore(
+  failure: string,
+  work: (store: Store, config: SandboxConfig) => Promise<string>,
+): Promise<void> {
+  await runCommand(failure, async config => {
+    // Opening would make it, and the running sandbox would go on with its own unnoticed.
+    sqlitePathOf(config)
+    const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
+    try {
+      return await work(store, config)
+    } finally {
+      await store.close()
+    }
+  })
+}
+
+/** Undefined for PostgreSQL. Throws NothingDone where there is no such file. */
+export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
+  const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path)) throw new NothingDone('There is no database yet where DATABASE_URL says it is.')
-  const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
-  try {
-    return await work(store, config)
-  } finally {
-    await store.close()
-  }
+  return path
 }

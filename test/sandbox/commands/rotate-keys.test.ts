@@ -1,25 +1,12 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
+import { runCommand } from '../support/run-command.ts'
 import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
-const command = fileURLToPath(new URL('../../../src/sandbox/commands/rotate-keys.ts', import.meta.url))
-
-/** Runs the command as an operator would, in a process of its own with the sandbox's settings. */
-async function rotateKeys(databaseUrl: string, ...options: string[]) {
-  const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl }
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [command, ...options], { env })
-    return { exitCode: 0, stdout, stderr }
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-    return { exitCode: code, stdout, stderr }
-  }
-}
+const rotateKeys = (databaseUrl: string, ...options: string[]) =>
+  runCommand('rotate-keys', { DATABASE_URL: databaseUrl }, ...options)
 
 async function getKeys({ portal }: TestSandbox) {
   return (await portal.inject({ url: '/.well-known/jwks.json' })).json()

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { exchange, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
+import { runCommand } from '../support/run-command.ts'
 
-const command = fileURLToPath(new URL('../../../src/sandbox/commands/seed.ts', import.meta.url))
 const settings = {
   SEED_CLIENT_ID: seeded.clientId,
   SEED_CLIENT_SECRET: seeded.clientSecret,
@@ -16,16 +13,8 @@ const settings = {
   SEED_USER_PASSWORD: seeded.password,
 }
 
-/** Runs the command as an operator would, in a process of its own with the sandbox's settings. */
-async function runSeed(environment: Record<string, string>, ...options: string[]) {
-  const env = { PATH: process.env.PATH, ...environment }
-  try {
-    return { exitCode: 0, ...(await promisify(execFile)(process.execPath, [command, ...options], { env })) }
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-    return { exitCode: code, stdout, stderr }
-  }
-}
+const runSeed = (environment: Record<string, string>, ...options: string[]) =>
+  runCommand('seed', environment, ...options)
 
 async function isValid({ portal }: TestSandbox): Promise<boolean> {
   return (await exchange({ portal }, { code: 'a'.repeat(30) })).json().error !== 'invalid_client'

@@ -88,7 +88,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
 }
 
-async function takePort(): Promise<number> {
+export async function takePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }

@@ -1,0 +1,119 @@
+// A copy that was made under load is restored into an empty place, by the lines of docs/backup.md, and a sandbox starts on it.
+import { execFile } from 'node:child_process'
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { openBrowser } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
+import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
+import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
+import { prepareVisitor, putUnderLoad } from '../support/put-under-load.ts'
+import { runCommand } from '../support/run-command.ts'
+import { startSandbox } from '../support/start-sandbox.ts'
+import { getTokens, isAccepted } from '../support/tokens.ts'
+
+const page = readFileSync('docs/backup.md', 'utf8')
+
+const pathOf = (sqliteUrl: string) => sqliteUrl.slice('sqlite:'.length)
+
+interface Place {
+  url: string
+  backUp(): Promise<unknown>
+  /** Resolves to the address of what was restored. */
+  restore(): Promise<string>
+}
+
+async function makeSqlitePlace(t: Test): Promise<Place> {
+  const url = await makeSqliteUrl(t)
+  const copy = `${pathOf(url)}.copy`
+  return {
+    url,
+    async backUp() {
+      t.match(await runCommand('backup', { DATABASE_URL: url }, copy), { exitCode: 0, stderr: '' })
+      t.equal(statSync(copy).mode & 0o777, 0o600, 'its owner’s alone')
+    },
+    async restore() {
+      const restored = await makeSqliteUrl(t)
+      copyFileSync(copy, pathOf(restored))
+      return restored
+    },
+  }
+}
+
+async function makePostgresPlace(t: Test, tools: string): Promise<Place> {
+  const url = await startInstalledPostgres(t, tools)
+  const restored = Object.assign(new URL(url), { pathname: '/restored' }).href
+  const cwd = t.testdir()
+  const env = { PATH: `${tools}:${process.env.PATH}`, DATABASE_URL: url, EMPTY_DATABASE_URL: restored }
+  const runLine = (tool: string) => {
+    const [line = 'false'] = page.match(new RegExp(`^${tool} .*$`, 'm')) ?? []
+    return promisify(execFile)('sh', ['-c', line], { cwd, env })
+  }
+  return {
+    url,
+    backUp: () => runLine('pg_dump'),
+    async restore() {
+      await promisify(execFile)('createdb', ['--maintenance-db', url, 'restored'], { env })
+      await runLine('pg_restore')
+      return restored
+    },
+  }
+}
+
+async function restoresWhole(t: Test, { url, backUp, restore }: Place): Promise<void> {
+  const sandbox = await startSandbox(t, { databaseUrl: url })
+  const visitor = await prepareVisitor(sandbox)
+  const before = await putUnderLoad(sandbox, visitor).stop()
+  const load = putUnderLoad(sandbox, visitor)
+  await backUp()
+  const during = await load.stop()
+  t.ok(during.answers > 5, `${during.answers} calls were answered meanwhile`)
+  t.strictSame([during.surprises, during.unanswered], [[], 0], 'none of them noticed')
+  await sandbox.stop()
+
+  const databaseUrl = await restore()
+  const restored = await startSandbox(t, { databaseUrl })
+  t.strictSame(await findHalves(databaseUrl), [], 'nothing is there by half')
+  t.strictSame(
+    await findBrokenPromises(restored, before),
+    [],
+    'secrets, codes and tokens of before are as good as they were',
+  )
+  const browser = openBrowser(restored)
+  for (const [name, value] of visitor.cookies) browser.cookies.set(name, value)
+  t.match((await browser.get('/account')).body, '<h1>Your account</h1>', 'who was signed in still is')
+  t.ok(await isAccepted(restored, (await getTokens(restored)).access_token), 'and who signs in is let in')
+  t.notMatch(restored.logLines.join(), 'new-database')
+}
+
+t.test('F-33: a copy made under load is restored whole (SQLite)', async t => {
+  await restoresWhole(t, await makeSqlitePlace(t))
+})
+
+t.test(
+  'F-33: a copy made under load is restored whole (PostgreSQL)',
+  { skip: !installedPostgres && 'PostgreSQL with its tools is not installed here (apt-get install postgresql)' },
+  async t => {
+    await restoresWhole(t, await makePostgresPlace(t, installedPostgres ?? ''))
+  },
+)
+
+t.test('sandbox:backup makes no copy over a file, of damage, of nothing, or of PostgreSQL, and says why', async t => {
+  const url = await makeSqliteUrl(t)
+  const copy = `${pathOf(url)}.copy`
+  const backUp = (databaseUrl: string, ...names: string[]) =>
+    runCommand('backup', { DATABASE_URL: databaseUrl }, ...names)
+  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^There is no database yet/ })
+  const sandbox = await buildTestSandbox(t, { databaseUrl: url })
+  t.match(await backUp(url), { exitCode: 1, stderr: /^Name one file/ })
+  t.match(await backUp(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })
+  t.match(await backUp('postgres://127.0.0.1:1/none', copy), { exitCode: 1, stderr: /pg_dump: docs\/backup.md/ })
+
+  await sandbox.store.write(db => db.deleteFrom('client_secrets').execute())
+  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^The database file is damaged \(the application .* has no/ })
+  t.notOk(existsSync(copy), 'half a copy would be taken for one')
+
+  writeFileSync(copy, 'the only good one')
+  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^Nothing was copied: EEXIST/ })
+  t.equal(readFileSync(copy, 'utf8'), 'the only good one')
+})

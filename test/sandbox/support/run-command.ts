@@ -1,0 +1,22 @@
+// Runs one of the sandbox's commands as an operator would, in a process of its own.
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
+
+/** `settings` are all that it knows of the environment. */
+export async function runCommand(
+  name: 'backup' | 'rotate-keys' | 'seed',
+  settings: Record<string, string>,
+  ...options: string[]
+): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const env = { PATH: process.env.PATH, ...settings }
+  const path = fileURLToPath(new URL(`${name}.ts`, folder))
+  try {
+    return { exitCode: 0, ...(await promisify(execFile)(process.execPath, [path, ...options], { env })) }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { exitCode: code, stdout, stderr }
+  }
+}
