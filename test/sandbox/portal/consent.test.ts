@@ -33,6 +33,52 @@ for (const database of await openDatabases(t)) {
       t.equal(answers.filter(answer => answer.statusCode === 409).length, 9)
     },
   )
+
+  t.test(
+    `AZ-11: a consent page answered by somebody else than it was shown to gives nothing (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const developer = openBrowser(sandbox)
+      const page = await signIn(developer)
+      const signedOut = openBrowser(sandbox)
+      const newOne = await openAsNewcomer(sandbox)
+      const rows = async () => [
+        ...(await sandbox.store.read.selectFrom('consents').selectAll().execute()),
+        ...(await sandbox.store.read.selectFrom('grants').selectAll().execute()),
+        ...(await sandbox.store.read.selectFrom('finished_authorizations').selectAll().execute()),
+      ]
+      for (const [browser, next] of [
+        [newOne, newcomer.email],
+        [signedOut, '<h1>Sign in</h1>'],
+      ] as const)
+        for (const decision of ['allow', 'decline']) {
+          const answer = await browser.submit(page, { decision })
+          t.equal(answer.statusCode, 303)
+          const location = String(answer.headers.location)
+          t.match(location, /^\/\?grant_type=/, 'the login starts again, here')
+          t.match((await browser.get(location)).body, next, 'and they are asked themselves')
+          t.strictSame(await rows(), [])
+        }
+      const answer = await developer.submit(page, { decision: 'allow' })
+      t.match(answer.headers.location, `${seeded.redirectUri}?code=`, 'the page still counts for whom it was shown to')
+    },
+  )
+
+  t.test(`PS-01: a consent page can be answered for 30 minutes (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const [quick, slow] = [openBrowser(sandbox), openBrowser(sandbox)]
+    const pages = [await signIn(quick), await signIn(slow)] as const
+    sandbox.passTime(30 * 60_000 - 1)
+    t.equal((await quick.submit(pages[0], { decision: 'decline' })).statusCode, 303)
+    sandbox.passTime(1)
+    for (const decision of ['allow', 'decline', 'another-account']) {
+      const answer = await slow.submit(pages[1], { decision })
+      t.equal(answer.statusCode, 400, decision)
+      t.match(answer.body, 'This page has been open for too long.')
+    }
+    t.strictSame(await sandbox.store.read.selectFrom('grants').selectAll().execute(), [])
+    t.match((await slow.get('/account')).body, seeded.email, 'and nobody was signed out')
+  })
 }
 
 t.test('AZ-11, AZ-16: an answer that is sent again gets a page with a way on, and no second code', async t => {

@@ -1,0 +1,78 @@
+// How long somebody stays signed in to the portal, and what ends a session before that.
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { newcomer, openAsDeveloper, submitForm } from '../support/forms.ts'
+
+const minuteMs = 60_000
+const { email, password } = seeded
+
+async function isSignedIn(browser: Browser): Promise<boolean> {
+  const { statusCode, body } = await browser.get('/account')
+  return statusCode === 200 && !body.includes('<h1>Sign in</h1>')
+}
+
+/** Whoever has got hold of the cookies. */
+function copyOf(browser: Browser, sandbox: TestSandbox): Browser {
+  const copy = openBrowser(sandbox)
+  for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+  return copy
+}
+
+/** A use of the only session; resolves when its end has moved in the store, for which no page waits. */
+async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
+  const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
+  const { expires_at: before } = await findEnd()
+  const isIn = await isSignedIn(browser)
+  while (isIn && (await findEnd()).expires_at === before) await setImmediate()
+  return isIn
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`PS-07: a session ends eight hours after signing in, however much it is used (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsDeveloper(sandbox)
+    for (let count = 1; count <= 8; count += 1) {
+      sandbox.passTime(59 * minuteMs)
+      t.ok(await use(browser, sandbox), `after ${count} times 59 minutes`)
+    }
+    sandbox.passTime(8 * minuteMs - 1)
+    t.ok(await isSignedIn(browser), 'a millisecond before its end')
+    sandbox.passTime(1)
+    t.notOk(await isSignedIn(browser))
+  })
+
+  t.test(`PS-07: a session ends after an hour without use (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsDeveloper(sandbox)
+    sandbox.passTime(60 * minuteMs - 1)
+    t.ok(await use(browser, sandbox))
+    sandbox.passTime(60 * minuteMs - 1)
+    t.ok(await use(browser, sandbox), 'an hour after the last use, not after the first')
+    sandbox.passTime(60 * minuteMs)
+    t.notOk(await isSignedIn(browser))
+  })
+
+  t.test(`PS-07: signing in and signing up end the session that the browser had (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsDeveloper(sandbox)
+    const other = await openAsDeveloper(sandbox)
+    const pages = openBrowser(sandbox)
+    const again = [
+      ['/sign-in', { email, password }],
+      ['/sign-up', newcomer],
+    ] as const
+    for (const [action, fields] of again) {
+      const before = copyOf(browser, sandbox)
+      t.ok(await isSignedIn(before))
+      // The page in an old tab, from before there was a session.
+      const answer = await submitForm(browser, await pages.get('/account'), action, fields)
+      t.equal(answer.statusCode, 303)
+      t.notOk(await isSignedIn(before), `${action}: the old cookie opens nothing any more`)
+      t.ok(await isSignedIn(browser))
+    }
+    t.ok(await isSignedIn(other), 'nobody else is signed out by it')
+  })
+}
