@@ -7,8 +7,8 @@ import { createServer } from '../server.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
 import { describeRoutes, descriptionRoutes } from './descriptions.ts'
+import { groupRoutes } from './groups.ts'
 import { homePage } from './home-page.ts'
-import { identityRoutes } from './identities.ts'
 import { readJsonBodies } from './json-body.ts'
 import { requireToken } from './require-token.ts'
 import { schemas } from './schemas.ts'
@@ -39,7 +39,7 @@ async function apiRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
   await scope.register(async tokenScope => {
     requireToken(tokenScope, parts)
     applicationRoutes(tokenScope, parts)
-    identityRoutes(tokenScope, parts)
+    groupRoutes(tokenScope, parts)
   })
   refuseOtherMethods(() => {
     throw new ApiError(405, 'Method Not Allowed')

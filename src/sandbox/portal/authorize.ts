@@ -2,18 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { hasConsent } from '../store/consents.ts'
-import {
-  isAuthorizeRequest,
-  readAuthorizeRequest,
-  refuseRemoved,
-  startParameters,
-  toAuthorizePath,
-} from './authorize-request.ts'
+import { makeCodeRedirect } from './code-redirect.ts'
 import { showConsentPage } from './consent.ts'
-import { issueCode } from './issue-code.ts'
+import { isLoginRequest, readLoginRequest, refuseRemoved, startParameters, toLoginPath } from './login-request.ts'
 import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
-import { showSignInPage } from './sign-in.ts'
+import { showSignInPage } from './sign-in-page.ts'
 
 export function authorizePage(
   scope: FastifyInstance,
@@ -25,20 +19,20 @@ export function authorizePage(
   scope.get('/', async (request, reply) => {
     const query = request.query as Record<string, unknown>
     // Somebody typed the portal's address: no client has sent them.
-    if (!isAuthorizeRequest(query)) return reply.redirect('/account', 303)
-    const authorization = await readAuthorizeRequest(parts, query)
+    if (!isLoginRequest(query)) return reply.redirect('/account', 303)
+    const login = await readLoginRequest(parts, query)
     const visitor = await findVisitor(parts, request)
     if (!visitor)
       return showSignInPage(reply, parts, {
-        returnTo: toAuthorizePath(authorization),
-        applicationName: authorization.application.name,
-        formTargets: [new URL(authorization.redirectUri).origin, new URL(authorization.cancelUrl).origin],
+        returnTo: toLoginPath(login),
+        applicationName: login.application.name,
+        formTargets: [new URL(login.redirectUri).origin, new URL(login.cancelUrl).origin],
       })
-    if (await hasConsent(store.read, visitor.id, authorization.application.id)) {
-      const location = await store.write(db => issueCode(db, parts, authorization, visitor.id)).catch(refuseRemoved)
+    if (await hasConsent(store.read, visitor.id, login.application.id)) {
+      const location = await store.write(db => makeCodeRedirect(db, parts, login, visitor.id)).catch(refuseRemoved)
       return reply.redirect(location, 303)
     }
-    return showConsentPage(reply, parts, authorization, visitor)
+    return showConsentPage(reply, parts, login, visitor)
   })
 
   // A client may send the parameters as a form (RFC 6749 3.1). The browser keeps the portal's Lax cookie back from a form

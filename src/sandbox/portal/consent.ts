@@ -7,15 +7,10 @@ import { finishAuthorization } from '../store/finished-authorizations.ts'
 import type { User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import {
-  type AuthorizeRequest,
-  addToUrl,
-  readAuthorizeRequest,
-  refuseRemoved,
-  toAuthorizePath,
-} from './authorize-request.ts'
+import { addToUrl } from './add-to-url.ts'
+import { makeCodeRedirect } from './code-redirect.ts'
 import { PageError } from './error-pages.ts'
-import { issueCode } from './issue-code.ts'
+import { type LoginRequest, readLoginRequest, refuseRemoved, toLoginPath } from './login-request.ts'
 import { endPortalSession, findVisitor } from './portal-session.ts'
 
 /** What the page was shown for. It travels in the form, so nothing is stored until there is an answer. */
@@ -31,16 +26,16 @@ const formLifetimeMs = 30 * 60_000
 export function showConsentPage(
   reply: FastifyReply,
   { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
-  authorization: AuthorizeRequest,
+  login: LoginRequest,
   visitor: User,
 ) {
-  const { redirectUri, cancelUrl } = authorization
+  const { redirectUri, cancelUrl } = login
   setPageHeaders(reply, { formTargets: [new URL(redirectUri).origin, new URL(cancelUrl).origin] })
-  const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: toAuthorizePath(authorization) }
+  const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: toLoginPath(login) }
   const expiresAt = new Date(clock().getTime() + formLifetimeMs)
   return reply.viewAsync('consent', {
-    title: `Allow ${authorization.application.name}?`,
-    application: authorization.application,
+    title: `Allow ${login.application.name}?`,
+    application: login.application,
     redirectHost: new URL(redirectUri).host,
     visitor,
     formToken: makeFormToken(keyRing.sealingKey, 'consent', question, expiresAt),
@@ -70,21 +65,21 @@ export function consentPage(
 
     // Read again, because the application may have been changed or removed since the page was shown.
     const query = Object.fromEntries(new URL(question.path, parts.addresses.portalUrl).searchParams)
-    const authorization = await readAuthorizeRequest(parts, query)
+    const login = await readLoginRequest(parts, query)
     const answer = store.transaction(async db => {
       const expiresAt = new Date(clock().getTime() + formLifetimeMs)
       if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
-      if (decision === 'decline') return toCancelLocation(authorization)
-      await rememberConsent(db, visitor.id, authorization.application.id, clock())
-      return issueCode(db, parts, authorization, visitor.id)
+      if (decision === 'decline') return toCancelLocation(login)
+      await rememberConsent(db, visitor.id, login.application.id, clock())
+      return makeCodeRedirect(db, parts, login, visitor.id)
     })
     const location = await answer.catch(refuseRemoved)
     if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
-    request.log.info({ code: `consent-${decision}`, clientId: authorization.application.id }, 'consent was answered')
+    request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
     return reply.redirect(location, 303)
   })
 }
 
-function toCancelLocation({ cancelUrl, state }: AuthorizeRequest): string {
+function toCancelLocation({ cancelUrl, state }: LoginRequest): string {
   return addToUrl(cancelUrl, { error: 'access_denied', state })
 }

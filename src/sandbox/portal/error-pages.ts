@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
 import { Busy } from '../turns.ts'
-import { AuthorizationError, answerAuthorizationError } from './authorization-error.ts'
+import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
 export class PageError extends Error {
@@ -25,9 +25,9 @@ export class PageError extends Error {
 
 export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
-    if (error instanceof AuthorizationError) {
+    if (error instanceof LoginRequestError) {
       request.log.info({ code: error.code, reason: error.message }, 'an authorization was refused')
-      return answerAuthorizationError(parts, error, request, reply)
+      return answerLoginRequestError(parts, error, request, reply)
     }
     const page = toPageError(error)
     if (error instanceof Busy) request.log.info({ code: 'busy' }, 'too many passwords are waiting to be hashed')

@@ -1,10 +1,11 @@
-// Signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
+// POST /sign-up: signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { markBrowser } from './known-browser.ts'
 import { startPortalSession } from './portal-session.ts'
 import { registerUser } from './register-user.ts'
-import { describeBackOff, readPurpose, showSignInPage } from './sign-in.ts'
+import { describeBackOff, showSignInPage } from './sign-in-page.ts'
+import { readPurpose } from './sign-in-purpose.ts'
 
 export function signUpPage(
   scope: FastifyInstance,

@@ -5,7 +5,7 @@ import type { Parts } from '../../parts.ts'
 import type { User } from '../../store/users.ts'
 import { setPageHeaders } from '../../web/page-headers.ts'
 import { findVisitor } from '../portal-session.ts'
-import { showSignInPage } from '../sign-in.ts'
+import { showSignInPage } from '../sign-in-page.ts'
 
 const decoratorName = 'visitor'
 

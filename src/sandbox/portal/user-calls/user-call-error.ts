@@ -1,8 +1,8 @@
 // Errors of the calls in a user's name: `{"message", …}`, which is not OAuth's dialect, because no client is asking.
 import type { FastifyInstance } from 'fastify'
 import { Busy } from '../../turns.ts'
-import { AuthorizationError } from '../authorization-error.ts'
 import { PageError } from '../error-pages.ts'
+import { LoginRequestError } from '../login-request-error.ts'
 import { toOAuthError } from '../oauth-error.ts'
 
 export class UserCallError extends Error {
@@ -44,7 +44,7 @@ function toUserCallError(error: unknown): UserCallError {
   if (error instanceof UserCallError) return error
   // What a page, or the way back to a client, would have said of the start parameters.
   if (error instanceof PageError) return new UserCallError(error.statusCode, { message: error.message })
-  if (error instanceof AuthorizationError) return new UserCallError(400, { message: error.message })
+  if (error instanceof LoginRequestError) return new UserCallError(400, { message: error.message })
   const { statusCode, message, retryAfterSeconds } = toOAuthError(error)
   return new UserCallError(statusCode, { message }, retryAfterSeconds)
 }

@@ -6,8 +6,8 @@ import { trackMethods } from '../../method-not-allowed.ts'
 import type { Parts } from '../../parts.ts'
 import { setCallHeaders } from '../call-headers.ts'
 import { isFromOtherSite } from '../cross-site-guard.ts'
-import { authorize } from './authorize.ts'
-import { authorizeApplication } from './authorize-application.ts'
+import { allowApplication } from './allow-application.ts'
+import { logIn } from './log-in.ts'
 import { me } from './me.ts'
 import { register } from './register.ts'
 import { answerInMessages, UserCallError } from './user-call-error.ts'
@@ -28,8 +28,8 @@ export async function userCallRoutes(
   const refuseOtherMethods = trackMethods(scope)
   me(scope, parts)
   register(scope, parts)
-  authorize(scope, parts)
-  authorizeApplication(scope, parts)
+  logIn(scope, parts)
+  allowApplication(scope, parts)
   refuseOtherMethods(() => {
     throw new UserCallError(405, { message: 'This address takes another method; see the Allow header.' })
   })

@@ -15,7 +15,7 @@ const longestUrl = 2048
  * Takes the envelope `{context, type, data}` of the specification, or its data alone. Each reader returns an empty value
  * for a bad field; `close` throws ApiError 422 when there were any. Only strings are taken, and nothing is made into one.
  */
-export function openForm(body: unknown) {
+export function createFieldReader(body: unknown) {
   const problems: FieldProblems = {}
   const envelope = asObject(body, '_schema')
   const hasEnvelope = Object.hasOwn(envelope, 'data')

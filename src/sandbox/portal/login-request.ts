@@ -1,13 +1,14 @@
-// Reads the start-authorization request: whom to trust with an answer is settled first, everything else after that.
+// Reads the request that starts a login: whom to trust with an answer is settled first, everything else after that.
 import type { Parts } from '../parts.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
-import { AuthorizationError } from './authorization-error.ts'
+import { addToUrl } from './add-to-url.ts'
 import { PageError } from './error-pages.ts'
+import { LoginRequestError } from './login-request-error.ts'
 import { longestText } from './longest-text.ts'
 
 /** A request that passed every check. */
-export interface AuthorizeRequest {
+export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
@@ -32,24 +33,24 @@ export const startParameters = [
 type Parameters = Partial<Record<(typeof startParameters)[number], string>>
 
 /** False when the address has none of the parameters. */
-export function isAuthorizeRequest(query: Record<string, unknown>): boolean {
+export function isLoginRequest(query: Record<string, unknown>): boolean {
   return startParameters.some(name => query[name] !== undefined)
 }
 
 /**
- * Throws PageError while nobody is known who could be told (RFC 6749 4.1.2.1), then AuthorizationError, which goes to the
+ * Throws PageError while nobody is known who could be told (RFC 6749 4.1.2.1), then LoginRequestError, which goes to the
  * redirect URI. Unknown parameters are ignored, empty ones count as left out (RFC 6749 3.1).
  */
-export async function readAuthorizeRequest(
+export async function readLoginRequest(
   { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
   query: Record<string, unknown>,
-): Promise<AuthorizeRequest> {
+): Promise<LoginRequest> {
   const { parameters, repeated } = collectParameters(query)
   const application = await findClient(store.read, parameters)
   const redirectUri = checkRedirectUri(application, parameters)
   const state = parameters.state
   const refuse = (code: string, description: string): never => {
-    throw new AuthorizationError(
+    throw new LoginRequestError(
       code,
       description,
       application,
@@ -135,19 +136,8 @@ function findChallengeFault(parameters: Parameters): string | undefined {
   return /^[\w-]{43}$/.test(challenge) ? undefined : 'code_challenge must be 43 characters of base64url.'
 }
 
-/**
- * Adds parameters and keeps what is there, byte by byte. Spaces become %20, not +: both kinds of decoder understand it.
- * Parameters that are undefined are left out.
- */
-export function addToUrl(url: string, parameters: Record<string, string | undefined>): string {
-  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
-  )
-  return `${url}${url.includes('?') ? '&' : '?'}${pairs.join('&')}`
-}
-
 /** The address of the request itself, to come back to after signing in. */
-export function toAuthorizePath(request: AuthorizeRequest): string {
+export function toLoginPath(request: LoginRequest): string {
   return addToUrl('/', {
     grant_type: 'authorization',
     response_type: 'code',

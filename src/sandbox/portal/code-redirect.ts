@@ -3,13 +3,14 @@ import type { Parts } from '../parts.ts'
 import { createGrant } from '../store/grants.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
-import { type AuthorizeRequest, addToUrl } from './authorize-request.ts'
+import { addToUrl } from './add-to-url.ts'
+import type { LoginRequest } from './login-request.ts'
 
 /** The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. */
-export async function issueCode(
+export async function makeCodeRedirect(
   db: Db,
   { addresses, lifetimes, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'clock'>,
-  request: AuthorizeRequest,
+  request: LoginRequest,
   userId: string,
 ): Promise<string> {
   const now = clock()

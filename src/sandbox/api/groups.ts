@@ -8,7 +8,7 @@ import type { Parts } from '../parts.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
 import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
-import { openForm } from './form.ts'
+import { createFieldReader } from './field-reader.ts'
 import { bodyOf } from './json-body.ts'
 import * as operations from './operations.ts'
 import { callerOf, whoMay } from './require-token.ts'
@@ -24,7 +24,7 @@ const portalTokensOnly = whoMay({
   refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
 })
 
-export function identityRoutes(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
+export function groupRoutes(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
   scope.post('/identities/v1', { schema: operations.createGroup }, async (request, reply) => {
     const name = readGroupName(bodyOf(request))
     const { userId } = callerOf(request)
@@ -77,15 +77,15 @@ export function identityRoutes(scope: FastifyInstance, parts: Pick<Parts, 'store
 }
 
 function readGroupName(body: unknown): string {
-  const form = openForm(body)
-  form.ofType('Group')
-  const name = form.text('name', { min: 1, max: 200 })
-  form.close()
+  const reader = createFieldReader(body)
+  reader.ofType('Group')
+  const name = reader.text('name', { min: 1, max: 200 })
+  reader.close()
   return name
 }
 
 function checkLinkBody(body: unknown): void {
-  const form = openForm(body)
-  form.ofType('MemberOf')
-  form.close()
+  const reader = createFieldReader(body)
+  reader.ofType('MemberOf')
+  reader.close()
 }

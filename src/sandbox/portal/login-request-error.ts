@@ -6,7 +6,7 @@ import { hasConsent } from '../store/consents.ts'
 import { findVisitor } from './portal-session.ts'
 
 /** Told to the client, at a redirect URI that has been checked before (RFC 6749 4.1.2.1). */
-export class AuthorizationError extends Error {
+export class LoginRequestError extends Error {
   readonly code: string
   readonly application: Application
   readonly location: string
@@ -23,9 +23,9 @@ export class AuthorizationError extends Error {
  * Anybody can register an application, with any address. So nobody is sent on without asking who has not allowed it
  * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
  */
-export async function answerAuthorizationError(
+export async function answerLoginRequestError(
   parts: Pick<Parts, 'store' | 'clock'>,
-  { message, application, location }: AuthorizationError,
+  { message, application, location }: LoginRequestError,
   request: FastifyRequest,
   reply: FastifyReply,
 ) {

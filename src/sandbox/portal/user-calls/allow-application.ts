@@ -10,7 +10,7 @@ import { permissionDenied, UserCallError } from './user-call-error.ts'
 
 const fieldNames = ['userId', 'clientId', 'email', 'password'] as const
 
-export function authorizeApplication(
+export function allowApplication(
   scope: FastifyInstance,
   parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
 ): void {
