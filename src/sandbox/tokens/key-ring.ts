@@ -1,6 +1,6 @@
 // The keys of the store, held in memory: looked at again after five seconds, and when a token names a key not yet known.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { listKeys } from '../store/keys.ts'
+import { listKeys, type StoredKey } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
 import type { Store } from '../store/store.ts'
 
@@ -29,17 +29,22 @@ const minAgeMs = 1000
 /** Throws UnusableDatabase when a key cannot be read, and whatever else the store throws. */
 export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyRing> {
   const stored = await listKeys(store.read)
-  let signingKeys = stored.filter(key => key.kind === 'signing').map(toSigningKey)
+  let signingKeys = Promise.resolve(toSigningKeys(stored))
   let readAtMs = clock().getTime()
   const sealing = stored.find(key => key.kind === 'sealing')
-  if (!sealing || signingKeys.length === 0) throw new Error('the store holds no keys')
+  if (!sealing || (await signingKeys).length === 0) throw new Error('the store holds no keys')
 
-  async function readKeys(olderThanMs: number): Promise<SigningKey[]> {
+  /** Whoever asks while the store is being asked waits for the same answer. */
+  function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
     // A clock that was set back would otherwise leave keys trusted that were removed.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
-      signingKeys = (await listKeys(store.read)).filter(key => key.kind === 'signing').map(toSigningKey)
+      signingKeys = listKeys(store.read).then(toSigningKeys)
+      // What could not be read is no answer: a good token would be refused instead of told to come again.
+      signingKeys.catch(() => {
+        readAtMs = Number.NEGATIVE_INFINITY
+      })
     }
     return signingKeys
   }
@@ -60,7 +65,11 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   }
 }
 
-function toSigningKey({ id, material }: { id: string; material: string }): SigningKey {
+function toSigningKeys(keys: StoredKey[]): SigningKey[] {
+  return keys.filter(({ kind }) => kind === 'signing').map(toSigningKey)
+}
+
+function toSigningKey({ id, material }: StoredKey): SigningKey {
   try {
     const privateKey = createPrivateKey({ key: JSON.parse(material) as JsonWebKey, format: 'jwk' })
     return { id, privateKey, publicKey: createPublicKey(privateKey) }

@@ -1,0 +1,81 @@
+// The keys in memory: how often the store is asked for them, and how soon a new one counts.
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import { addSigningKey } from '../../../src/sandbox/store/keys.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { recordStatements } from '../support/record-statements.ts'
+
+/** The status of a call with this token. */
+async function use({ api }: TestSandbox, token: string): Promise<number> {
+  const answer = await api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })
+  return answer.statusCode
+}
+
+/** The token as a key that there is not would have signed it. */
+function underMadeUpKey(token: string): string {
+  const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: randomUUID() })).toString('base64url')
+  return [header, ...token.split('.').slice(1)].join('.')
+}
+
+/** A token signed with a key that the given sandbox has not seen yet. */
+async function signWithNewKey(t: Test, sandbox: TestSandbox): Promise<string> {
+  await sandbox.store.transaction(db => addSigningKey(db, sandbox.now()))
+  const other = await buildTestSandbox(t, { databaseUrl: sandbox.config.databaseUrl.reveal(), at: sandbox.now() })
+  return (await callAsDeveloper(other)).accessToken
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`SE-06: tokens with made-up key ids ask the store once a second at most (${database.name})`, async t => {
+    const recorder = await recordStatements(t, await database.make(t))
+    const sandbox = await buildTestSandbox(t, { databaseUrl: recorder.databaseUrl })
+    const { accessToken } = await callAsDeveloper(sandbox)
+    const countStatements = async (work: () => Promise<unknown>) => {
+      const before = recorder.statements.length
+      await work()
+      return recorder.statements.length - before
+    }
+    const useMadeUp = async () => t.equal(await use(sandbox, underMadeUpKey(accessToken)), 401)
+    const flood = async () => {
+      await Promise.all(Array.from({ length: 20 }, useMadeUp))
+      for (let count = 0; count < 20; count += 1) await useMadeUp()
+    }
+    for (const second of [1, 2, 3]) {
+      sandbox.passTime(1000)
+      t.equal(await countStatements(flood), 1, `second ${second}`)
+      sandbox.passTime(999)
+      t.equal(await countStatements(flood), 0)
+    }
+    const own = await countStatements(async () => t.equal(await use(sandbox, accessToken), 200))
+    t.ok(own > 0, 'whose key is known, the store is asked about')
+  })
+
+  t.test(`F-35: a new key counts at once for all who ask at the same time (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const token = await signWithNewKey(t, sandbox)
+    sandbox.passTime(1000)
+    const statuses = await Promise.all(Array.from({ length: 5 }, () => use(sandbox, token)))
+    t.strictSame(statuses, [200, 200, 200, 200, 200])
+  })
+
+  t.test(`F-35: made-up key ids keep no new key out for longer than a second (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    sandbox.passTime(1000)
+    const token = await signWithNewKey(t, sandbox)
+    t.equal(await use(sandbox, underMadeUpKey(token)), 401)
+    sandbox.passTime(1000)
+    t.strictSame(await Promise.all([use(sandbox, underMadeUpKey(token)), use(sandbox, token)]), [401, 200])
+  })
+
+  t.test(`F-35: while the keys cannot be read a good token is not refused as a bad one (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const token = await signWithNewKey(t, sandbox)
+    sandbox.passTime(1000)
+    await sandbox.store.write(db => sql`alter table keys rename to hidden_keys`.execute(db))
+    for (let count = 0; count < 3; count += 1) t.equal(await use(sandbox, token), 500)
+    await sandbox.store.write(db => sql`alter table hidden_keys rename to keys`.execute(db))
+    t.equal(await use(sandbox, token), 200, 'at once')
+  })
+}
