@@ -1,6 +1,9 @@
 // The sandbox as a process: what it says when it starts, and how it stops. Real time passes.
-import t from 'tap'
-import { makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
+import { callAsDeveloper } from './support/call-api.ts'
 import { startInVain, startSandbox } from './support/start-sandbox.ts'
 
 t.test('CT-08: at the start it says what its settings are, without secrets and addresses of people', async t => {
@@ -67,6 +70,47 @@ t.test('CT-05: told to stop, it is not ready, serves what still comes, and exits
   t.notMatch(log, '/health/', 'and health is not logged at info')
 })
 
+t.test('CT-05: what never ends is cut after 8 seconds, so that it still ends by itself', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const { accessToken } = await makeLargeApplication(t, databaseUrl)
+  const sandbox = await startSandbox(t, { databaseUrl })
+  const { portalPort, apiPort } = sandbox
+  const post = 'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  const halfHead = await openAndSend(portalPort, post)
+  const halfBody = await openAndSend(portalPort, `${post}Content-Length: 100\r\n\r\n{`)
+  const list = `GET /apps/v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\n\r\n`
+  const reader = await openAndSend(apiPort, list)
+  await once(reader, 'readable')
+  // What was sent before is read before.
+  t.equal((await sandbox.portal.inject('/health/live')).statusCode, 200)
+  const startedAt = performance.now()
+  const code = sandbox.stop()
+  const uploads = [halfHead, halfBody].map(async socket => {
+    await once(socket.resume(), 'close')
+    return performance.now() - startedAt
+  })
+  t.equal(await code, 0)
+  const stoppedIn = performance.now() - startedAt
+  t.ok(stoppedIn < 10_000, `a supervisor kills after 10 s: ${stoppedIn} ms`)
+  for (const cutIn of [...(await Promise.all(uploads)), stoppedIn])
+    t.ok(cutIn > 7900, `they had their time: ${cutIn} ms`)
+  t.match(sandbox.logLines.at(-1), 'the sandbox has stopped')
+})
+
+t.test('CT-05: asked to stop a second time, it waits for nothing', async t => {
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
+    const settings = { PRESTOP_DELAY: '3600' }
+    const { pid, portal, ended } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings })
+    process.kill(pid, first)
+    while ((await portal.inject('/health/ready')).statusCode === 200);
+    process.kill(pid, second)
+    t.strictSame(await ended, { code: 1, stderr: '' }, `${first}, ${second}`)
+  }
+})
+
 t.test('a fault that nothing catches is one line in the log, and the end with 1', async t => {
   const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
   const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(throwWhenTold)}`]
@@ -81,3 +125,18 @@ t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop'
   process.kill(pid, 'SIGHUP')
   for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
 })
+
+/** Connected, and the text handed over to the system. It reads nothing by itself. */
+async function openAndSend(port: number, text: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+  await new Promise<unknown>(resolve => socket.write(text, resolve))
+  return socket
+}
+
+/** Its developer's list is far larger than what lies between two sockets. */
+async function makeLargeApplication(t: Test, databaseUrl: string): Promise<{ accessToken: string }> {
+  const sandbox = await buildTestSandbox(t, { databaseUrl, at: new Date() })
+  const description = 'x'.repeat(16 * 1024 * 1024)
+  await sandbox.store.write(db => db.updateTable('applications').set({ description }).execute())
+  return callAsDeveloper(sandbox)
+}
