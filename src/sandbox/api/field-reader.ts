@@ -1,4 +1,5 @@
 // Reads the fields of a JSON body one by one, and says everything that is wrong with them at once.
+import { plainHostRule } from '../plain-host.ts'
 import { isRedirectUri } from '../redirect-uri.ts'
 import { isLonger } from '../text-length.ts'
 import { isWebUrl } from '../web/web-url.ts'
@@ -59,7 +60,7 @@ export function createFieldReader(body: unknown) {
 
     webUrl(name: string): string {
       const value = text(name, { max: longestUrl })
-      return value === '' || isWebUrl(value) ? value : add(name, 'Not a valid http or https URL.')
+      return value === '' || isWebUrl(value) ? value : add(name, `Not a valid http or https URL ${plainHostRule}.`)
     },
 
     redirectUris(name: string): string[] {
@@ -73,7 +74,7 @@ export function createFieldReader(body: unknown) {
       for (const uri of uris.filter(uri => !isRedirectUri(uri)).slice(0, maxProblems))
         add(
           name,
-          `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be absolute, without fragment, with https, or http on a loopback address.`,
+          `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be absolute, without fragment, with https, or http on a loopback address, ${plainHostRule}.`,
         )
       return [...new Set(uris)]
     },
