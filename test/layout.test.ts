@@ -119,6 +119,17 @@ t.test('the arrows of the sandbox point from api and portal to tokens to store, 
         )
 })
 
+t.test('the routes of each listener of the sandbox are listed in one file', async t => {
+  const route = /\.(get|post|put|patch|delete|route)(<[^>]*>)?\(\s*['"`]/
+  for (const [folder, list] of [
+    ['portal', 'build-portal.ts'],
+    ['api', 'build-api.ts'],
+    ['lab', 'build-lab.ts'],
+  ])
+    for (const path of globSync(`src/sandbox/${folder}/**/*.ts`))
+      t.equal(route.test(read(path)), path.endsWith(`/${list}`), path)
+})
+
 t.test('the laboratory knows what is recorded and nothing of how it came about, and nobody needs it', async t => {
   for (const path of sandboxFiles) {
     const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))

@@ -1,4 +1,5 @@
-// The map of the sandbox: two listeners on one store, and every plugin and route of each, in order.
+// The map of the sandbox: what its parts are made of, and two listeners on one store. Every route of each is listed in
+// portal/build-portal.ts and api/build-api.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'

@@ -1,5 +1,6 @@
 // Liveness and readiness, the same on both listeners.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Parts } from './parts.ts'
 import type { Store } from './store/store.ts'
 import { storeFaultOf } from './store/store-fault.ts'
 
@@ -23,21 +24,18 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   }
 }
 
+/** Asked every few seconds: at info there would be nothing else to see in the log. */
+export const logFaultsOnly = { exposeHeadRoute: true, logLevel: 'warn' } as const
+
 /** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */
-export async function healthRoutes(
-  scope: FastifyInstance,
-  { probe, isStopping }: { probe: () => Promise<void>; isStopping: () => boolean },
-): Promise<void> {
-  scope.addHook('onRequest', async (_request, reply) => {
+export function healthRoutes({ probe, isStopping }: Pick<Parts, 'probe' | 'isStopping'>) {
+  async function live(_request: FastifyRequest, reply: FastifyReply) {
     reply.header('cache-control', 'no-store')
-  })
+    return { status: 'live' }
+  }
 
-  // Asked every few seconds: at info there would be nothing else to see in the log.
-  const options = { exposeHeadRoute: true, logLevel: 'warn' } as const
-
-  scope.get('/health/live', options, async () => ({ status: 'live' }))
-
-  scope.get('/health/ready', options, async (request, reply) => {
+  async function ready(request: FastifyRequest, reply: FastifyReply) {
+    reply.header('cache-control', 'no-store')
     if (isStopping()) return reply.status(503).send({ status: 'stopping' })
     try {
       await probe()
@@ -47,5 +45,7 @@ export async function healthRoutes(
       request.log.warn({ code: 'not-ready', fault, cause: (error as Error).message }, 'the store cannot be written to')
       return reply.status(503).send({ status: 'not ready', store: fault ?? 'failing' })
     }
-  })
+  }
+
+  return { live, ready }
 }

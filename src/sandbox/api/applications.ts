@@ -1,5 +1,5 @@
 // The application API itself (specification 4.1).
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isId } from '../is-id.ts'
 import type { Parts } from '../parts.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
@@ -8,82 +8,61 @@ import { readNewApplication } from './application-fields.ts'
 import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
 import { type CreatedApplication, createApplication } from './create-application.ts'
 import { bodyOf } from './json-body.ts'
-import * as operations from './operations.ts'
 import { findReadable, listReadable } from './readable-applications.ts'
 import { refreshSecret } from './refresh-secret.ts'
-import { refusalToRemove, removeApplication } from './remove-application.ts'
-import { callerOf, makerOf, whoMay } from './require-token.ts'
+import { removeApplication } from './remove-application.ts'
+import { callerOf, makerOf } from './require-token.ts'
 import { updateApplication } from './update-application.ts'
-
-/** Reading is all that an application's own token is for. */
-const readable = whoMay({ kinds: ['portal', 'client', 'application'] })
 
 interface OneApplication {
   Params: { app_id: string }
 }
 
-export function applicationRoutes(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
-): void {
-  scope.get(
-    '/apps/v1',
-    { schema: operations.listApplications, config: readable, exposeHeadRoute: true },
-    async (request, reply) => {
-      const list = await writeCollection(listReadable(parts, callerOf(request)), toAppJson)
-      return reply.type('application/json; charset=utf-8').send(list)
-    },
-  )
+export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+  async function list(request: FastifyRequest, reply: FastifyReply) {
+    const list = await writeCollection(listReadable(parts, callerOf(request)), toAppJson)
+    return reply.type('application/json; charset=utf-8').send(list)
+  }
 
-  scope.post('/apps/v1', { schema: operations.createApplication }, async (request, reply) => {
+  async function create(request: FastifyRequest, reply: FastifyReply) {
     const { userId } = callerOf(request)
     const created = await createApplication(parts, readNewApplication(bodyOf(request)), makerOf(request))
     request.log.info({ code: 'application-created', userId, appId: created.application.id }, 'created')
     return reply.status(201).send(toCreatedJson(created))
-  })
+  }
 
-  scope.get<OneApplication>(
-    '/apps/v1/:app_id',
-    { schema: operations.getApplication, config: readable, exposeHeadRoute: true },
-    async request => {
-      const application = await findReadable(parts, readAppId(request.params), callerOf(request))
-      // Somebody else's application is answered like one that is not there.
-      if (!application) throw new ApiError(404, 'App not found.')
-      return { ...toAppJson(application), client: toClientJson(application) }
-    },
-  )
+  async function show(request: FastifyRequest<OneApplication>) {
+    const application = await findReadable(parts, readAppId(request.params), callerOf(request))
+    // Somebody else's application is answered like one that is not there.
+    if (!application) throw new ApiError(404, 'App not found.')
+    return { ...toAppJson(application), client: toClientJson(application) }
+  }
 
-  scope.put<OneApplication>('/apps/v1/:app_id', { schema: operations.updateApplication }, async request => {
+  async function update(request: FastifyRequest<OneApplication>) {
     const appId = readAppId(request.params)
     const { userId } = callerOf(request)
     const application = await updateApplication(parts, appId, bodyOf(request), userId)
     request.log.info({ code: 'application-updated', userId, appId }, 'updated')
     return { ...toAppJson(application), client: toClientJson(application) }
-  })
+  }
 
-  scope.delete<OneApplication>(
-    '/apps/v1/:app_id',
-    { schema: operations.removeApplication, config: whoMay({ refusal: refusalToRemove }) },
-    async (request, reply) => {
-      const appId = readAppId(request.params)
-      const { userId } = callerOf(request)
-      await removeApplication(parts, appId, userId)
-      request.log.info({ code: 'application-removed', userId, appId }, 'removed')
-      return reply.status(204).send()
-    },
-  )
+  async function remove(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
+    const appId = readAppId(request.params)
+    const { userId } = callerOf(request)
+    await removeApplication(parts, appId, userId)
+    request.log.info({ code: 'application-removed', userId, appId }, 'removed')
+    return reply.status(204).send()
+  }
 
-  scope.post<OneApplication>(
-    '/apps/v1/:app_id/refreshSecret',
-    { schema: operations.refreshSecret },
-    async (request, reply) => {
-      const appId = readAppId(request.params)
-      const { userId } = callerOf(request)
-      const clientSecret = await refreshSecret(parts, appId, makerOf(request))
-      request.log.info({ code: 'client-secret-created', userId, appId }, 'a new client secret')
-      return reply.status(201).send({ clientSecret })
-    },
-  )
+  async function renewSecret(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
+    const appId = readAppId(request.params)
+    const { userId } = callerOf(request)
+    const clientSecret = await refreshSecret(parts, appId, makerOf(request))
+    request.log.info({ code: 'client-secret-created', userId, appId }, 'a new client secret')
+    return reply.status(201).send({ clientSecret })
+  }
+
+  return { list, create, show, update, remove, renewSecret }
 }
 
 /** What cannot be an id at all is not looked for in the store. */

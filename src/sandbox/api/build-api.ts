@@ -1,47 +1,98 @@
-// The application API: routes behind a bearer token, one dialect of errors.
+// The application API: every route of its listener, by hand and in order, with one dialect of errors.
+import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import { healthRoutes } from '../health.ts'
+import { healthRoutes, logFaultsOnly } from '../health.ts'
 import { trackMethods } from '../method-not-allowed.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
+import { registerViews } from '../web/views.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
-import { describeRoutes, descriptionRoutes } from './descriptions.ts'
+import { describeRoutes, descriptionPage, descriptionRoutes } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
-import { homePage } from './home-page.ts'
+import { showHome } from './home-page.ts'
 import { readJsonBodies } from './json-body.ts'
-import { requireToken } from './require-token.ts'
+import * as operations from './operations.ts'
+import { refusalToRemove } from './remove-application.ts'
+import { requireToken, whoMay } from './require-token.ts'
 import { schemas } from './schemas.ts'
+
+const exposeHeadRoute = true
+
+/** Reading is all that an application's own token is for. */
+const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
+const toRemove = whoMay({ refusal: refusalToRemove })
+// Who is in a group is for its people to say, on the portal's page or with a token from there: a client to which they
+// signed in cannot bring anybody in.
+const portalTokensOnly = whoMay({
+  kinds: ['portal'],
+  refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
+})
 
 export async function buildApi(parts: Parts): Promise<FastifyInstance> {
   const api = createServer(parts.logger, toErrorBody)
-  await api.register(healthRoutes, { probe: parts.probe, isStopping: parts.isStopping })
-  await api.register(apiRoutes, parts)
+
+  const health = healthRoutes(parts)
+  api.get('/health/live', logFaultsOnly, health.live)
+  api.get('/health/ready', logFaultsOnly, health.ready)
+
+  await api.register(async scope => {
+    // The schemas of the routes describe; the checks themselves are by hand, because the answers have a dialect of their
+    // own.
+    scope.setValidatorCompiler(() => () => true)
+    scope.setSerializerCompiler(() => data => JSON.stringify(data))
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    })
+    for (const [name, schema] of Object.entries(schemas)) scope.addSchema({ $id: name, ...schema })
+    answerInApiDialect(scope)
+    readJsonBodies(scope)
+    await describeRoutes(scope, parts.addresses)
+    const refuseOtherMethods = trackMethods(scope)
+
+    await scope.register(async pages => {
+      await registerViews(pages)
+      pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
+      pages.get('/', { exposeHeadRoute }, showHome(parts.addresses))
+    })
+
+    // Without a token: tools that read descriptions have none.
+    const descriptions = await descriptionRoutes(scope, parts.addresses)
+    scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
+    scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)
+    await scope.register(swaggerUi, { routePrefix: '/apps/v1/docs', ...descriptionPage })
+
+    await scope.register(async signedIn => {
+      requireToken(signedIn, parts)
+      const applications = applicationRoutes(parts)
+      signedIn.get(
+        '/apps/v1',
+        { schema: operations.listApplications, config: anyToken, exposeHeadRoute },
+        applications.list,
+      )
+      signedIn.post('/apps/v1', { schema: operations.createApplication }, applications.create)
+      const one = '/apps/v1/:app_id'
+      signedIn.get(one, { schema: operations.getApplication, config: anyToken, exposeHeadRoute }, applications.show)
+      signedIn.put(one, { schema: operations.updateApplication }, applications.update)
+      signedIn.delete(one, { schema: operations.removeApplication, config: toRemove }, applications.remove)
+      signedIn.post(`${one}/refreshSecret`, { schema: operations.refreshSecret }, applications.renewSecret)
+
+      const groups = groupRoutes(parts)
+      const link = '/identities/v1/:user_id/link/:group_id'
+      signedIn.post('/identities/v1', { schema: operations.createGroup }, groups.create)
+      signedIn.post(link, { schema: operations.linkUser, config: portalTokensOnly }, groups.link)
+      signedIn.delete(link, { schema: operations.unlinkUser, config: portalTokensOnly }, groups.unlink)
+      signedIn.get(
+        '/identities/v1/:user_id/links',
+        { schema: operations.listMemberships, exposeHeadRoute },
+        groups.listOwn,
+      )
+    })
+    refuseOtherMethods(() => {
+      throw new ApiError(405, 'Method Not Allowed')
+    })
+  })
   await api.ready()
   return api
-}
-
-async function apiRoutes(scope: FastifyInstance, parts: Parts): Promise<void> {
-  // The schemas of the routes describe; the checks themselves are by hand, because the answers have a dialect of their own.
-  scope.setValidatorCompiler(() => () => true)
-  scope.setSerializerCompiler(() => data => JSON.stringify(data))
-  scope.addHook('onRequest', async (_request, reply) => {
-    reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-  })
-  for (const [name, schema] of Object.entries(schemas)) scope.addSchema({ $id: name, ...schema })
-  answerInApiDialect(scope)
-  readJsonBodies(scope)
-
-  await describeRoutes(scope, parts)
-  const refuseOtherMethods = trackMethods(scope)
-  await scope.register(homePage, parts)
-  await scope.register(descriptionRoutes, parts)
-  await scope.register(async tokenScope => {
-    requireToken(tokenScope, parts)
-    applicationRoutes(tokenScope, parts)
-    groupRoutes(tokenScope, parts)
-  })
-  refuseOtherMethods(() => {
-    throw new ApiError(405, 'Method Not Allowed')
-  })
 }

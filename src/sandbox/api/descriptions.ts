@@ -1,9 +1,9 @@
 // Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
 import { readFile } from 'node:fs/promises'
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { FastifySwaggerUiOptions } from '@fastify/swagger-ui'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from '../parts.ts'
 
 /** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
 const ramlBaseUri = 'http://127.0.0.1:4001'
@@ -21,7 +21,7 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 /** Gathers every route that is added to the scope from now on. */
-export async function describeRoutes(scope: FastifyInstance, { addresses }: Pick<Parts, 'addresses'>): Promise<void> {
+export async function describeRoutes(scope: FastifyInstance, { apiUrl }: Pick<Addresses, 'apiUrl'>): Promise<void> {
   await scope.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -34,7 +34,7 @@ export async function describeRoutes(scope: FastifyInstance, { addresses }: Pick
           'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
           'twice the last one counts.',
       },
-      servers: [{ url: addresses.apiUrl }],
+      servers: [{ url: apiUrl }],
       tags: [{ name: 'Applications' }, { name: 'Groups' }],
       components: { securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
       security: [{ accessToken: [] }],
@@ -45,25 +45,26 @@ export async function describeRoutes(scope: FastifyInstance, { addresses }: Pick
   })
 }
 
-/** The addresses of the descriptions. Without a token: tools that read them have none. */
-export async function descriptionRoutes(
-  scope: FastifyInstance,
-  { addresses }: Pick<Parts, 'addresses'>,
-): Promise<void> {
-  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, addresses.apiUrl)
+/** Once describeRoutes has been called for the scope. */
+export async function descriptionRoutes(scope: FastifyInstance, { apiUrl }: Pick<Addresses, 'apiUrl'>) {
+  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, apiUrl)
 
-  scope.get('/apps/v1/openapi.json', { exposeHeadRoute: true }, async () => scope.swagger())
+  async function showOpenApi() {
+    return scope.swagger()
+  }
 
-  scope.get('/apps/v1/api.raml', { exposeHeadRoute: true }, async (_request, reply) =>
-    reply.type('application/raml+yaml; charset=utf-8').send(raml),
-  )
+  async function showRaml(_request: FastifyRequest, reply: FastifyReply) {
+    return reply.type('application/raml+yaml; charset=utf-8').send(raml)
+  }
 
-  await scope.register(swaggerUi, {
-    routePrefix: '/apps/v1/docs',
-    theme: { title: 'Application API' },
-    uiConfig: { layout: 'BaseLayout', deepLinking: true, tryItOutEnabled: true, defaultModelsExpandDepth: 0 },
-    staticCSP: contentSecurityPolicy,
-    // Calls go to wherever the page came from: the public address may be another origin, and the policy forbids those.
-    transformSpecification: document => ({ ...document, servers: [{ url: '/' }] }),
-  })
+  return { showOpenApi, showRaml }
+}
+
+/** The page to read them and to try them. */
+export const descriptionPage: FastifySwaggerUiOptions = {
+  theme: { title: 'Application API' },
+  uiConfig: { layout: 'BaseLayout', deepLinking: true, tryItOutEnabled: true, defaultModelsExpandDepth: 0 },
+  staticCSP: contentSecurityPolicy,
+  // Calls go to wherever the page came from: the public address may be another origin, and the policy forbids those.
+  transformSpecification: document => ({ ...document, servers: [{ url: '/' }] }),
 }

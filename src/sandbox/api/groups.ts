@@ -1,5 +1,5 @@
 // The part of the identities API that a developer of applications needs: groups, and who is in them.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation } from '../groups/accept-invitation.ts'
 import { endLink } from '../groups/end-link.ts'
 import { inviteUser } from '../groups/invite-user.ts'
@@ -10,70 +10,52 @@ import { ApiError } from './api-error.ts'
 import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
 import { createFieldReader } from './field-reader.ts'
 import { bodyOf } from './json-body.ts'
-import * as operations from './operations.ts'
-import { callerOf, whoMay } from './require-token.ts'
+import { callerOf } from './require-token.ts'
 
 interface OneLink {
   Params: { user_id: string; group_id: string }
 }
 
-// Who is in a group is for its people to say, on the portal's page or with a token from there: a client to which they
-// signed in cannot bring anybody in.
-const portalTokensOnly = whoMay({
-  kinds: ['portal'],
-  refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
-})
-
-export function groupRoutes(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
-  scope.post('/identities/v1', { schema: operations.createGroup }, async (request, reply) => {
+export function groupRoutes(parts: Pick<Parts, 'store' | 'clock'>) {
+  async function create(request: FastifyRequest, reply: FastifyReply) {
     const name = readGroupName(bodyOf(request))
     const { userId } = callerOf(request)
     const group = await makeGroup(parts, { name, userId })
     request.log.info({ code: 'group-created', userId, groupId: group.id }, 'created')
     return reply.status(201).send(toGroupJson(group))
-  })
+  }
 
-  scope.post<OneLink>(
-    '/identities/v1/:user_id/link/:group_id',
-    { schema: operations.linkUser, config: portalTokensOnly },
-    async (request, reply) => {
-      checkLinkBody(bodyOf(request))
-      const { user_id: userId, group_id: groupId } = request.params
-      const callerId = callerOf(request).userId
-      if (userId === callerId) {
-        const membership = await acceptInvitation(parts, { userId, groupId })
-        request.log.info({ code: 'invitation-accepted', userId, groupId }, 'a new member of a group')
-        return reply.status(201).send(toMembershipJson(membership))
-      }
-      const invitation = await inviteUser(parts, { userId, groupId, inviterId: callerId })
-      request.log.info({ code: 'user-invited', userId, groupId, callerId }, 'invited to a group')
-      return reply.status(201).send(toInvitationJson(invitation))
-    },
-  )
+  async function link(request: FastifyRequest<OneLink>, reply: FastifyReply) {
+    checkLinkBody(bodyOf(request))
+    const { user_id: userId, group_id: groupId } = request.params
+    const callerId = callerOf(request).userId
+    if (userId === callerId) {
+      const membership = await acceptInvitation(parts, { userId, groupId })
+      request.log.info({ code: 'invitation-accepted', userId, groupId }, 'a new member of a group')
+      return reply.status(201).send(toMembershipJson(membership))
+    }
+    const invitation = await inviteUser(parts, { userId, groupId, inviterId: callerId })
+    request.log.info({ code: 'user-invited', userId, groupId, callerId }, 'invited to a group')
+    return reply.status(201).send(toInvitationJson(invitation))
+  }
 
-  scope.delete<OneLink>(
-    '/identities/v1/:user_id/link/:group_id',
-    { schema: operations.unlinkUser, config: portalTokensOnly },
-    async (request, reply) => {
-      const { user_id: userId, group_id: groupId } = request.params
-      const callerId = callerOf(request).userId
-      const ended = await endLink(parts, { userId, groupId, callerId })
-      request.log.info({ code: `${ended}-ended`, userId, groupId, callerId }, 'a link to a group was ended')
-      return reply.status(204).send()
-    },
-  )
+  async function unlink(request: FastifyRequest<OneLink>, reply: FastifyReply) {
+    const { user_id: userId, group_id: groupId } = request.params
+    const callerId = callerOf(request).userId
+    const ended = await endLink(parts, { userId, groupId, callerId })
+    request.log.info({ code: `${ended}-ended`, userId, groupId, callerId }, 'a link to a group was ended')
+    return reply.status(204).send()
+  }
 
-  scope.get<{ Params: { user_id: string }; Querystring: { type?: unknown } }>(
-    '/identities/v1/:user_id/links',
-    { schema: operations.listMemberships, exposeHeadRoute: true },
-    async request => {
-      const { user_id: userId } = request.params
-      if (request.query.type !== 'MemberOf') throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
-      // Other people's groups are nobody else's business.
-      if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
-      return toCollection((await listMemberships(parts.store.read, userId)).map(toMembershipJson))
-    },
-  )
+  async function listOwn(request: FastifyRequest<{ Params: { user_id: string }; Querystring: { type?: unknown } }>) {
+    const { user_id: userId } = request.params
+    if (request.query.type !== 'MemberOf') throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
+    // Other people's groups are nobody else's business.
+    if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
+    return toCollection((await listMemberships(parts.store.read, userId)).map(toMembershipJson))
+  }
+
+  return { create, link, unlink, listOwn }
 }
 
 function readGroupName(body: unknown): string {

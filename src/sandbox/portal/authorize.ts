@@ -1,5 +1,5 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { hasConsent } from '../store/consents.ts'
 import { makeCodeRedirect } from './code-redirect.ts'
@@ -9,14 +9,11 @@ import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
 import { showSignInPage } from './sign-in-page.ts'
 
-export function authorizePage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
-): void {
+export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
   // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
-  scope.get('/', async (request, reply) => {
+  async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
     // Somebody typed the portal's address: no client has sent them.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
@@ -33,16 +30,18 @@ export function authorizePage(
       return reply.redirect(location, 303)
     }
     return showConsentPage(reply, parts, login, visitor)
-  })
+  }
 
   // A client may send the parameters as a form (RFC 6749 3.1). The browser keeps the portal's Lax cookie back from a form
   // of another site, and sends it when it follows the redirect.
-  scope.post('/', async (request, reply) => {
+  async function takeForm(request: FastifyRequest, reply: FastifyReply) {
     const fields = (request.body ?? {}) as Record<string, string | string[] | undefined>
     const query = new URLSearchParams()
     // What is repeated or too long stays so, and is refused like any other; two are enough for that, and one character.
     for (const name of startParameters)
       for (const value of [fields[name] ?? []].flat().slice(0, 2)) query.append(name, value.slice(0, longestText + 1))
     return reply.redirect(`/?${query}`, 303)
-  })
+  }
+
+  return { show, takeForm }
 }

@@ -1,25 +1,163 @@
-// The login portal: its pages, the calls of clients and of users, and what it says of itself, in scopes that share only the store.
-import type { FastifyInstance } from 'fastify'
-import { healthRoutes } from '../health.ts'
+// The login portal: every route of its listener, by hand and in order, in scopes that share only the store.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { healthRoutes, logFaultsOnly } from '../health.ts'
+import { trackMethods } from '../method-not-allowed.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
-import { clientCallRoutes } from './client-calls.ts'
+import { accessTokenRoutes } from './account/access-token-page.ts'
+import { allowedApplicationsRoutes } from './account/allowed-applications-page.ts'
+import { groupRoutes } from './account/group-page.ts'
+import { groupsRoutes } from './account/groups-page.ts'
+import { madeByClientsRoutes } from './account/made-by-clients-pages.ts'
+import { profileRoutes } from './account/profile-page.ts'
+import { requireVisitor } from './account/require-visitor.ts'
+import { authorizeRoutes } from './authorize.ts'
+import { answerConsent } from './consent.ts'
+import { refuseCrossSitePosts } from './cross-site-guard.ts'
+import { PageError } from './error-pages.ts'
+import { exchangeToken } from './exchange-token.ts'
 import { metadataRoutes } from './metadata.ts'
-import { pageRoutes } from './pages.ts'
-import { userCallRoutes } from './user-calls/user-calls.ts'
+import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
+import { revokeToken } from './revoke-token.ts'
+import { signIn } from './sign-in.ts'
+import { signOut } from './sign-out.ts'
+import { signUp } from './sign-up.ts'
+import { useClientCalls } from './use-client-calls.ts'
+import { usePages } from './use-pages.ts'
+import { allowApplication } from './user-calls/allow-application.ts'
+import { logIn } from './user-calls/log-in.ts'
+import { showMe } from './user-calls/me.ts'
+import { register } from './user-calls/register.ts'
+import { useUserCalls } from './user-calls/use-user-calls.ts'
+import { UserCallError } from './user-calls/user-call-error.ts'
 
 export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
+  const { portalUrl } = parts.addresses
   const portal = createServer(parts.logger, (_statusCode, message) => message)
-  if (parts.addresses.portalUrl.startsWith('https:'))
+  if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
       // For this host alone: other names below it are not ours to decide about.
       reply.header('strict-transport-security', 'max-age=31536000')
     })
-  await portal.register(healthRoutes, { probe: parts.probe, isStopping: parts.isStopping })
-  await portal.register(pageRoutes, parts)
-  await portal.register(clientCallRoutes, { ...parts, prefix: '/api' })
-  await portal.register(userCallRoutes, { ...parts, prefix: '/api' })
-  await portal.register(metadataRoutes, { ...parts, prefix: '/.well-known' })
+
+  const health = healthRoutes(parts)
+  portal.get('/health/live', logFaultsOnly, health.live)
+  portal.get('/health/ready', logFaultsOnly, health.ready)
+
+  await portal.register(async pages => {
+    await usePages(pages, parts)
+    const refuseOtherMethods = trackMethods(pages)
+    // The one page that other sites send visitors to, also by form; it changes nothing.
+    const authorize = authorizeRoutes(parts)
+    pages.get('/', authorize.show)
+    pages.post('/', authorize.takeForm)
+    await pages.register(async ownForms => {
+      ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
+      ownForms.post('/sign-in', signIn(parts))
+      ownForms.post('/sign-up', signUp(parts))
+      // A reload of the page that answered the form lands here.
+      ownForms.get('/sign-in', redirectTo('/account'))
+      ownForms.get('/sign-up', redirectTo('/account'))
+      ownForms.post('/consent', answerConsent(parts))
+      ownForms.post('/sign-out', signOut(parts))
+      ownForms.get('/signed-out', show('signed-out', 'Signed out'))
+      ownForms.get('/terms', show('terms', 'Terms'))
+      await ownForms.register(async account => accountRoutes(account, parts))
+    })
+    refuseOtherMethods(() => {
+      throw new PageError(405, 'This address does not work that way.')
+    })
+  })
+
+  await portal.register(
+    async clientCalls => {
+      await useClientCalls(clientCalls, portalUrl)
+      const refuseOtherMethods = trackMethods(clientCalls)
+      clientCalls.post('/exchangeToken', exchangeToken(parts))
+      clientCalls.post('/revokeToken', revokeToken(parts))
+      refuseOtherMethods(() => {
+        throw new OAuthError(405, 'invalid_request', 'This address takes another method; see the Allow header.')
+      })
+    },
+    { prefix: '/api' },
+  )
+
+  await portal.register(
+    async userCalls => {
+      await useUserCalls(userCalls, portalUrl)
+      const refuseOtherMethods = trackMethods(userCalls)
+      userCalls.get('/me', showMe(parts))
+      userCalls.post('/register', register(parts))
+      userCalls.post('/authorize', logIn(parts))
+      userCalls.post('/authorizeApplication', allowApplication(parts))
+      refuseOtherMethods(() => {
+        throw new UserCallError(405, { message: 'This address takes another method; see the Allow header.' })
+      })
+    },
+    { prefix: '/api' },
+  )
+
+  await portal.register(
+    async wellKnown => {
+      wellKnown.addHook('onRequest', async (_request, reply) => {
+        // For the errors; what may be kept says so itself.
+        reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+      })
+      answerInOAuthDialect(wellKnown)
+      const refuseOtherMethods = trackMethods(wellKnown)
+      const metadata = metadataRoutes(parts)
+      wellKnown.get('/oauth-authorization-server', metadata.describe)
+      wellKnown.get('/jwks.json', metadata.listKeys)
+      refuseOtherMethods(() => {
+        throw new OAuthError(405, 'invalid_request', 'This address takes GET only.')
+      })
+    },
+    { prefix: '/.well-known' },
+  )
+
   await portal.ready()
   return portal
+}
+
+/** The portal's own pages for a signed-in user; without a session each of them is the page to sign in. */
+function accountRoutes(account: FastifyInstance, parts: Parts): void {
+  requireVisitor(account, parts)
+  const profile = profileRoutes(parts)
+  account.get('/account', profile.show)
+  account.post('/account', profile.endEverywhere)
+
+  const groups = groupsRoutes(parts)
+  account.get('/account/groups', groups.show)
+  account.post('/account/groups', groups.create)
+  account.post('/account/invitations', groups.answerInvitation)
+  const group = groupRoutes(parts)
+  account.get('/account/groups/:group_id', group.show)
+  account.post('/account/groups/:group_id', group.change)
+
+  const accessToken = accessTokenRoutes(parts)
+  account.get('/account/token', accessToken.show)
+  account.post('/account/token', accessToken.make)
+  account.post('/account/token/end', accessToken.endAll)
+
+  const allowed = allowedApplicationsRoutes(parts)
+  account.get('/account/applications', allowed.show)
+  account.post('/account/applications', allowed.withdraw)
+  const made = madeByClientsRoutes(parts)
+  account.post('/account/applications/renew', made.renewSecret)
+  account.get('/account/applications/remove', made.confirmRemoval)
+  account.post('/account/applications/remove', made.remove)
+
+  // A form sent after the session ended leads back to its own address.
+  account.get('/account/invitations', redirectTo('/account/groups'))
+  account.get('/account/token/end', redirectTo('/account/token'))
+  account.get('/account/applications/renew', redirectTo('/account/applications#made'))
+}
+
+function redirectTo(path: string) {
+  return async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(path, 303)
+}
+
+/** For a page that is always the same. */
+function show(page: string, title: string) {
+  return async (_request: FastifyRequest, reply: FastifyReply) => reply.viewAsync(page, { title })
 }

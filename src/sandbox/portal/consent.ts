@@ -1,6 +1,6 @@
 // Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { rememberConsent } from '../store/consents.ts'
 import { finishAuthorization } from '../store/finished-authorizations.ts'
@@ -42,13 +42,10 @@ export function showConsentPage(
   })
 }
 
-export function consentPage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
-): void {
+export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
   const { keyRing, store, clock } = parts
 
-  scope.post('/consent', async (request, reply) => {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const { decision, formToken } = (request.body ?? {}) as Record<string, unknown>
     const question = readFormToken<ConsentQuestion>(keyRing.sealingKey, 'consent', formToken, clock())
     if (!question) throw new PageError(400, 'This page has been open for too long.')
@@ -77,7 +74,7 @@ export function consentPage(
     if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
     request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
     return reply.redirect(location, 303)
-  })
+  }
 }
 
 function toCancelLocation({ cancelUrl, state }: LoginRequest): string {

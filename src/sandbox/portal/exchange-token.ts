@@ -1,5 +1,5 @@
 // POST /api/exchangeToken: a code (specification 4.2), or later a refresh token, becomes tokens for its client.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { type CallFields, readCallFields, requireField } from './call-fields.ts'
@@ -23,10 +23,9 @@ const fieldNames = [
 ] as const
 
 export function exchangeToken(
-  scope: FastifyInstance,
   parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger' | 'sourceOf'>,
-): void {
-  scope.post('/exchangeToken', async request => {
+) {
+  return async (request: FastifyRequest) => {
     const fields = readCallFields(request, fieldNames)
     const grantType = requireField(fields, 'grant_type')
     if (!grantTypes.includes(grantType))
@@ -36,7 +35,7 @@ export function exchangeToken(
       grantType === 'refresh_token' ? await refresh(parts, clientId, fields) : await redeem(parts, clientId, fields)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
     return { ...tokens, ...(fields.state !== undefined && { state: fields.state }) }
-  })
+  }
 }
 
 async function redeem(

@@ -1,4 +1,5 @@
-// A start that has a fault, and its answer: straight back to the application that the visitor knows, or a page with a way back.
+// A login request that has a fault, and its answer: straight back to the application that the visitor knows, or a page
+// with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import type { Application } from '../store/applications.ts'

@@ -1,6 +1,6 @@
 // POST /api/revokeToken: a client gives back what a login gave it (RFC 7009), usually because its visitor signs out, or a
 // token of its own.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
 import { revokeGrant } from '../store/grants.ts'
@@ -12,11 +12,8 @@ import { readCallFields, requireField } from './call-fields.ts'
 
 const fieldNames = ['token', 'client_id', 'client_secret'] as const
 
-export function revokeToken(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>,
-): void {
-  scope.post('/revokeToken', async (request, reply) => {
+export function revokeToken(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const fields = readCallFields(request, fieldNames)
     const token = requireField(fields, 'token')
     const clientId = await authenticateClient(parts, fields, parts.sourceOf(request))
@@ -24,7 +21,7 @@ export function revokeToken(
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
     // Also for a token that nobody knows: what the client wanted is the case (RFC 7009 2.2).
     return reply.status(200).send()
-  })
+  }
 }
 
 /**

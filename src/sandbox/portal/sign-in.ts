@@ -1,5 +1,5 @@
 // POST /sign-in: signing in with e-mail and password, on to where the visitor was going.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
@@ -8,11 +8,8 @@ import { startPortalSession } from './portal-session.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signInPage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
-): void {
-  scope.post('/sign-in', async (request, reply) => {
+export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken)
     if (typeof email !== 'string' || typeof password !== 'string') throw new PageError(400, 'The form is not complete.')
@@ -35,8 +32,5 @@ export function signInPage(
     // The same words whether or not there is such an account.
     reply.status(403)
     return showSignInPage(reply, parts, purpose, { signIn: { problem: 'E-mail or password is not right.', email } })
-  })
-
-  // A reload of the page that answered the form lands here.
-  scope.get('/sign-in', async (_request, reply) => reply.redirect('/account', 303))
+  }
 }

@@ -1,5 +1,5 @@
-// POST /sign-up: signing up, on the same page as signing in: a new account, signed in at once, and on to where the visitor was going.
-import type { FastifyInstance } from 'fastify'
+// POST /sign-up: a new account, made on the page to sign in, signed in at once, and on to where the visitor was going.
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { markBrowser } from './known-browser.ts'
 import { startPortalSession } from './portal-session.ts'
@@ -7,11 +7,8 @@ import { registerUser } from './register-user.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signUpPage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
-): void {
-  scope.post('/sign-up', async (request, reply) => {
+export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken)
     const registration = await registerUser(parts, fields, parts.sourceOf(request))
@@ -33,8 +30,5 @@ export function signUpPage(
     const problem =
       'Your account was not created yet. See what is said beside the fields, and enter the password again.'
     return showSignInPage(reply, parts, purpose, { signUp: { problem, problems, fields } })
-  })
-
-  // A reload of the page that answered the form lands here.
-  scope.get('/sign-up', async (_request, reply) => reply.redirect('/account', 303))
+  }
 }

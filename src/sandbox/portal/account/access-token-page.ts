@@ -1,5 +1,5 @@
 // An access token for the application API, made by its user and shown once: for a first application without a client.
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
 import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
@@ -11,13 +11,10 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 const path = '/account/token'
 
-export function accessTokenPage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
-): void {
+export function accessTokenRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store, clock, addresses, keyRing } = parts
 
-  scope.get(path, async (request, reply) => {
+  async function show(request: FastifyRequest, reply: FastifyReply) {
     const userId = visitorOf(request).id
     return showAccountPage(reply, 'account/token', {
       title: 'Access token',
@@ -26,9 +23,9 @@ export function accessTokenPage(
       makeToken: makeAccountForm(parts, request, 'make token'),
       endTokens: makeAccountForm(parts, request, 'end tokens'),
     })
-  })
+  }
 
-  scope.post(path, async (request, reply) => {
+  async function make(request: FastifyRequest, reply: FastifyReply) {
     const { id: grantId, fields } = readAccountForm(parts, request, 'make token')
     const userId = visitorOf(request).id
     const now = clock()
@@ -43,16 +40,13 @@ export function accessTokenPage(
     const accessToken = await signUserToken(keyRing, order)
     request.log.info({ code: 'token-made', userId }, 'a user made an access token')
     return showToken(reply, { accessToken, expiresAt, group: findGroup(groups, fields.groupId) })
-  })
+  }
 
-  scope.post(`${path}/end`, async (request, reply) => {
+  async function endAll(request: FastifyRequest, reply: FastifyReply) {
     readAccountForm(parts, request, 'end tokens')
     await store.write(db => revokeGrantsOf(db, visitorOf(request).id, null, clock()))
     return reply.redirect(path, 303)
-  })
-
-  // A form sent after the session ended leads back to its own address.
-  scope.get(`${path}/end`, async (_request, reply) => reply.redirect(path, 303))
+  }
 
   function showToken(
     reply: FastifyReply,
@@ -66,6 +60,8 @@ export function accessTokenPage(
       ...makeCurlLines(addresses.apiUrl, accessToken, group?.id),
     })
   }
+
+  return { show, make, endAll }
 }
 
 /** The group that was chosen, if it is one of the user's; else the first of their own making, if there is one. */

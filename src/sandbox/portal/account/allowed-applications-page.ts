@@ -1,6 +1,6 @@
 // The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again. What it
 // made stays, and stands on the page from then on.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { findApplication } from '../../store/applications.ts'
 import { listConsents, withdrawConsent } from '../../store/consents.ts'
@@ -12,13 +12,10 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 // A page is read by a person; what is renewed goes to the end of the list, and what is removed leaves it.
 const shownMade = 100
 
-export function allowedApplicationsPage(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>,
-): void {
+export function allowedApplicationsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = parts
 
-  scope.get('/account/applications', async (request, reply) => {
+  async function show(request: FastifyRequest, reply: FastifyReply) {
     const userId = visitorOf(request).id
     const applications = await listConsents(store.read, userId)
     const made = await listMadeByClients(store.read, userId, { now: clock(), limit: shownMade + 1 })
@@ -35,9 +32,9 @@ export function allowedApplicationsPage(
       hasMore: made.length > shownMade,
       renewToken: makeAccountForm(parts, request, 'renew'),
     })
-  })
+  }
 
-  scope.post('/account/applications', async (request, reply) => {
+  async function withdraw(request: FastifyRequest, reply: FastifyReply) {
     const { fields } = readAccountForm(parts, request, 'withdraw')
     const clientId = fields.clientId ?? ''
     const userId = visitorOf(request).id
@@ -50,5 +47,7 @@ export function allowedApplicationsPage(
       request.log.info({ code: 'consent-withdrawn', clientId }, 'a consent was withdrawn')
     }
     return reply.redirect(`/account/applications?withdrawn=${encodeURIComponent(clientId)}`, 303)
-  })
+  }
+
+  return { show, withdraw }
 }

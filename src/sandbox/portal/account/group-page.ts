@@ -1,5 +1,5 @@
 // One of my groups: its members and open invitations, inviting somebody, taking out, taking back and leaving.
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { endLink } from '../../groups/end-link.ts'
 import { inviteUser } from '../../groups/invite-user.ts'
 import { isId } from '../../is-id.ts'
@@ -25,10 +25,9 @@ interface Shown {
   leaveProblem?: string
 }
 
-const path = '/account/groups/:group_id'
 const shownMembers = 100
 
-export function groupPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
+export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
   async function showGroup(reply: FastifyReply, groupId: string, { invited, removed, ...shown }: Shown) {
@@ -58,12 +57,12 @@ export function groupPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | '
     })
   }
 
-  scope.get<OneGroup>(path, async (request, reply) => {
+  async function show(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
     const { invited, removed } = request.query as Record<string, unknown>
     return showGroup(reply, request.params.group_id, { invited, removed })
-  })
+  }
 
-  scope.post<OneGroup>(path, async (request, reply) => {
+  async function change(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
     const { fields } = readAccountForm(parts, request, 'change group')
     const { group_id: groupId } = request.params
     const callerId = visitorOf(request).id
@@ -99,5 +98,7 @@ export function groupPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | '
       default:
         throw noSuchGroup()
     }
-  })
+  }
+
+  return { show, change }
 }

@@ -1,5 +1,5 @@
 // My groups and the invitations that I received, with a form for a new group.
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptInvitation } from '../../groups/accept-invitation.ts'
 import { bounds } from '../../groups/bounds.ts'
 import { endLink } from '../../groups/end-link.ts'
@@ -12,7 +12,6 @@ import { findProblem } from './group-problems.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 const path = '/account/groups'
-const invitationsPath = '/account/invitations'
 const longestName = 200
 const shownInvitations = 20
 
@@ -25,7 +24,7 @@ interface Shown {
   invitationProblem?: string
 }
 
-export function groupsPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
+export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
   async function showGroups(reply: FastifyReply, { joined, left, ...shown }: Shown) {
@@ -48,12 +47,12 @@ export function groupsPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 
     })
   }
 
-  scope.get(path, async (request, reply) => {
+  async function show(request: FastifyRequest, reply: FastifyReply) {
     const { joined, left } = request.query as Record<string, unknown>
     return showGroups(reply, { joined, left })
-  })
+  }
 
-  scope.post(path, async (request, reply) => {
+  async function create(request: FastifyRequest, reply: FastifyReply) {
     const { id, fields } = readAccountForm(parts, request, 'create group')
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
@@ -61,9 +60,9 @@ export function groupsPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 
     if (nameProblem === undefined) return reply.redirect(`${path}?joined=${id}`, 303)
     reply.status(422)
     return showGroups(reply, { name, nameProblem })
-  })
+  }
 
-  scope.post(invitationsPath, async (request, reply) => {
+  async function answerInvitation(request: FastifyRequest, reply: FastifyReply) {
     const { fields } = readAccountForm(parts, request, 'answer invitation')
     const userId = visitorOf(request).id
     const { groupId = '', answer } = fields
@@ -77,10 +76,9 @@ export function groupsPage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 
     }
     request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
     return reply.redirect(`${path}?${isAccepted ? 'joined' : 'left'}=${encodeURIComponent(groupId)}`, 303)
-  })
+  }
 
-  // A form sent after the session ended leads back to its own address.
-  scope.get(invitationsPath, async (_request, reply) => reply.redirect(path, 303))
+  return { show, create, answerInvitation }
 }
 
 function findNameProblem(name: string): string | undefined {

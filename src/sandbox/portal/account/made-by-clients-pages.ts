@@ -1,5 +1,5 @@
 // What a withdrawn application made in my name: a new secret for it, shown once, or removing it, after a question.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { claimApplication, removeApplicationOf } from '../../store/applications.ts'
 import { addClientSecret } from '../../store/client-secrets.ts'
@@ -12,14 +12,12 @@ import { accountFormLifetimeMs, makeAccountForm, readAccountForm } from './accou
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 const listPath = '/account/applications'
-const renewPath = `${listPath}/renew`
-const removePath = `${listPath}/remove`
 const back = { href: `${listPath}#made`, label: 'Back to your applications' }
 
-export function madeByClientsPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
+export function madeByClientsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = parts
 
-  scope.post(renewPath, async (request, reply) => {
+  async function renewSecret(request: FastifyRequest, reply: FastifyReply) {
     const { id: formId, fields } = readAccountForm(parts, request, 'renew')
     const userId = visitorOf(request).id
     const now = clock()
@@ -37,9 +35,9 @@ export function madeByClientsPages(scope: FastifyInstance, parts: Pick<Parts, 's
     const { applicationId, clientId } = made
     request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
     return showAccountPage(reply, 'account/secret-shown', { title: 'A new secret', made, clientSecret })
-  })
+  }
 
-  scope.get(removePath, async (request, reply) => {
+  async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
     const made = await findMade(store.read, visitorOf(request).id, request.query as Record<string, unknown>, clock())
     // Also where a form led here that was sent after the session ended.
     if (!made) return reply.redirect(back.href, 303)
@@ -48,9 +46,9 @@ export function madeByClientsPages(scope: FastifyInstance, parts: Pick<Parts, 's
       made,
       formToken: makeAccountForm(parts, request, 'remove'),
     })
-  })
+  }
 
-  scope.post(removePath, async (request, reply) => {
+  async function remove(request: FastifyRequest, reply: FastifyReply) {
     const { fields } = readAccountForm(parts, request, 'remove')
     const userId = visitorOf(request).id
     const { applicationId, clientId, what } = await store.transaction(async db => {
@@ -62,10 +60,9 @@ export function madeByClientsPages(scope: FastifyInstance, parts: Pick<Parts, 's
     })
     request.log.info({ code: 'made-by-client-removed', userId, appId: applicationId, clientId, what }, 'removed')
     return reply.redirect(back.href, 303)
-  })
+  }
 
-  // A form sent after the session ended leads back to its own address.
-  scope.get(renewPath, async (_request, reply) => reply.redirect(back.href, 303))
+  return { renewSecret, confirmRemoval, remove }
 }
 
 /** Locked until the transaction ends, so that it is still what it was. Throws PageError 404. */

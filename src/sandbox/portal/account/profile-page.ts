@@ -1,27 +1,29 @@
 // GET /account: who I am, the ways to everything else, and signing out everywhere.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { signOutEverywhere } from '../../store/sign-out-everywhere.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
-export function profilePage(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
-  scope.get('/account', async (request, reply) => {
+export function profileRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+  async function show(request: FastifyRequest, reply: FastifyReply) {
     const [invitation] = await listInvitationsOf(parts.store.read, visitorOf(request).id, 1)
     return showAccountPage(reply, 'account/profile', {
       title: 'Your account',
       isInvited: invitation !== undefined,
       formToken: makeAccountForm(parts, request, 'sign out everywhere'),
     })
-  })
+  }
 
-  scope.post('/account', async (request, reply) => {
+  async function endEverywhere(request: FastifyRequest, reply: FastifyReply) {
     readAccountForm(parts, request, 'sign out everywhere')
     const userId = visitorOf(request).id
     await parts.store.transaction(db => signOutEverywhere(db, userId, parts.clock()))
     request.log.info({ code: 'signed-out-everywhere', userId }, 'a user signed out everywhere')
     // The cookie of this browser names a session that is no more.
     return reply.redirect('/signed-out', 303)
-  })
+  }
+
+  return { show, endEverywhere }
 }

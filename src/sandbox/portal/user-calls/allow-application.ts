@@ -1,5 +1,5 @@
 // POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
@@ -10,13 +10,10 @@ import { permissionDenied, UserCallError } from './user-call-error.ts'
 
 const fieldNames = ['userId', 'clientId', 'email', 'password'] as const
 
-export function allowApplication(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
-): void {
+export function allowApplication(parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
   const { store, clock } = parts
 
-  scope.post('/authorizeApplication', async request => {
+  return async (request: FastifyRequest) => {
     const fields = readCallFields(request, fieldNames)
     const userId = requireField(fields, 'userId')
     const clientId = requireField(fields, 'clientId')
@@ -32,7 +29,7 @@ export function allowApplication(
       })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
     return { userId, clientId }
-  })
+  }
 }
 
 function notFound(): UserCallError {

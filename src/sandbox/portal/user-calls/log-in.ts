@@ -1,5 +1,5 @@
 // POST /api/authorize: a whole login in one call, by a script that has the user's e-mail and password.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { hasConsent } from '../../store/consents.ts'
 import { readCallFields } from '../call-fields.ts'
@@ -8,13 +8,10 @@ import { readLoginRequest, refuseRemoved, startParameters } from '../login-reque
 import { authenticateUser } from './authenticate-user.ts'
 import { UserCallError } from './user-call-error.ts'
 
-export function logIn(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'passwords' | 'clock' | 'sourceOf'>,
-): void {
+export function logIn(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
   const { store } = parts
 
-  scope.post('/authorize', async request => {
+  return async (request: FastifyRequest) => {
     const fields = readCallFields(request, ['email', 'password', ...startParameters])
     const login = await readLoginRequest(parts, fields)
     const userId = await authenticateUser(parts, fields, parts.sourceOf(request))
@@ -23,5 +20,5 @@ export function logIn(
     const redirectUrl = await store.write(db => makeCodeRedirect(db, parts, login, userId)).catch(refuseRemoved)
     request.log.info({ code: 'code-issued', clientId: login.application.id }, 'a script signed in')
     return { redirectUrl, userId }
-  })
+  }
 }

@@ -1,5 +1,5 @@
 // POST /api/register: a new account, by the rules of the page.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { findUser } from '../../store/users.ts'
 import { readBody } from '../call-fields.ts'
@@ -7,11 +7,8 @@ import { registerUser } from '../register-user.ts'
 import { toPersonJson } from './person-json.ts'
 import { tooManyRequests, UserCallError } from './user-call-error.ts'
 
-export function register(
-  scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
-): void {
-  scope.post('/register', async (request, reply) => {
+export function register(parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const registration = await registerUser(parts, readBody(request), parts.sourceOf(request))
     if ('retryAfterSeconds' in registration) throw tooManyRequests(registration.retryAfterSeconds)
     if ('problems' in registration) {
@@ -22,5 +19,5 @@ export function register(
     if (!user) throw new Error('the user was removed in the moment they signed up')
     request.log.info({ code: 'signed-up', userId: user.id }, 'a user signed up')
     return reply.status(201).send(toPersonJson(user))
-  })
+  }
 }

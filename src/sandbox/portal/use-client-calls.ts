@@ -1,0 +1,16 @@
+// What every call of a client has: OAuth's dialect of errors, nothing cached, no other origin let in.
+import formbody from '@fastify/formbody'
+import type { FastifyInstance } from 'fastify'
+import { setCallHeaders } from './call-headers.ts'
+import { isFromOtherSite } from './cross-site-guard.ts'
+import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
+
+export async function useClientCalls(scope: FastifyInstance, portalUrl: string): Promise<void> {
+  await scope.register(formbody)
+  setCallHeaders(scope)
+  answerInOAuthDialect(scope)
+  scope.addHook('onRequest', async request => {
+    if (isFromOtherSite(request, portalUrl))
+      throw new OAuthError(403, 'access_denied', 'Calls from pages of other sites are not answered.')
+  })
+}

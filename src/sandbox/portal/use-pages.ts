@@ -1,0 +1,17 @@
+// What every page of the portal has: forms and cookies that are read, headers, templates, and errors that are pages.
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
+import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../parts.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
+import { registerViews } from '../web/views.ts'
+import { showErrorPages } from './error-pages.ts'
+
+export async function usePages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): Promise<void> {
+  scope.removeContentTypeParser('application/json')
+  await scope.register(formbody)
+  await scope.register(cookie)
+  await registerViews(scope)
+  scope.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
+  showErrorPages(scope, parts)
+}
