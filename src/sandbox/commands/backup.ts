@@ -1,7 +1,7 @@
 // Copies the SQLite database, while the sandbox runs: npm run sandbox:backup -- FILE
 import { parseArgs } from 'node:util'
 import { backUpSqlite } from '../store/back-up-sqlite.ts'
-import { NothingDone, runCommand, sqlitePathOf } from './run-on-store.ts'
+import { NothingDone, runCommand, sqlitePathOf } from './run-command.ts'
 
 await runCommand('Nothing was copied', async config => {
   const { positionals } = parseArgs({ allowPositionals: true })

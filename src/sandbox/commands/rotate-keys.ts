@@ -1,15 +1,18 @@
 // Gives the sandbox a new signing key, while it runs: npm run sandbox:rotate-keys
 import { parseArgs } from 'node:util'
 import { addSigningKey, removeOtherSigningKeys } from '../store/keys.ts'
-import { runOnStore } from './run-on-store.ts'
+import { onStore, runCommand } from './run-command.ts'
 
-await runOnStore('The keys were not rotated', store => {
+await runCommand('The keys were not rotated', async config => {
   const { values } = parseArgs({ options: { 'remove-old': { type: 'boolean', default: false } } })
-  return store.transaction(async db => {
-    const id = await addSigningKey(db, new Date())
-    const news = `Access tokens are signed with the key ${id} from now on (running instances notice within five seconds).`
-    if (!values['remove-old']) return `${news}\nTokens that were signed before still verify until they expire.`
-    const removed = await removeOtherSigningKeys(db, id)
-    return `${news}\nOlder keys removed: ${removed}. Tokens that were signed with them are refused.`
-  })
+  const { id, removed } = await onStore(config, store =>
+    store.transaction(async db => {
+      const id = await addSigningKey(db, new Date())
+      return { id, removed: values['remove-old'] ? await removeOtherSigningKeys(db, id) : undefined }
+    }),
+  )
+  const news = `Access tokens are signed with the key ${id} from now on (running instances notice within five seconds).`
+  return removed === undefined
+    ? `${news}\nTokens that were signed before still verify until they expire.`
+    : `${news}\nOlder keys removed: ${removed}. Tokens that were signed with them are refused.`
 })

@@ -2,13 +2,14 @@
 import { parseArgs } from 'node:util'
 import { createPasswords } from '../passwords.ts'
 import { seedStore } from '../seed.ts'
-import { NothingDone, runOnStore } from './run-on-store.ts'
+import { NothingDone, onStore, runCommand } from './run-command.ts'
 
-await runOnStore('Nothing was seeded', async (store, { seed }) => {
+await runCommand('Nothing was seeded', async config => {
   const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } })
+  const { seed } = config
   if (!seed) throw new NothingDone('There is nothing to seed: set the SEED_ settings, such as in .env.sandbox.')
   const parts = { passwords: createPasswords(), clock: () => new Date(), isForced: values.force }
-  const { applied, refused, outdated } = await seedStore(store, seed, parts)
+  const { applied, refused, outdated } = await onStore(config, store => seedStore(store, seed, parts))
   const news = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'Nothing had to be applied.'
   if (refused.length > 0) throw new NothingDone([...refused, news].join('\n'))
   return outdated.length > 0 ? `${news}\nSince it was seeded, ${outdated.join(', ')}; --force undoes that.` : news

@@ -1,4 +1,5 @@
-// What every command does: read the settings, open the database that is there, print what was done or what is wrong.
+// What every command does: read the settings, print what was done or what is wrong. Options are read before a database is
+// opened, which may change it.
 import { existsSync } from 'node:fs'
 import { ConfigError, readConfig, type SandboxConfig } from '../config.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -21,21 +22,16 @@ export async function runCommand(failure: string, work: (config: SandboxConfig) 
   }
 }
 
-/** The same, with the database open and up to date. */
-export async function runOnStore(
-  failure: string,
-  work: (store: Store, config: SandboxConfig) => Promise<string>,
-): Promise<void> {
-  await runCommand(failure, async config => {
-    // Opening would make it, and the running sandbox would go on with its own unnoticed.
-    sqlitePathOf(config)
-    const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
-    try {
-      return await work(store, config)
-    } finally {
-      await store.close()
-    }
-  })
+/** Opens the database, brings it up to date, and closes it after the work. */
+export async function onStore<T>(config: SandboxConfig, work: (store: Store) => Promise<T>): Promise<T> {
+  // Opening would make it, and the running sandbox would go on with its own unnoticed.
+  sqlitePathOf(config)
+  const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
 }
 
 /** Undefined for PostgreSQL. Throws NothingDone where there is no such file. */
