@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isRedirectUri } from './redirect-uri.ts'
 import { Secret } from './secret.ts'
+import { longestTokenSeconds } from './store/grants.ts'
 import { isNetwork } from './trusted-proxies.ts'
 
 export interface SandboxConfig {
@@ -73,7 +74,7 @@ export function readConfig(environment: Environment): SandboxConfig {
     accessTokenSeconds: readSeconds(
       env,
       'ACCESS_TOKEN_SECONDS',
-      { fallback: 86_400, least: 1, most: 86_400 },
+      { fallback: longestTokenSeconds, least: 1, most: longestTokenSeconds },
       problems,
     ),
     codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: 600 }, problems),

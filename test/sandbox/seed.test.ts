@@ -8,6 +8,7 @@ import { exchange, openBrowser, signIn } from './support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from './support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, makeCreateBody } from './support/call-api.ts'
 import { openDatabases } from './support/each-database.ts'
+import { addApplications, addGroups } from './support/fill-groups.ts'
 import { getTokens, refresh } from './support/tokens.ts'
 
 /** Whether the seeded client may talk to the portal with this secret. */
@@ -183,6 +184,57 @@ for (const database of await openDatabases(t)) {
       .where('applications.id', '=', 'another-client')
       .executeTakeFirst()
     t.equal(row?.created_by, userId)
+  })
+
+  t.test(
+    `seeding breaks no bound: where there is no room, the start says so and goes on (${database.name})`,
+    async t => {
+      const url = await database.make(t)
+      const sandbox = await start(t, url)
+      const { call, userId, groupId } = await callAsDeveloper(sandbox)
+      const notMade = 'SEED_CLIENT_ID was not made into an application: '
+      const seedAnother = async () => (await start(t, url, { clientId: 'another-client' })).seedReport
+      const isThere = async () => (await call('GET', '/apps/v1/another-client')).statusCode === 200
+
+      const [filler] = await addApplications(sandbox, { groupId, userId, count: 99 })
+      const full = `${notMade}the oldest group of the account is full. Remove an application there.`
+      t.match(await seedAnother(), { applied: [], refused: [full] })
+      t.notOk(await isThere())
+      await call('DELETE', `/apps/v1/${filler}`)
+      t.match(await seedAnother(), { applied: [/CLIENT_ID/, /CLIENT_SECRET/, /REDIRECT_URIS/], refused: [] })
+      t.ok(await isThere())
+      await call('DELETE', '/apps/v1/another-client')
+
+      const stranger = await callAsStranger(sandbox)
+      await addGroups(sandbox, userId, 19)
+      await sandbox.store.write(db => db.updateTable('groups').set({ created_by: stranger.userId }).execute())
+      const { seedReport } = await start(t, url, { clientId: 'a-third-client' })
+      t.strictSame(seedReport?.refused, [`${notMade}the account is in as many groups as one may be. Leave one.`])
+      const memberships = await sandbox.store.read
+        .selectFrom('memberships')
+        .select('id')
+        .where('user_id', '=', userId)
+        .execute()
+      t.equal(memberships.length, 20)
+    },
+  )
+
+  t.test(`seeded redirect URIs take no more room than there is in the group (${database.name})`, async t => {
+    const url = await database.make(t)
+    const sandbox = await start(t, url)
+    const { call, userId, groupId } = await callAsDeveloper(sandbox)
+    const fields = { description: 'x'.repeat(256 * 1024 - 1500) }
+    const [filler] = await addApplications(sandbox, { groupId, userId, count: 1, fields })
+    const redirectUris = [`https://client.example.test/${'a'.repeat(1500)}`]
+    const read = async () => (await call('GET', `/apps/v1/${seeded.clientId}`)).json().client.redirectUris
+    t.match((await start(t, url, { redirectUris })).seedReport, {
+      applied: [],
+      refused: [/^SEED_REDIRECT_URIS did not take effect: .* too much room/],
+    })
+    t.equal(await read(), seeded.redirectUri)
+    await call('DELETE', `/apps/v1/${filler}`)
+    t.match((await start(t, url, { redirectUris })).seedReport, { applied: ['SEED_REDIRECT_URIS'], refused: [] })
+    t.equal(await read(), redirectUris[0])
   })
 
   t.test(`no hash of the seeded password is kept that could be tried out fast (${database.name})`, async t => {

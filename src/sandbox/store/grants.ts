@@ -4,6 +4,9 @@ import { type Selectable, sql } from 'kysely'
 import { ApplicationRemoved } from './applications.ts'
 import type { Db, Schema } from './schema.ts'
 
+/** No user's access token lives longer; so much longer than its end the sweep keeps a family. */
+export const longestTokenSeconds = 86_400
+
 /** A family lives this long, and this long without being used. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeMs = 14 * 86_400_000

@@ -1,20 +1,21 @@
 // Deletes what has expired or was removed, in portions, each a transaction of its own: no request waits long behind one.
 import { type RawBuilder, sql } from 'kysely'
+import { longestTokenSeconds } from './grants.ts'
 import type { Store } from './store.ts'
 
 // What SQLite deletes in about 2 ms, during which nothing else happens in this process.
 const portionSize = 100
 
-// An access token given at the very end of a grant's life outlives it by a day, and must still find it.
-const graceMs = 86_400_000
+// An access token given at the very end of a grant's life outlives it, and must still find it.
+const graceMs = longestTokenSeconds * 1000
 // A code that comes a little late is refused for that, and not as one that never was.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [
-  { table: 'portal_sessions', expiry: 'expires_at', keepMs: 0 },
-  { table: 'finished_authorizations', expiry: 'expires_at', keepMs: 0 },
-  { table: 'app_access_tokens', expiry: 'expires_at', keepMs: graceMs },
-  { table: 'failures', expiry: 'window_ends_at', keepMs: 0 },
+  { table: 'portal_sessions', expiry: 'expires_at' },
+  { table: 'finished_authorizations', expiry: 'expires_at' },
+  { table: 'app_access_tokens', expiry: 'expires_at' },
+  { table: 'failures', expiry: 'window_ends_at' },
 ] as const
 
 const keys = {
@@ -35,8 +36,7 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   const { deleteRows, deleteGrants } = inPortions(store, signal)
   const nowMs = now.getTime()
   let swept = 0
-  for (const { table, expiry, keepMs } of expiring)
-    swept += await deleteRows(table, sql`${sql.ref(expiry)} <= ${nowMs - keepMs}`)
+  for (const { table, expiry } of expiring) swept += await deleteRows(table, sql`${sql.ref(expiry)} <= ${nowMs}`)
   swept += await deleteGrants(sql`expires_at <= ${nowMs - graceMs}`)
   swept += await deleteGrants(sql`redeemed_at is null and expires_at <= ${nowMs - lateCodeMs}`)
   return swept + (await deleteRemovedApplications(store, sql`removed_at > 0`, signal))

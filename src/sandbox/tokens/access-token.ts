@@ -1,10 +1,11 @@
 // Access tokens: JWTs in the profile of RFC 9068, signed with ES256.
 import { randomUUID, sign } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
+import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
 
 /** Lifetimes in seconds: of a user's token, and of an application's own. */
-export const userTokenLifetime = 86_400
+export const userTokenLifetime = longestTokenSeconds
 export const appTokenLifetime = 63_072_000
 
 export interface AccessTokenClaims {

@@ -12,7 +12,9 @@ function pathOf(databaseUrl: string): string {
   return databaseUrl.slice('sqlite:'.length)
 }
 
-for (const database of await openDatabases(t)) {
+const databases = await openDatabases(t)
+
+for (const database of databases) {
   t.test(`F-33: a database of somebody else is refused and left as it is (${database.name})`, async t => {
     const url = await database.make(t)
     const foreign = 'create table customers (name text)'
@@ -109,6 +111,25 @@ for (const database of await openDatabases(t)) {
     t.equal((await openBrowser(second).get(startUrl({ redirect_uri: seeded.redirectUri }))).statusCode, 400)
   })
 }
+
+t.test(
+  'F-33: a new PostgreSQL database with an extension’s views is empty, one with a view of somebody else is not',
+  async t => {
+    const postgres = databases.find(({ name }) => name === 'PostgreSQL')!
+    const databaseUrl = await postgres.make(t)
+    for (const extension of ['pg_stat_statements', 'pg_buffercache'])
+      await query(databaseUrl, `create extension ${extension}`)
+    const views = "select viewname from pg_views where schemaname = 'public'"
+    const before = await query(databaseUrl, views)
+    t.ok(before.length >= 3, 'there are some')
+    t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })))
+    t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })), 'a second start finds its own tables')
+    t.strictSame(await query(databaseUrl, views), before)
+    const foreignUrl = await postgres.make(t)
+    await query(foreignUrl, 'create view customers as select 1 as name')
+    await t.rejects(buildTestSandbox(t, { databaseUrl: foreignUrl }), { message: /not the sandbox’s/ })
+  },
+)
 
 t.test('F-33: a damaged file is refused and left as it is', async t => {
   const url = await makeSqliteUrl(t)

@@ -1,6 +1,7 @@
 // People, groups and applications in number, put where they are without asking anybody.
 import { randomUUID } from 'node:crypto'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
+import { addClientSecret } from '../../../src/sandbox/store/client-secrets.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
 import { createUser } from '../../../src/sandbox/store/users.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
@@ -53,7 +54,7 @@ export async function addApplications(
   const dates = { createdAt: now(), createdBy: userId, updatedAt: now(), updatedBy: userId }
   const ids = Array.from({ length: count }, () => randomUUID())
   await store.transaction(async db => {
-    for (const id of ids)
+    for (const id of ids) {
       await insertApplication(db, {
         ...noFields,
         ...fields,
@@ -63,6 +64,8 @@ export async function addApplications(
         linkId: randomUUID(),
         madeByClient: null,
       })
+      await addClientSecret(db, id, 'of no secret', { maker: { userId, clientId: null }, now: now() })
+    }
   })
   return ids
 }
