@@ -47,6 +47,12 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     return503OnClosing: false,
   })
   server.removeContentTypeParser('text/plain')
+  // Answers leave a connection in the order of its requests, so none is made before its turn: it would be held for
+  // somebody who perhaps reads nothing. One whose connection ends before is dropped.
+  server.addHook('onRequest', (_request, reply, next) => {
+    if (reply.raw.socket) next()
+    else reply.raw.once('socket', () => next())
+  })
   finishRequests(server)
   server.addHook('onRequest', async request => {
     if (countHosts(request.raw) > 1) throw Object.assign(new Error('two Host headers'), { statusCode: 400 })

@@ -1,4 +1,5 @@
 // Applications, groups, links and collections as the API shows them.
+import { Readable } from 'node:stream'
 import type { Application } from '../store/applications.ts'
 import type { Group } from '../store/groups.ts'
 import type { Invitation } from '../store/invitations.ts'
@@ -9,15 +10,25 @@ export function toCollection<T>(items: T[]) {
   return { '@context': contexts.collection, '@type': 'collection', ItemList: items }
 }
 
-/** The JSON of a collection, written portion by portion: a long list at once would hold up everybody else. */
-export async function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Promise<Buffer> {
-  const [start, end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
-  const pieces = [Buffer.from(start ?? '')]
+/**
+ * The JSON of a collection, portion by portion, and the next one once the reader has room for it: a long list at once
+ * would hold up everybody else, and fill the memory for whoever asks again and again and reads nothing.
+ */
+export function writeCollection<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): Readable {
+  // Nothing is made ahead.
+  return Readable.from(writePieces(portions, toJson), { highWaterMark: 0 })
+}
+
+async function* writePieces<T>(portions: AsyncIterable<T[]>, toJson: (item: T) => object): AsyncGenerator<string> {
+  const [start = '', end] = JSON.stringify(toCollection([])).split(/(?<=\[)(?=\])/)
+  // Not before the first portion is read: until then a fault can still be answered as one.
+  let before = start
   for await (const portion of portions) {
-    const items = portion.map(item => JSON.stringify(toJson(item))).join()
-    pieces.push(Buffer.from(pieces.length > 1 && items !== '' ? `,${items}` : items))
+    if (portion.length === 0) continue
+    yield `${before}${portion.map(item => JSON.stringify(toJson(item))).join()}`
+    before = ','
   }
-  return Buffer.concat([...pieces, Buffer.from(end ?? '')])
+  yield `${before === start ? start : ''}${end}`
 }
 
 export function toAppJson(application: Application) {

@@ -20,7 +20,7 @@ interface OneApplication {
 
 export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   async function list(request: FastifyRequest, reply: FastifyReply) {
-    const list = await writeCollection(listReadable(parts, callerOf(request)), toAppJson)
+    const list = writeCollection(listReadable(parts, callerOf(request)), toAppJson)
     return reply.type('application/json; charset=utf-8').send(list)
   }
 

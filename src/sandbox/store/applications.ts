@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import type { Db, Schema } from './schema.ts'
 
-// So many at once take a few milliseconds, also where each is as large as a request body can make it.
-const portionSize = 50
+// So many at once take a few milliseconds and little memory, also where each is as large as a request body can make it.
+const portionSize = 20
 
 /** A consent or a code could not be stored, because its application has been removed meanwhile. */
 export class ApplicationRemoved extends Error {}

@@ -158,7 +158,6 @@ for (const database of await openDatabases(t)) {
     t.strictSame(new Set(listed.slice(1)), new Set(ids), 'each once, the seeded one first')
     const times = answer.json().ItemList.map((item: { metadata: { createdAt: string } }) => item.metadata.createdAt)
     t.strictSame(times, times.toSorted(), 'the oldest first')
-    t.equal(answer.headers['content-length'], String(Buffer.byteLength(answer.body)))
     t.ok(answer.body.length < 8 * 1024 * 1024, 'what a client takes')
   })
 }
