@@ -1,32 +1,61 @@
 // The map of the client: every part, plugin, hook and route, by hand and in order.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
-import fastify, { type FastifyContextConfig, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
-import { createApplicationApi } from './application-api.ts'
+import { createApplicationApi } from './applications/application-api.ts'
+import { checkId, createDetails } from './applications/details.ts'
+import { createApplicationForms } from './applications/form.ts'
+import { createList } from './applications/list.ts'
 import type { Config } from './config.ts'
-import { createPortalMetadata } from './oauth/metadata.ts'
-import type { Portal } from './oauth/portal.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
+import { healthRoutes } from './operations/health.ts'
 import { type CountEvent, logRequests, newRequestId } from './operations/request-log.ts'
-import { applicationFormRoutes } from './routes/application-form.ts'
-import { applicationRoutes } from './routes/applications.ts'
-import { healthRoutes } from './routes/health.ts'
-import { homeRoutes } from './routes/home.ts'
-import { loginRoutes } from './routes/login.ts'
-import { logoutRoutes } from './routes/logout.ts'
-import { createSealer } from './session/seal.ts'
-import { createSessionKeeper } from './session/session-keeper.ts'
-import { createDispatcher, createUpstream, outsideRequests } from './upstream.ts'
+import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
+import { createStartPage } from './start-page.ts'
+import { createDispatcher, createUpstream, type Upstream } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
-import { crossSiteGuard, navigationsOnly } from './web/cross-site-guard.ts'
-import { answerBadAddress, answerClientError, refuseWithoutHost, useErrorPages } from './web/error-pages.ts'
-import { createForms } from './web/forms.ts'
+import { crossSiteGuard } from './web/cross-site-guard.ts'
+import { answerBadAddress, answerClientError, useErrorPages } from './web/error-pages.ts'
+import { checkForms, createForms, type Forms } from './web/forms.ts'
 import { limitRequests } from './web/request-context.ts'
-import { requireSession } from './web/require-session.ts'
+import { createSealer } from './web/seal.ts'
 import { securityHeaders } from './web/security-headers.ts'
-import { useViews } from './web/views.ts'
+import { type Brand, useViews } from './web/views.ts'
+
+/** What the client is for; the rest of it is the same for every product. */
+export type Product = Brand & {
+  /** Registers the pages for signed-in visitors. */
+  pages: (signedIn: FastifyInstance, parts: Parts) => void
+}
+
+/** `upstream`: to the API. */
+export type Parts = Forms & { config: Config; upstream: Upstream; clock: () => Date }
+
+// Yours: the product, by hand and in order.
+const applications: Product = {
+  name: 'Applications',
+  home: '/applications',
+  links: [{ href: '/applications', text: 'Your applications' }],
+
+  pages(signedIn, { config, upstream, clock, ...forms }) {
+    const api = createApplicationApi(config.apiInternalUrl, upstream)
+    const list = createList({ api })
+    const details = createDetails({ api, ...forms })
+    const form = createApplicationForms({ api, clock, portalUrl: config.loginUrl, ...forms })
+    signedIn.addHook('preHandler', checkId)
+    signedIn.get('/applications', list)
+    signedIn.get('/applications/new', form.newForm.open)
+    signedIn.post('/applications', form.newForm.route, form.create)
+    signedIn.get('/applications/:id', details.show)
+    signedIn.get('/applications/:id/edit', form.editForm.open)
+    signedIn.post('/applications/:id/edit', form.editForm.route, form.edit)
+    signedIn.post('/applications/:id/secret', details.secretForm.route, details.refreshSecret)
+    signedIn.get('/applications/:id/delete', details.confirmRemoval)
+    signedIn.post('/applications/:id/delete', details.removalForm.route, details.remove)
+  },
+}
 
 export type Options = {
   logger: Logger
@@ -42,16 +71,20 @@ export type Options = {
   requestDeadlineMs?: number
 }
 
-export async function buildClient(config: Config, options: Options): Promise<FastifyInstance> {
+/** Rejects where a part was told of a route or a template that is not there. */
+export async function buildClient(config: Config, options: Options, product = applications): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), isDraining = () => false, requestDeadlineMs = 25_000 } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
-  const portal: Portal = { ...config, upstream: createUpstream('login portal', 'portal', dispatcher) }
-  const metadata = createPortalMetadata(portal, clock)
-  const api = createApplicationApi(config.apiInternalUrl, createUpstream('application API', 'api', dispatcher))
   const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`
   const sealer = createSealer(config.cookieKeys, registration, clock)
-  const keeper = createSessionKeeper(sealer, portal, clock)
-  const forms = createForms(sealer, clock)
+  const upstream = createUpstream('application API', 'api', dispatcher)
+  const forms = createForms(sealer, clock, request => visitorOf(request).visitorId)
+  const signIn = createSignIn(config, {
+    upstream: createUpstream('login portal', 'portal', dispatcher),
+    sealer,
+    clock,
+    home: product.home,
+  })
 
   const headers = securityHeaders(config)
   const pipelining = boundPipelining()
@@ -66,8 +99,7 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     exposeHeadRoutes: false,
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
-    // Of a request without a host Node would answer by itself, and without our headers: see refuseWithoutHost.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, requireHostHeader: false, ...pipelining.http },
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...pipelining.http },
     // Without a sign of life, for a response that nobody reads. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
@@ -77,61 +109,37 @@ export async function buildClient(config: Config, options: Options): Promise<Fas
     // An address that cannot be decoded is refused before any hook runs.
     frameworkErrors: (error, request, reply) => {
       reply.headers(headers)
-      answerBadAddress(error, request as FastifyRequest, reply)
+      answerBadAddress(error, request as FastifyRequest, reply, product.name)
     },
   })
   pipelining.guard(app)
   app.removeAllContentTypeParsers()
-  app.decorateRequest('session', undefined)
-  useErrorPages(app, forms)
+  useErrorPages(app, { productName: product.name, signInAnew: signIn.signInAnew })
   options.observeRequests?.(app)
   logRequests(app, options.countEvent)
   limitRequests(app, requestDeadlineMs)
   app.addHook('onRequest', async (_request, reply) => void reply.headers(headers))
-  app.addHook('onRequest', refuseWithoutHost)
   app.addHook('onRequest', crossSiteGuard(config.publicUrl))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  await useViews(app, serveAssets(app), config.loginUrl)
+  await useViews(app, { assets: serveAssets(app), product, visitorIfAny: signIn.visitorIfAny })
 
-  const health = healthRoutes({ sealer, isDraining })
+  const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)
   app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, health.ready)
 
-  const home = homeRoutes({ sealer })
-  const login = loginRoutes({ portal, metadata, sealer, keeper, clock })
-  const logout = logoutRoutes({ portal, metadata, sealer })
-  app.get('/', { exposeHeadRoute: true }, home.show)
-  app.get('/login', { onRequest: navigationsOnly }, login.begin)
-  app.get('/exchangeToken', { onRequest: navigationsOnly }, login.finish)
-  app.get('/cancelled', login.cancelled)
-  app.post('/logout', logout.signOut)
+  await app.register(signIn.routes)
+  app.get('/', { exposeHeadRoute: true, preHandler: signIn.optional }, createStartPage(signIn))
 
-  const applications = applicationRoutes({ api, forms, clock })
-  const applicationForm = applicationFormRoutes({ api, forms, clock })
   await app.register(async signedIn => {
-    signedIn.addHook('preHandler', requireSession(keeper))
-    signedIn.get('/applications', applications.list)
-    signedIn.get('/applications/new', applicationForm.showNew)
-    signedIn.post('/applications', formAt('/applications/new'), applicationForm.create)
-    signedIn.get('/applications/:id', applications.show)
-    signedIn.get('/applications/:id/edit', applicationForm.showEdit)
-    signedIn.post('/applications/:id/edit', formAt('/applications/:id/edit'), applicationForm.edit)
-    signedIn.post('/applications/:id/secret', formAt('/applications/:id'), applications.refreshSecret)
-    signedIn.get('/applications/:id/delete', applications.confirmRemoval)
-    signedIn.post('/applications/:id/delete', formAt('/applications/:id/delete'), applications.remove)
+    signedIn.addHook('preHandler', signIn.required)
+    const requireAll = checkForms(signedIn)
+    product.pages(signedIn, { config, upstream, clock, ...forms })
+    requireAll()
   })
 
-  app.addHook('onReady', async () => void metadata.read(outsideRequests('start')))
   app.addHook('onClose', async () => {
     if (!options.dispatcher) await dispatcher.destroy()
   })
   return app
-}
-
-/** Where the form of a POST stands: a visitor whose session has ended comes back to it after signing in. */
-function formAt(path: string) {
-  const formPage = (request: FastifyRequest) =>
-    path.replace(':id', encodeURIComponent((request.params as { id: string }).id))
-  return { config: { formPage } as FastifyContextConfig }
 }

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { beginLogin } from './oauth/begin-login.ts'
-import { postForm } from './oauth/portal.ts'
+import { authorizeUrl } from './sign-in/protocol/authorization.ts'
+import { postForm } from './sign-in/protocol/portal.ts'
 import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
 
 export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
@@ -74,7 +74,7 @@ const checkClock: Check = async ({ loginInternalUrl }, dispatcher) => {
 }
 
 const checkRedirectUri: Check = async (config, dispatcher) => {
-  const { url } = beginLogin({ ...config, upstream: createUpstream('', '', dispatcher) }, false, new Date())
+  const url = authorizeUrl(config, randomBytes(16).toString('base64url'), undefined)
   const { status, location, problem } = await get(url.replace(config.loginUrl, config.loginInternalUrl), dispatcher)
   const { redirectUri } = config
   if (problem) return cannotTell(`redirect URI: whether ${redirectUri} is registered, because the portal ${problem}`)

@@ -1,4 +1,4 @@
-// The one error that a visitor gets to see: every other error is a 500 with fixed words.
+// The errors that a visitor gets to see: every other error is a 500 with fixed words.
 
 export type NextStep = { href: string; text: string }
 
@@ -25,5 +25,15 @@ export class PublicError extends Error {
     this.statusCode = statusCode
     this.retryAfterSeconds = details.retryAfterSeconds
     this.nextStep = details.nextStep
+  }
+}
+
+/** What is wrong with which field of a form, by its name; the form shows each beside its field. */
+export class FieldError extends PublicError {
+  readonly fields: Record<string, string[]>
+
+  constructor(fields: Record<string, string[]>, message = 'Please correct the fields that are marked.') {
+    super('fields_refused', 422, message)
+    this.fields = fields
   }
 }

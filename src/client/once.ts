@@ -1,24 +1,24 @@
 // Does a thing once: whoever asks for it again while it runs, or shortly after, shares the answer.
 
 /** `doneAt` in milliseconds since 1970, and undefined while the work runs. */
-type Entry<T> = { answer: Promise<T> | undefined; doneAt?: number; keepMs: number }
+type Entry<T> = { answer: Promise<T> | undefined; doneAt?: number; liveMs: number }
 
-/** A thing that was done before, and whose answer is not kept. */
+/** A thing that was done before, and whose answer is not shared. */
 export class AlreadyDone extends Error {}
 
 const mostEntries = 10_000
 
-/** In the memory of one process; `keepMs` counts from when the work has succeeded. A failure is not kept. */
+/** In the memory of one process; `shareMs` counts from when the work has succeeded. A failure is not shared. */
 export class Once<T> {
   readonly #clock: () => Date
-  readonly #keepMs: number
+  readonly #shareMs: number
   readonly #refuseMs: number
   readonly #entries = new Map<string, Entry<T>>()
 
   /** With `refuseMs`, a key is refused with AlreadyDone for so long after its work has ended, well or badly. */
-  constructor(clock: () => Date, { keepMs, refuseMs = 0 }: { keepMs: number; refuseMs?: number }) {
+  constructor(clock: () => Date, { shareMs, refuseMs = 0 }: { shareMs: number; refuseMs?: number }) {
     this.#clock = clock
-    this.#keepMs = keepMs
+    this.#shareMs = shareMs
     this.#refuseMs = refuseMs
   }
 
@@ -27,7 +27,7 @@ export class Once<T> {
     if (known?.answer) return known.answer
     if (known) throw new AlreadyDone()
 
-    const entry: Entry<T> = { answer: work(), keepMs: 0 }
+    const entry: Entry<T> = { answer: work(), liveMs: 0 }
     this.#makeRoom()
     this.#entries.set(key, entry)
     try {
@@ -36,9 +36,9 @@ export class Once<T> {
       entry.answer = undefined
       throw error
     } finally {
-      const keepMs = entry.answer ? this.#keepMs : 0
-      if (keepMs === 0) entry.answer = undefined
-      entry.keepMs = Math.max(keepMs, this.#refuseMs)
+      const shareMs = entry.answer ? this.#shareMs : 0
+      if (shareMs === 0) entry.answer = undefined
+      entry.liveMs = Math.max(shareMs, this.#refuseMs)
       entry.doneAt = this.#clock().getTime()
     }
   }
@@ -49,20 +49,20 @@ export class Once<T> {
 
   #find(key: string): Entry<T> | undefined {
     const entry = this.#entries.get(key)
-    return entry && this.#isKept(entry) ? entry : undefined
+    return entry && this.#isLive(entry) ? entry : undefined
   }
 
-  #isKept({ doneAt, keepMs }: Entry<T>): boolean {
+  #isLive({ doneAt, liveMs }: Entry<T>): boolean {
     if (doneAt === undefined) return true
     const ageMs = this.#clock().getTime() - doneAt
     // A clock that was set back must not turn seconds into days.
-    return ageMs >= 0 && ageMs < keepMs
+    return ageMs >= 0 && ageMs < liveMs
   }
 
   /** Oldest first, so that a flood of keys costs old answers and not memory. */
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
-      if (this.#isKept(entry) && this.#entries.size < mostEntries) break
+      if (this.#isLive(entry) && this.#entries.size < mostEntries) break
       this.#entries.delete(key)
     }
   }

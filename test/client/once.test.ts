@@ -6,7 +6,7 @@ import { TestClock } from './support/build-test-client.ts'
 const mostKept = 10_000
 
 t.test('of ten thousand things and one more the oldest is forgotten, and can be done again', async t => {
-  const once = new Once<number>(new TestClock().read, { keepMs: 60_000 })
+  const once = new Once<number>(new TestClock().read, { shareMs: 60_000 })
   let done = 0
   const work = async () => ++done
   for (let key = 0; key < mostKept; key++) await once.do(`${key}`, work)
@@ -19,7 +19,7 @@ t.test('of ten thousand things and one more the oldest is forgotten, and can be 
 })
 
 t.test('a flood of things leaves ten thousand in memory, also while none of them has ended', async t => {
-  const once = new Once<void>(new TestClock().read, { keepMs: 60_000 })
+  const once = new Once<void>(new TestClock().read, { shareMs: 60_000 })
   const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
   const keys = Array.from({ length: 3 * mostKept }, (_, index) => `${index}`)
   const all = keys.map(key => once.do(key, () => mayEnd))

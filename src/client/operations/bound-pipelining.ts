@@ -38,8 +38,7 @@ export function boundPipelining() {
       response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
       app.routing(request, response)
     }
-    // What a client expects may be left out of account (RFC 9110 10.1.1); Node would answer by itself.
-    app.server.removeAllListeners('request').on('request', answer).on('checkExpectation', answer)
+    app.server.removeAllListeners('request').on('request', answer)
   }
 
   const http = { IncomingMessage: makeRequest, ServerResponse: makeResponse } as unknown as {

@@ -25,7 +25,7 @@ export function createMetrics(names: Record<string, string>) {
     /** Logins and refreshes are events of the log, and so need no counting where they happen. */
     countEvent(event: string, route: string): void {
       const isLogin = event.startsWith('login_') || route === '/exchangeToken'
-      if (isLogin && event !== 'request') logins.inc({ outcome: event })
+      if (isLogin && event !== 'request' && event !== 'hook_failed') logins.inc({ outcome: event })
       if (event.startsWith('session_')) refreshes.inc({ outcome: event.slice('session_'.length) })
     },
 

@@ -1,8 +1,7 @@
-// What is logged: one line for each request, and what happens to sessions and applications, by name. Nothing secret.
+// What is logged: one line for each request, and what happens in it, by name. Nothing secret.
 import { hash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { sessionOf } from '../web/require-session.ts'
 
 /** The caller's id where it is harmless, so that one request can be followed through several systems. */
 export function newRequestId(request: IncomingMessage): string {
@@ -16,19 +15,26 @@ export type CountEvent = (event: string, route: string) => void
 /** The route and not the address: a query holds codes and states, and a path that is not ours can hold anything. */
 export function logRequests(app: FastifyInstance, countEvent: CountEvent = () => {}): void {
   app.decorate('countEvent', countEvent)
+  app.decorateRequest('visitorHash', undefined)
   app.addHook('onResponse', async (request, reply) => {
     const { statusCode: status, elapsedTime } = reply
     logEvent(request, 'request', { method: request.method, status, ms: Math.round(elapsedTime) })
   })
 }
 
-type Details = { visitorId?: string | undefined; level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
+/** From here on the request's lines tell whose it is: by a hash, which tells visitors apart and names none. */
+export function logAsVisitor(request: FastifyRequest, visitorId: string): void {
+  request.setDecorator('visitorHash', hash('sha256', visitorId, 'base64url').slice(0, 12))
+}
 
-/** `event` is a name that operators search and count by. Visitors are told apart by a hash, and not told. */
+type Details = { level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
+
+/** `event` is a name that operators search and count by. */
 export function logEvent(request: FastifyRequest, event: string, details: Details = {}): void {
-  const { visitorId = sessionOf(request)?.visitorId, level = 'info', ...more } = details
-  const visitor = visitorId && hash('sha256', visitorId, 'base64url').slice(0, 12)
+  const { level = 'info', ...more } = details
   const route = request.routeOptions.url ?? 'none'
+  // Not getDecorator: a request whose address cannot be decoded has no decorators, and is logged all the same.
+  const { visitorHash: visitor } = request as { visitorHash?: string }
   request.server.getDecorator<CountEvent>('countEvent')(event, route)
   request.log[level]({ event, route, visitor, ...more })
 }

@@ -1,30 +1,42 @@
 // Turns every fault into a page that says what happened and what to do, and into one line of the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { PublicError } from '../errors.ts'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type NextStep, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import { hasSession } from '../session/session-cookies.ts'
-import { askToSignIn, signInTo } from './ask-to-sign-in.ts'
-import type { Forms } from './forms.ts'
 import { localPath } from './local-path.ts'
-import { SignInNeeded, sessionOf } from './require-session.ts'
 import { showMessage } from './views.ts'
 
-const home = { href: '/', text: 'Go to the start page' }
+/** Thrown where a request gets another answer than its handler's, and that is no fault. */
+export class OtherAnswer extends Error {
+  readonly send: (request: FastifyRequest, reply: FastifyReply) => unknown
 
-export function useErrorPages(app: FastifyInstance, forms: Forms): void {
-  const methodsOf = collectMethods(app)
+  constructor(send: OtherAnswer['send']) {
+    super('another answer')
+    this.send = send
+  }
+}
+
+type Told = {
+  productName: string
+  /** What a fault offers to whoever is signed in, because the sign-in itself may be what is wrong. */
+  signInAnew: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
+}
+
+const startPage = { href: '/', text: 'Go to the start page' }
+
+export function useErrorPages(app: FastifyInstance, { productName, signInAnew }: Told): void {
+  const methodsOf = rememberMethods(app)
 
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     try {
-      if (error instanceof SignInNeeded) return await askToSignIn(forms, request, reply)
+      if (error instanceof OtherAnswer) return await error.send(request, reply)
       return await showFault(error, request, reply)
     } catch (fault) {
       // Fastify would answer by itself, with a path of this machine.
       const internal = asPublicError(fault as Error)
       logFault(request, internal)
-      return answerPlainly(reply, internal)
+      return answerPlainly(reply, internal, productName)
     }
   })
   app.setNotFoundHandler((request, reply) => {
@@ -34,20 +46,18 @@ export function useErrorPages(app: FastifyInstance, forms: Forms): void {
     reply.header('allow', methods.join(', '))
     throw new PublicError('method_not_allowed', 405, 'This address cannot be used in this way.')
   })
-}
 
-function showFault(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) {
-  const fault = error instanceof PublicError ? error : asPublicError(error)
-  logFault(request, fault)
-  const { statusCode, message, retryAfterSeconds } = fault
-  const retry = statusCode >= 500 && request.method === 'GET' ? localPath(request.url) : undefined
-  const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : home)
-  if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
-  const title = titles[statusCode] ?? 'That did not work'
-  // What is wrong may be the sign-in itself: nobody should have to know the address of the way out.
-  const isSignedIn = sessionOf(request) !== undefined || hasSession(request.cookies ?? {})
-  const signInAnew = isSignedIn ? signInTo(retry ?? '/applications', 'Sign in anew') : undefined
-  return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew, isFault: true })
+  function showFault(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) {
+    const fault = error instanceof PublicError ? error : asPublicError(error)
+    logFault(request, fault)
+    const { statusCode, message, retryAfterSeconds } = fault
+    const retry = statusCode >= 500 && request.method === 'GET' ? localPath(request.url) : undefined
+    const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : startPage)
+    if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
+    const title = titles[statusCode] ?? 'That did not work'
+    const anew = signInAnew(request, retry)
+    return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: anew, isFault: true })
+  }
 }
 
 const titles: Record<number, string> = {
@@ -87,40 +97,41 @@ function describe(cause: unknown, withStack = false): unknown {
   return withStack ? { name, code, stack } : { name, code, message: message || undefined }
 }
 
-/** A path that exists for another method is a 405, not a 404. */
-function collectMethods(app: FastifyInstance): (url: string) => string[] {
-  const routes: { pattern: RegExp; method: string }[] = []
+/** A path that exists for another method is a 405, not a 404: these are its methods. */
+function rememberMethods(app: FastifyInstance): (url: string) => string[] {
+  const routes: { parts: string[]; method: string }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`)
-    for (const one of [method].flat()) routes.push({ pattern, method: one })
+    for (const one of [method].flat()) routes.push({ parts: url.split('/'), method: one })
   })
   return url => {
-    const path = url.split('?', 1)[0]!
-    return [...new Set(routes.filter(route => route.pattern.test(path)).map(route => route.method))]
+    const parts = url.split('?', 1)[0]!.split('/')
+    const isHere = (route: string[]) =>
+      route.length === parts.length &&
+      route.every((part, at) => (part.startsWith(':') ? parts[at] : part === parts[at]))
+    return [...new Set(routes.filter(route => isHere(route.parts)).map(route => route.method))]
   }
 }
 
 /** An address that cannot be decoded is refused before a request has cookies, views or hooks. */
-export function answerBadAddress(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+export function answerBadAddress(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  productName: string,
+): void {
   const fault = asPublicError(error)
   logEvent(request, fault.code, { status: fault.statusCode, level: 'warn' })
-  answerPlainly(reply, fault)
+  answerPlainly(reply, fault, productName)
 }
 
 /** Complete by itself, for where there are no views. */
-function answerPlainly(reply: FastifyReply, { statusCode, message }: PublicError): FastifyReply {
+function answerPlainly(reply: FastifyReply, { statusCode, message }: PublicError, productName: string): FastifyReply {
   const page = [
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · Applications</title>',
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${productName}</title>`,
     '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
     `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
   ]
   return reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
-}
-
-/** RFC 9112 3.2. */
-export const refuseWithoutHost: onRequestAsyncHookHandler = async ({ headers, raw }) => {
-  if (headers.host === undefined && raw.httpVersion === '1.1')
-    throw new PublicError('bad_request', 400, 'The request could not be understood.')
 }
 
 /** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */

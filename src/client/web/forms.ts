@@ -1,121 +1,178 @@
-// What forms have in common: the sealed token that names one, and what one page hands over to the next, once.
-import { randomUUID } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Credentials } from '../application-api.ts'
-import { PublicError } from '../errors.ts'
-import { type Cookies, expire } from '../session/cookies.ts'
-import type { Sealer } from '../session/seal.ts'
-import { visitorOf } from './require-session.ts'
-import { setCookies } from './set-cookies.ts'
-import { showPage } from './views.ts'
+// A form from its first look to its last: shown, sent, shown again with what is wrong, and kept while the visitor signs in.
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { FieldError, PublicError } from '../errors.ts'
+import { Once } from '../once.ts'
+import { setCookies } from './cookies.ts'
+import { logFault } from './error-pages.ts'
+import { createFormTokens, type FormToken } from './form-token.ts'
+import { createHandovers, expireHandover } from './hand-over.ts'
+import type { Sealer } from './seal.ts'
+import { hasTemplate, showPage } from './views.ts'
 
-/**
- * Whom a form was shown to and when, and a name under which it is acted on once. `mayHaveCreated`: it was sent before,
- * and what became of it is not known.
- */
-export type FormToken = { id: string; visitorId: string; shownAt: Date; mayHaveCreated?: boolean }
-export type ShownCredentials = Partial<Credentials> & { clientSecret: string; name?: string; isRenewed?: boolean }
-/** For the page at `path`, and for nobody but this visitor: credentials to show, or a form that was not sent. */
-export type Handover = { path: string; visitorId: string } & (
-  | { credentials: ShownCredentials; fields?: never }
-  | { fields: Record<string, string>; credentials?: never }
-)
+export type Fields = Record<string, string>
+
+/** What the template of a form gets, beside what the form's own `data` adds. */
+export type Shown = {
+  /** For the hidden field of this name. */
+  formToken: string
+  /** Where the form is sent. */
+  action: string
+  /** What stands in the fields: as typed, or nothing. */
+  fields: Fields
+  /** What is wrong, by field. */
+  errors: Record<string, string[]>
+  problem?: PublicError
+  /** The fields were typed before the session ended. */
+  hasDraft?: boolean
+  /** The session has ended, and the fields fit into no cookie: there is no visitor, and this leads to the login. */
+  signInHref?: string
+}
+
+type Definition = {
+  /** The page that the form stands on, as its GET route is registered: `/notes/:id/edit`. */
+  page: string
+  /** Its template. A form of buttons has none: its faults get a page of their own. */
+  template?: string
+  /** The page's `title`, and what else the template shows; it may replace what is shown by itself. */
+  data?: (request: FastifyRequest, shown: Shown) => object | Promise<object>
+}
+
+export type Sent = {
+  fields: Fields
+  token: FormToken
+  /** Does the work once for this form, in this process: for ten minutes every other delivery shares its answer. */
+  once: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 export type Forms = ReturnType<typeof createForms>
+export type Form = ReturnType<Forms['defineForm']>
 
-const tokenPurpose = 'form'
-const tokenLifetimeMs = 24 * 60 * 60 * 1000
-const handoverName = '__Host-handover'
-const handoverLifetimeMs = 10 * 60 * 1000
-const longestHandover = 3_500
-/** Of all cookies of this client together (docs/decisions/003): Node takes 16 KiB for all headers. */
-const mostOwnBytes = 8 * 1024
+/** The form was sent, and nobody knows whether it acted: shown again, its token says so to every replica. */
+export class InDoubt extends PublicError {}
 
-export function createForms(sealer: Sealer, clock: () => Date) {
-  const after = (ms: number) => new Date(clock().getTime() + ms)
+const shareMs = 10 * 60 * 1000
 
-  function openToken(body: unknown): FormToken | undefined {
-    const opened = sealer.open(tokenPurpose, readFields(body).formToken)
-    if (!opened) return undefined
-    const [id, visitorId, shownAt, mayHaveCreated] = JSON.parse(opened.payload.toString())
-    return { id, visitorId, shownAt: new Date(shownAt), mayHaveCreated }
+/** `visitorIdOf`: whom a form is shown to. */
+export function createForms(sealer: Sealer, clock: () => Date, visitorIdOf: (request: FastifyRequest) => string) {
+  const tokens = createFormTokens(sealer, clock)
+  const handovers = createHandovers(sealer, clock)
+
+  function defineForm({ page, template, data = () => ({}) }: Definition) {
+    const done = new Once<unknown>(clock, { shareMs })
+
+    const form = {
+      page,
+      template,
+
+      /** To register the POST with: `signedIn.post('/notes', form.route, form.submit(…))`. */
+      get route() {
+        return { config: { form } as FastifyContextConfig }
+      },
+
+      pathOf({ params }: FastifyRequest): string {
+        return page.replace(/:(\w+)/g, (_, name) => encodeURIComponent((params as Fields)[name] ?? ''))
+      },
+
+      newToken: (request: FastifyRequest) => tokens.create(visitorIdOf(request)),
+
+      /** Handles the GET: the form, with what the visitor typed before the session ended. */
+      async open(request: FastifyRequest, reply: FastifyReply): Promise<string> {
+        const draft = handovers.find(request, visitorIdOf(request), 'draft') as Fields | undefined
+        const formToken = form.newToken(request)
+        const html = await show(request, reply, { formToken, fields: draft ?? {}, hasDraft: draft !== undefined })
+        // Only now: a page that fails must not cost what was typed.
+        if (draft) setCookies(reply, expireHandover(request.cookies))
+        return html
+      },
+
+      /** Handles the POST. What `work` throws as PublicError is shown in the form, with all that was typed. */
+      submit(work: (request: FastifyRequest, reply: FastifyReply, sent: Sent) => Promise<unknown>): Handler {
+        return async (request, reply) => {
+          const { formToken, ...fields } = readFields(request.body)
+          try {
+            const path = form.pathOf(request)
+            const token = tokens.check(formToken, visitorIdOf(request), path)
+            const once = <T>(work: () => Promise<T>) => done.do(`${token.id} ${path}`, work) as Promise<T>
+            return await work(request, reply, { fields, token, once })
+          } catch (error) {
+            if (!template || !isShownInForm(error)) throw error
+            logFault(request, error)
+            const again = tokenAfter(error, formToken) ?? form.newToken(request)
+            return show(request, reply.code(error.statusCode), { formToken: again, fields, problem: error })
+          }
+        }
+      },
+
+      /** For after signing in again. Without a token it cannot be said whose form it was. */
+      keepDraft(request: FastifyRequest, reply: FastifyReply): 'kept' | 'nothing typed' | 'too long' {
+        const { formToken, ...fields } = readFields(request.body)
+        if (!template || Object.keys(fields).length === 0) return 'nothing typed'
+        const visitorId = tokens.open(formToken)?.visitorId
+        const draft = { path: form.pathOf(request), kind: 'draft', value: fields } as const
+        return visitorId && handovers.leave(reply, { ...draft, visitorId }) ? 'kept' : 'too long'
+      },
+
+      /** The form as it was sent, for a visitor whose session has ended; `signInHref` leads to the login. */
+      showUnsent(request: FastifyRequest, reply: FastifyReply, signInHref: string): Promise<string> {
+        const { formToken = '', ...fields } = readFields(request.body)
+        return show(request, reply, { formToken, fields, signInHref })
+      },
+    }
+
+    async function show(request: FastifyRequest, reply: FastifyReply, given: Omit<Shown, 'action' | 'errors'>) {
+      const errors = given.problem instanceof FieldError ? given.problem.fields : {}
+      const shown: Shown = { action: form.pathOf(request), errors, ...given }
+      return showPage(reply, template!, { title: '', ...shown, ...(await data(request, shown)) })
+    }
+
+    /** The same token again, so that a form whose answer was lost still acts once; a new one where it is used up. */
+    function tokenAfter(problem: PublicError, text: string | undefined): string | undefined {
+      if (problem.code === 'form_too_old' || problem.code === 'form_used') return undefined
+      const token = tokens.open(text)
+      return token && problem instanceof InDoubt ? tokens.seal({ ...token, mayHaveActed: true }) : text
+    }
+
+    return form
   }
 
-  function sealToken({ id, visitorId, shownAt, mayHaveCreated = false }: FormToken): string {
-    const payload = JSON.stringify([id, visitorId, shownAt.getTime(), mayHaveCreated])
-    return sealer.seal(tokenPurpose, payload, new Date(shownAt.getTime() + tokenLifetimeMs))
-  }
-
-  /** Whether it fits into a cookie, beside those that there are; if not, the answer itself must show it. */
-  function handOver(reply: FastifyReply, handover: Handover): boolean {
-    // A form is read after signing in, which begins on another site.
-    const sameSite = handover.fields ? 'lax' : 'strict'
-    const cookie = sealer.sealCookie(handoverName, JSON.stringify(handover), after(handoverLifetimeMs), sameSite)
-    const { [handoverName]: _, ...others } = reply.request.cookies
-    const room = Math.min(longestHandover, mostOwnBytes - ownBytes(others))
-    if (cookie.name.length + cookie.value.length > room) return false
-    setCookies(reply, [cookie])
-    return true
-  }
-
-  return {
-    openToken,
-    handOver,
-
-    newToken(request: FastifyRequest): string {
-      return sealToken({ id: randomUUID(), visitorId: visitorOf(request).visitorId, shownAt: clock() })
-    },
-
-    /** The same token, for a form that is shown again after it may have created something; any replica reads it. */
-    doubtToken(token: FormToken): string {
-      return sealToken({ ...token, mayHaveCreated: true })
-    },
-
-    /** Throws PublicError 409 where the form is older than a day, or was shown to someone who was signed in before. */
-    requireToken(request: FastifyRequest, formPage: string): FormToken {
-      const nextStep = { href: formPage, text: 'Open it again' }
-      const token = openToken(request.body)
-      if (token?.visitorId === visitorOf(request).visitorId) return token
-      const tooOld = 'This page was open for too long. Please look it over and send it again.'
-      if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
-      const message = 'You are now signed in as someone else than when this form was opened, so nothing was done.'
-      throw new PublicError('other_visitor', 409, message, { nextStep })
-    },
-
-    /** What the page before left for this one, once. */
-    takeHandover(request: FastifyRequest, reply: FastifyReply): Handover | undefined {
-      const opened = sealer.openCookie(handoverName, request.cookies)
-      if (!opened) return undefined
-      const handover = JSON.parse(opened.payload.toString()) as Handover
-      const isForHere = handover.path === request.url.split('?', 1)[0]
-      if (!isForHere || handover.visitorId !== visitorOf(request).visitorId) return undefined
-      setCookies(reply, endHandover(request.cookies))
-      return handover
-    },
-
-    /** To the page of the application, which shows them and takes them away: a reload neither makes nor shows them again. */
-    handOverCredentials(request: FastifyRequest, reply: FastifyReply, id: string, credentials: ShownCredentials) {
-      const path = `/applications/${id}`
-      const fits = handOver(reply, { path, visitorId: visitorOf(request).visitorId, credentials })
-      return fits ? reply.redirect(path, 303) : showCredentials(reply.code(201), id, credentials)
-    },
-  }
+  return { defineForm, handovers }
 }
 
-function ownBytes(cookies: Cookies): number {
-  const own = Object.entries(cookies).filter(([name]) => name.startsWith('__Host-'))
-  return own.reduce((sum, [name, value = '']) => sum + name.length + value.length, 0)
+/** What is gone, or was meant for another visitor, gets a page of its own. */
+function isShownInForm(error: unknown): error is PublicError {
+  return error instanceof PublicError && error.statusCode !== 404 && error.code !== 'other_visitor'
 }
 
-/** The text fields of a form; a field that stands twice is left out. */
-export function readFields(body: unknown): Record<string, string> {
+/** The text fields of a form; a field that comes twice is left out. */
+export function readFields(body: unknown): Fields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
-export function endHandover(cookies: Cookies) {
-  return handoverName in cookies ? [expire(handoverName)] : []
+/** The form that a POST belongs to. */
+export function formOf(request: FastifyRequest): Form | undefined {
+  return (request.routeOptions.config as { form?: Form }).form
 }
 
-export function showCredentials(reply: FastifyReply, id: string, credentials: ShownCredentials) {
-  return showPage(reply, 'credentials', { title: 'Credentials', id, credentials })
+/**
+ * Stops the start where a POST of this scope has no form, or a form no page or no template: its visitors would lose what
+ * they typed. Call it before the routes are registered, and what it returns after.
+ */
+export function checkForms(scope: FastifyInstance): () => void {
+  const forms: { post: string; form: Form }[] = []
+  scope.addHook('onRoute', ({ method, url, config }) => {
+    if (method === 'GET') return
+    const { form } = (config ?? {}) as { form?: Form }
+    if (!form) throw new Error(`${method} ${url} belongs to no form: register it with the route of one (defineForm).`)
+    forms.push({ post: `${method} ${url}`, form })
+  })
+  return () => {
+    for (const { post, form } of forms) {
+      if (!scope.hasRoute({ method: 'GET', url: form.page }))
+        throw new Error(`The form of ${post} stands on ${form.page}, and there is no GET ${form.page}.`)
+      if (form.template && !hasTemplate(scope, form.template))
+        throw new Error(`The form of ${post} is shown by the template ${form.template}, and there is none.`)
+    }
+  }
 }

@@ -1,7 +1,8 @@
 // The headers of every answer, set before anything can go wrong.
-import type { Config } from '../config.ts'
 
-export function securityHeaders({ publicUrl, loginUrl }: Config): Record<string, string> {
+type Addresses = { publicUrl: string; loginUrl: string }
+
+export function securityHeaders({ publicUrl, loginUrl }: Addresses): Record<string, string> {
   const headers: Record<string, string> = {
     // Chromium applies form-action to where a form's answer redirects, too: a form may end at the login portal.
     'content-security-policy':

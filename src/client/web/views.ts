@@ -1,41 +1,56 @@
 // Renders the pages: a template of views/client, and what every page shows.
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { isWebUrl } from '../application-form.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
 import type { Assets } from './assets.ts'
-import { sessionOf } from './require-session.ts'
 
 const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
 
-/** `portalUrl` is where visitors find what only the platform can show them. */
-export async function useViews(app: FastifyInstance, assets: Assets, portalUrl: string): Promise<void> {
+/** What the bar of every page shows of the product. */
+export type Brand = { name: string; home: string; links: NextStep[] }
+
+/** What the bar of every page shows of who is signed in. `expiresAt`: when the visitor has to sign in again. */
+export type ShownVisitor = { userId: string | undefined; visitorId: string; expiresAt: Date }
+
+type Told = {
+  assets: Assets
+  product: Brand
+  /** Undefined where nobody is signed in. */
+  visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
+}
+
+export async function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): Promise<void> {
+  const templates = globSync('**/*.eta', { cwd: folder })
+  app.decorate('templates', templates)
+  app.decorate('visitorIfAny', visitorIfAny)
   await app.register(view, {
-    engine: { eta: loadTemplates() },
+    engine: { eta: loadAll(templates) },
     root: folder,
     production: true,
-    defaultContext: { assets, portalUrl, formatTime, isWebUrl },
+    defaultContext: { ...told, formatTime },
   })
 }
 
 /** All at the start: where no file can be opened any more, there must be a page to say so. */
-function loadTemplates(): Eta {
+function loadAll(templates: string[]): Eta {
   const eta = new Eta()
-  for (const name of readdirSync(folder)) {
-    const path = join(folder, name)
-    if (name.endsWith('.eta')) eta.loadTemplate(path, readFileSync(path, 'utf8'))
-  }
+  for (const name of templates) eta.loadTemplate(join(folder, name), readFileSync(join(folder, name), 'utf8'))
   return eta
+}
+
+export function hasTemplate(app: FastifyInstance, page: string): boolean {
+  return app.getDecorator<string[]>('templates').includes(`${page}.eta`)
 }
 
 /** The page's HTML, for a handler to return. `page` is the template's name without `.eta`; `title` says where the visitor is. */
 export async function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
-  const { request } = reply
-  return reply.viewAsync(`${page}.eta`, { session: sessionOf(request), requestId: request.id, ...data })
+  const { request, server } = reply
+  const visitor = server.getDecorator<Told['visitorIfAny']>('visitorIfAny')(request)
+  return reply.viewAsync(`${page}.eta`, { visitor, requestId: request.id, ...data })
 }
 
 export type Message = {

@@ -1,7 +1,7 @@
 // Whatever the API answers and whatever a browser sends: a page, and never a crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
@@ -51,7 +51,7 @@ async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'silent' } })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'silent' } })
   test.platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
   await signIn(test.browser)
   return test

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { type Received, send } from '../support/scripted-platform.ts'
@@ -14,7 +14,7 @@ const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }
 async function openForm(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
-  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
   await signIn(test.browser)
   const form: Record<string, string> = {
     ...readForm(await test.browser.get('/applications/new'), '/applications'),
@@ -25,7 +25,7 @@ async function openForm(t: Test) {
 
 /** Another replica: the same keys and platform, and a memory of its own. */
 async function anotherReplica(t: Test, { platform, clock }: Awaited<ReturnType<typeof openForm>>) {
-  return (await buildTestClient(t, { platform, clock, environment })).client
+  return (await buildApplicationsClient(t, { platform, clock, environment })).client
 }
 
 t.test('PG-15: the same form delivered twice creates one application, and both answers lead to it', async t => {
@@ -105,7 +105,7 @@ t.test('PG-15: a replica that does not know the form asks the list first, and of
 t.test('PG-15: an older application with the same fields is not taken for that of this form', async t => {
   const clock = new TestClock()
   const api = rememberingApi(clock)
-  const { browser, platform } = await buildTestClient(t, { clock, scripts: api.scripts })
+  const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(browser)
   const older = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }
   await browser.post('/applications', older)
@@ -252,7 +252,7 @@ t.test('PG-15: an API that tells seconds is asked for the second in which the fo
   const clock = new TestClock()
   clock.advance(0.7)
   const api = rememberingApi(clock)
-  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
   const { browser, platform } = test
   await signIn(browser)
   const form = { ...readForm(await browser.get('/applications/new'), '/applications'), ...typed }

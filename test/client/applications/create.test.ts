@@ -1,6 +1,6 @@
 // Creating an application: what is sent, what is shown this once, and what happens to what was typed.
 import t, { type Test } from 'tap'
-import { buildTestClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -21,7 +21,7 @@ const typed = {
 async function openForm(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   const page = await test.browser.get('/applications/new')
   return { ...test, api, page, form: readForm(page, '/applications') }

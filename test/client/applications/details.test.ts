@@ -1,7 +1,7 @@
 // The page of one application: what it shows, a new client secret, and the removal with its question.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { applicationRecord } from '../support/scripted-platform.ts'
@@ -20,7 +20,7 @@ async function withApplications(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   for (const id of ['app-1', 'app-2']) api.records.set(id, applicationRecord(id, { name: `Name of ${id}` }, { client }))
-  const test = await buildTestClient(t, { clock, environment, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, environment, scripts: api.scripts })
   await signIn(test.browser)
   return { ...test, api }
 }

@@ -1,6 +1,6 @@
 // A form that is sent after the session ended: nothing typed is lost, and nothing is sent by itself.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -25,7 +25,7 @@ async function openFormAndWait(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   const { browser, platform } = test
   await signIn(browser)
   const form = readForm(await browser.get(path), action)

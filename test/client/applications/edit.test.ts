@@ -1,6 +1,6 @@
 // Editing an application: what is sent is what was typed, and never a guess.
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { applicationRecord, type Script } from '../support/scripted-platform.ts'
 
@@ -27,7 +27,7 @@ async function openForm(t: Test, { isClientTold }: { isClientTold: boolean }) {
     'GET /apps/v1/app-1': { body: record },
     'PUT /apps/v1/app-1': { body: { ...record, client } },
   }
-  const test = await buildTestClient(t, { scripts })
+  const test = await buildApplicationsClient(t, { scripts })
   await signIn(test.browser)
   const page = await test.browser.get(action)
   const sent = () => JSON.parse(test.platform.received('PUT /apps/v1/app-1').at(-1)!.body)

@@ -1,6 +1,6 @@
 // The bounds of the fields: told to the browser, checked here for those that do not keep them, and shown beside the field.
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { applicationRecord } from '../support/scripted-platform.ts'
@@ -12,7 +12,7 @@ async function openForm(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   const { browser, platform } = test
   platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
   await signIn(browser)

@@ -1,6 +1,6 @@
 // What stands in the place of an application's id, and must not lead a request astray.
 import t from 'tap'
-import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 
 for (const id of [
@@ -23,7 +23,7 @@ for (const id of [
   'x'.repeat(101),
 ]) {
   t.test(`PG-23: an application with the id ${id} is asked for nowhere`, async t => {
-    const { browser, client, platform } = await buildTestClient(t)
+    const { browser, client, platform } = await buildApplicationsClient(t)
     await signIn(browser)
     const before = platform.received().length
     const cookie = browser.cookieHeader()
@@ -47,7 +47,7 @@ for (const id of [
 
 t.test('PG-23: an id of a hundred letters, digits, hyphens and low lines goes into the address as it is', async t => {
   const id = 'aZ09-_'.padEnd(100, 'x')
-  const { browser, platform } = await buildTestClient(t, {
+  const { browser, platform } = await buildApplicationsClient(t, {
     scripts: { [`GET /apps/v1/${id}`]: { body: { '@id': id } } },
   })
   await signIn(browser)
@@ -56,7 +56,7 @@ t.test('PG-23: an id of a hundred letters, digits, hyphens and low lines goes in
 })
 
 t.test('PG-23: who is signed in goes into the address of the groups in one piece', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   const visitor = '../../admin?x=1#y/%2f'
   const token = `x.${Buffer.from(JSON.stringify({ sub: visitor })).toString('base64url')}.x`
   platform.answer('POST /api/exchangeToken', (request, response) => {

@@ -1,6 +1,6 @@
 // The list of the visitor's applications: search, pages, order, and what it makes of records that are not whole.
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
 
@@ -17,7 +17,7 @@ const idsOf = (page: { body: string }) =>
   linksOf(page).flatMap(link => /^\/applications\/(app-\d+)$/.exec(link)?.[1] ?? [])
 
 t.test('the list asks the API as the visitor, and shows the newest application first', async t => {
-  const { browser, platform } = await buildTestClient(t, {
+  const { browser, platform } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(12)) } },
   })
   await signIn(browser)
@@ -33,7 +33,9 @@ t.test('the list asks the API as the visitor, and shows the newest application f
 })
 
 t.test('the list shows fifty on a page, and leads from page to page', async t => {
-  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(101)) } } })
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(101)) } },
+  })
   await signIn(browser)
   const first = await browser.get('/applications')
   t.equal(idsOf(first).length, 50)
@@ -51,7 +53,9 @@ t.test('the list shows fifty on a page, and leads from page to page', async t =>
 })
 
 t.test('a page beyond the last, or no number at all, shows a page that is there', async t => {
-  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(60)) } } })
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(60)) } },
+  })
   await signIn(browser)
   for (const [page, shown] of [
     ['3', 2],
@@ -77,7 +81,7 @@ t.test(
       ...record,
       data: { ...record.data, name: Number(record['@id'].slice(4)) % 2 ? 'Weather & Co' : 'Tides' },
     }))
-    const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(many) } } })
+    const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(many) } } })
     await signIn(browser)
     const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
     t.equal(idsOf(page).length, 50)
@@ -90,7 +94,9 @@ t.test(
 )
 
 t.test('a search that finds nothing says so, and offers the whole list', async t => {
-  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(applications(2)) } } })
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(2)) } },
+  })
   await signIn(browser)
   const page = await browser.get('/applications?q=zebra')
   t.equal(page.statusCode, 200)
@@ -101,7 +107,7 @@ t.test('a search that finds nothing says so, and offers the whole list', async t
 })
 
 t.test('a visitor without applications is invited to create the first one', async t => {
-  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection([]) } } })
+  const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection([]) } } })
   await signIn(browser)
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
@@ -128,7 +134,7 @@ t.test('F-44: records with fields missing, of another type, null or too many are
     applicationRecord('x'.repeat(101)),
     applicationRecord('whole'),
   ]
-  const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body: collection(odd) } } })
+  const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(odd) } } })
   await signIn(browser)
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
@@ -140,7 +146,7 @@ t.test('F-44: records with fields missing, of another type, null or too many are
 })
 
 t.test('F-44: ten thousand applications are listed fifty at a time', async t => {
-  const { browser } = await buildTestClient(t, {
+  const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(10_000)) } },
   })
   await signIn(browser)
@@ -161,7 +167,7 @@ const otherShapes: Record<string, unknown> = {
 }
 for (const [what, body] of Object.entries(otherShapes)) {
   t.test(`F-44: a list of another shape (${what}) is a page that says so`, async t => {
-    const { browser } = await buildTestClient(t, { scripts: { 'GET /apps/v1': { body } } })
+    const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body } } })
     await signIn(browser)
     const page = await browser.get('/applications')
     t.equal(page.statusCode, 502)

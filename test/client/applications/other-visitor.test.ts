@@ -1,6 +1,6 @@
 // Two tabs of one browser, signed in as different visitors: a form acts for whom it was shown to, or not at all.
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
@@ -12,7 +12,7 @@ async function openFormAndChange(t: Test, path: string, action: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   const form = readForm(await test.browser.get(path), action)
   test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
@@ -42,7 +42,7 @@ for (const [path, action, call] of [
 
 t.test('F-42: signed out in one tab, a form in the other leads to the login', async t => {
   const clock = new TestClock()
-  const { browser, platform } = await buildTestClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
   t.equal((await browser.post('/logout')).statusCode, 303)
@@ -56,7 +56,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const { browser } = await buildTestClient(t, { clock, scripts: api.scripts })
+  const { browser } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(browser)
   for (const path of [
     '/',
@@ -76,7 +76,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
 async function create(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   const form = readForm(await test.browser.get('/applications/new'), '/applications')
   const answer = await test.browser.post('/applications', { ...form, ...typed })

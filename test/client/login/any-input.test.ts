@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { type Received, send, tokenAnswer } from '../support/scripted-platform.ts'
@@ -32,7 +32,7 @@ function isFine(response: LightMyRequestResponse, statuses: number[]) {
 }
 
 t.test('any query of the callback is answered by a page', async t => {
-  const { browser, platform, client } = await buildTestClient(t, { environment })
+  const { browser, platform, client } = await buildApplicationsClient(t, { environment })
   const anyChange = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...parameters), anyText), anyText), { maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(anyChange, fc.boolean(), async (change, isOnTop) => {
@@ -51,7 +51,7 @@ t.test('any query of the callback is answered by a page', async t => {
 })
 
 t.test('any bytes as the query of the callback are answered by a page', async t => {
-  const { client, platform } = await buildTestClient(t, { environment })
+  const { client, platform } = await buildApplicationsClient(t, { environment })
   const anyQuery = fc.string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map(code => String.fromCharCode(code)),
     maxLength: 300,
@@ -67,7 +67,7 @@ t.test('any bytes as the query of the callback are answered by a page', async t 
 })
 
 t.test('any returnTo ends on this site', async t => {
-  const { browser } = await buildTestClient(t, { environment })
+  const { browser } = await buildApplicationsClient(t, { environment })
   const piece = fc.constantFrom(
     '/',
     '\\',
@@ -152,7 +152,7 @@ const anyAnswer = fc.record({
 type Answer = typeof anyAnswer extends fc.Arbitrary<infer T> ? T : never
 
 async function buildAnswering(t: Test) {
-  const test = await buildTestClient(t, { environment })
+  const test = await buildApplicationsClient(t, { environment })
   const answer = ({ status, type, retryAfter, bodyFor }: Answer) =>
     test.platform.answer('POST /api/exchangeToken', (request, response) =>
       send(response, {

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import {
   beginLogin,
-  buildTestClient,
+  buildApplicationsClient,
   callbackUrl,
   clientId,
   clientSecret,
@@ -12,7 +12,7 @@ import { setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, applicationRecord, collection, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 t.test('CL-14: the exchange is one form post of the six fields, with the secret in the body alone', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
   const [exchange, ...others] = platform.received('POST /api/exchangeToken')
@@ -34,7 +34,7 @@ t.test('CL-14: the exchange is one form post of the six fields, with the secret 
 })
 
 t.test('CL-15: a code that looks like fields stays one field', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=%26+b;c=d#é'
   await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })
@@ -45,7 +45,7 @@ t.test('CL-15: a code that looks like fields stays one field', async t => {
 })
 
 t.test('CL-15: a code that looks like header lines is refused', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=\r\nHost:evil'
   t.equal((await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })).statusCode, 400)
@@ -54,7 +54,7 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 
 /** A login to which the portal answers `body`, or tokens changed by it. */
 async function loginAnswered(t: Test, answer: Record<string, unknown> | string) {
-  const test = await buildTestClient(t, {
+  const test = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
   })
   test.platform.answer('POST /api/exchangeToken', (request, response) =>
@@ -87,7 +87,7 @@ for (const [what, state] of Object.entries({
 }
 
 t.test('CL-17: a token response whose state is a list of the right one gives no session', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
   )
@@ -145,7 +145,7 @@ for (const [name, value] of Object.entries(doubled)) {
     t.test(
       `contract 4: ${name} twice, another one ${place}, is read as JSON.parse reads it: the last counts`,
       async t => {
-        const { browser, platform } = await buildTestClient(t, {
+        const { browser, platform } = await buildApplicationsClient(t, {
           scripts: { 'GET /apps/v1': { body: collection([]) } },
         })
         platform.answer('POST /api/exchangeToken', (request, response) => {
@@ -202,7 +202,7 @@ for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undef
 }
 
 t.test('CL-19: expires_in beyond all numbers gives no session', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),
   )

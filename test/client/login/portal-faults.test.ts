@@ -1,12 +1,12 @@
 // What the portal refuses or cannot do at the exchange, and what the visitor and the operator then read.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 /** A login whose exchange is answered so; it ended without a session, and the portal was asked once. */
 async function failedLogin(t: Test, answer: Script) {
-  const test = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
+  const test = await buildApplicationsClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
   const started = await beginLogin(test.browser)
   const response = await test.browser.get(callbackUrl(started), { site: 'cross-site' })
   t.match(response.headers['content-type'], 'text/html')
@@ -89,7 +89,7 @@ for (const skew of [-300, 300]) {
   t.test(
     `F-20: a portal whose clock differs by ${skew} s signs in; expires_in counts from its arrival here`,
     async t => {
-      const { browser, clock, platform } = await buildTestClient(t, {
+      const { browser, clock, platform } = await buildApplicationsClient(t, {
         scripts: {
           'POST /api/exchangeToken': (request, response) => {
             const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew

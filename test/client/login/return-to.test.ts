@@ -1,13 +1,13 @@
 // Where a login ends: on the page it began from, and never on another site.
 import t from 'tap'
-import { buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
 
 for (const value of [...leaving, ...leavingLater, ...staying]) {
   t.test(`CL-25: a login with returnTo ${JSON.stringify(value)} ends on this site`, async t => {
-    const { browser } = await buildTestClient(t)
+    const { browser } = await buildApplicationsClient(t)
     const page = await signIn(browser, value)
     t.equal(page.statusCode, 200)
     const target = goesOnTo(page) ?? ''
@@ -19,12 +19,12 @@ for (const value of [...leaving, ...leavingLater, ...staying]) {
 }
 
 t.test('CL-25: a returnTo that is no path of this site leads to the applications', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   t.equal(goesOnTo(await signIn(browser, 'https://evil.test/')), '/applications')
 })
 
 t.test('CL-25: a returnTo that stands twice leads to the applications', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   const { headers } = await browser.get('/login?returnTo=/applications/new&returnTo=//evil.test/')
   const started = new URL(String(headers.location)).searchParams
   t.equal(goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' })), '/applications')
@@ -39,7 +39,7 @@ for (const path of [
   '/applications?//evil.test/',
 ]) {
   t.test(`CL-25: a deep link to ${path} leads to no other site`, async t => {
-    const { client } = await buildTestClient(t)
+    const { client } = await buildApplicationsClient(t)
     for (const site of ['cross-site', 'same-origin']) {
       const answer = await exchangeRaw(client, rawGet(path, { 'sec-fetch-site': site }))
       t.match(answer, /^HTTP\/1\.1 [234]/)
@@ -51,7 +51,7 @@ for (const path of [
 }
 
 t.test('CL-25: a signed-in page asked for without a session is where the login ends', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   const redirect = await browser.get('/applications/app-1/edit?x=1&y=%2F', { site: 'same-origin' })
   t.equal(redirect.statusCode, 302)
   t.equal(redirect.headers.location, '/login?returnTo=%2Fapplications%2Fapp-1%2Fedit%3Fx%3D1%26y%3D%252F')

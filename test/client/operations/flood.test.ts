@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { Client } from 'undici'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
@@ -74,7 +74,7 @@ t.test('F-37: with all its files taken it refuses new visitors, serves those who
 })
 
 t.test('F-37: where no file can be opened any more, a page that was never shown before comes all the same', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   await browser.get('/health/live')
   const { openSync, readFileSync } = fs
   t.teardown(() => {

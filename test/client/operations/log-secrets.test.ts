@@ -4,7 +4,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import {
   beginLogin,
-  buildTestClient,
+  buildApplicationsClient,
   callbackUrl,
   clientSecret,
   signIn,
@@ -31,7 +31,7 @@ async function start(t: Test) {
     'PUT /apps/v1/app-1': { body: applicationRecord('app-1') },
     'POST /api/revokeToken': { body: {} },
   }
-  const test = await buildTestClient(t, { clock, scripts, environment: { COOKIE_KEYS: key } })
+  const test = await buildApplicationsClient(t, { clock, scripts, environment: { COOKIE_KEYS: key } })
   const { platform } = test
   const loginUrl = platform.url
   platform.answer('GET /.well-known/oauth-authorization-server', {
@@ -165,7 +165,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
 })
 
 t.test('LG-01: a code or a state in an address that is not there is not logged either', async t => {
-  const { client, log } = await buildTestClient(t)
+  const { client, log } = await buildApplicationsClient(t)
   const canary = unguessable()
   for (const url of [
     `/nowhere?code=${canary}&state=${canary}`,
@@ -185,7 +185,7 @@ t.test('LG-02: what a library hangs on its errors is not logged', async t => {
   const api = await startRawUpstream(t, (socket, _request, count) =>
     socket.end(count % 2 ? `${canary}\r\n\r\n` : rawAnswer(canary, { headers })),
   )
-  const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser, log } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   for (let count = 0; count < 4; count++) t.equal((await browser.get('/applications')).statusCode, 502)
   t.ok(api.requests.length >= 4)

@@ -1,6 +1,6 @@
 // The log: every event by its name, for whom and under which request id, and no more than that.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
@@ -11,7 +11,7 @@ async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'info' } })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'info' } })
   test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
   test.platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
   /** The lines that `work` has caused. */
@@ -93,11 +93,6 @@ const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
   login_used: async ({ browser }) => {
     const started = await beginLogin(browser)
     await browser.get(callbackUrl(started))
-    await browser.get(callbackUrl(started))
-  },
-  login_expired: async ({ browser, clock }) => {
-    const started = await beginLogin(browser)
-    clock.advance(601)
     await browser.get(callbackUrl(started))
   },
   login_callback_invalid: ({ browser }) => browser.get('/exchangeToken?code=x'),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildTestClient } from '../support/build-test-client.ts'
+import { buildApplicationsClient } from '../support/build-test-client.ts'
 import { openSocket } from '../support/raw-socket.ts'
 import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 
@@ -74,7 +74,7 @@ for (const [request, connections] of [
 }
 
 t.test('DO-07: a few requests in one go are all answered, and a connection may be used for any number', async t => {
-  const { client } = await buildTestClient(t)
+  const { client } = await buildApplicationsClient(t)
   const socket = await openSocket(client)
   for (let round = 1; round <= 200; round++) {
     socket.write('GET /health/live HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(4))
@@ -86,7 +86,7 @@ t.test('DO-07: a few requests in one go are all answered, and a connection may b
 })
 
 t.test('DO-07: a connection that is cut is one line of the log', async t => {
-  const { client, log } = await buildTestClient(t)
+  const { client, log } = await buildApplicationsClient(t)
   const socket = await openSocket(client)
   socket.write(pipelined('GET /'))
   await once(socket.resume(), 'close')

@@ -1,7 +1,7 @@
 // Whatever a browser sends as cookies: a page, and never a crash.
 import fc from 'fast-check'
 import t from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
@@ -31,7 +31,7 @@ const foreignNames = [
 
 for (const name of foreignNames) {
   t.test(`CK-10: a neighbour’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
-    const { browser, client } = await buildTestClient(t, {
+    const { browser, client } = await buildApplicationsClient(t, {
       scripts: {
         'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
         'GET /identities/v1/visitor-1/links': { body: collection([]) },
@@ -54,7 +54,7 @@ for (const name of foreignNames) {
 }
 
 t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
-  const { browser, client } = await buildTestClient(t, {
+  const { browser, client } = await buildApplicationsClient(t, {
     environment: { LOG_LEVEL: 'silent' },
     scripts: {
       'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },

@@ -1,7 +1,7 @@
 // A clock that jumps: by a day ahead after a suspend, or back when it is set right.
 import t from 'tap'
 import { buildSignedIn, grantNames, openList, tokenRoute } from '../support/build-signed-in.ts'
-import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { giveTokens } from '../support/scripted-platform.ts'
 
@@ -52,13 +52,13 @@ t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a ti
 })
 
 t.test('F-21: a day back, a login begins and ends as ever', async t => {
-  const { browser, clock } = await buildTestClient(t)
+  const { browser, clock } = await buildApplicationsClient(t)
   clock.advance(-day)
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
 t.test('F-21: a day back in the middle of a login, it still ends', async t => {
-  const { browser, clock } = await buildTestClient(t)
+  const { browser, clock } = await buildApplicationsClient(t)
   const started = await beginLogin(browser)
   clock.advance(-day)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
@@ -74,7 +74,7 @@ t.test('F-21: a session does not become infinite by a clock that goes back: it e
 })
 
 t.test('F-21: a clock that is set back does not keep the portal’s document for a day', async t => {
-  const { browser, clock, platform } = await buildTestClient(t)
+  const { browser, clock, platform } = await buildApplicationsClient(t)
   const asked = () => platform.received('GET /.well-known/oauth-authorization-server').length
   await browser.get('/login')
   t.equal(asked(), 1)

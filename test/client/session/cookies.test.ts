@@ -1,6 +1,6 @@
 // The session's cookies as the browser is told to keep them, and where they are not to be seen.
 import t from 'tap'
-import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, clientSecret, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, applicationRecord, collection, giveTokens } from '../support/scripted-platform.ts'
@@ -29,7 +29,7 @@ const pages = [
 ]
 
 t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and lives as long as the token', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
   const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
@@ -37,7 +37,7 @@ t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and live
 })
 
 t.test('CK-01: the refresh cookie is as strict, and lives longer', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   const [, ...attributes] = setCookieLine(await signIn(browser), '__Host-refresh-')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${30 * 24 * 3600}`, 'Path=/', 'SameSite=Strict', 'Secure'])
 })
@@ -49,7 +49,7 @@ for (const [what, environment] of [
   t.test(
     `CK-02: ${what} every cookie is __Host-, Secure, HttpOnly, of the whole host and without a Domain`,
     async t => {
-      const { browser } = await buildTestClient(t, { scripts, environment })
+      const { browser } = await buildApplicationsClient(t, { scripts, environment })
       const responses = [
         await browser.get('/login'),
         await signIn(browser),
@@ -69,7 +69,7 @@ for (const [what, environment] of [
 }
 
 t.test('CK-08: no page, header or address shows a token or the client secret', async t => {
-  const { browser, log } = await buildTestClient(t, { scripts })
+  const { browser, log } = await buildApplicationsClient(t, { scripts })
   const arrival = await signIn(browser)
   const responses = [arrival]
   for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
@@ -104,7 +104,7 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
 })
 
 t.test('CK-17: only what changes a session sets cookies; and such an answer is not stored', async t => {
-  const { browser } = await buildTestClient(t, { scripts })
+  const { browser } = await buildApplicationsClient(t, { scripts })
   const responses = [await signIn(browser)]
   // The first page after the arrival may tidy up; from then on nothing changes.
   await browser.get('/applications', { site: 'same-origin' })
@@ -121,7 +121,7 @@ t.test('CK-17: only what changes a session sets cookies; and such an answer is n
 })
 
 t.test('CK-17: a stranger gets no cookies but by signing in', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   for (const page of pages.filter(page => page !== '/login')) {
     t.same(setCookieLines(await browser.get(page)), [], page)
     t.same(setCookieLines(await browser.get(page, { site: 'cross-site' })), [], page)

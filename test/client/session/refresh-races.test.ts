@@ -1,7 +1,7 @@
 // Several requests, tabs and replicas that renew one session at the same time: nobody is signed out by it.
 import t, { type Test } from 'tap'
 import { buildSignedIn, grantNames, openList, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
-import { buildTestClient } from '../support/build-test-client.ts'
+import { buildApplicationsClient } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import {
   accessTokenOf,
@@ -17,7 +17,7 @@ type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 
 async function addReplica(t: Test, { platform, clock, config }: Signed) {
   const COOKIE_KEYS = config.cookieKeys[0]!.reveal()
-  return (await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS } })).client
+  return (await buildApplicationsClient(t, { platform, clock, environment: { COOKIE_KEYS } })).client
 }
 
 /**

@@ -1,12 +1,12 @@
 // Several processes with the same keys, or with keys that are being changed.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { applicationRecord, collection, send } from '../support/scripted-platform.ts'
 
-type TestClient = Awaited<ReturnType<typeof buildTestClient>>
+type TestClient = Awaited<ReturnType<typeof buildApplicationsClient>>
 
 const newKey = () => randomBytes(32).toString('base64url')
 
@@ -16,15 +16,19 @@ const scripts = {
   'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
   'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
   'PUT /apps/v1/app-1': { body: applicationRecord('app-1') },
-} satisfies NonNullable<Parameters<typeof buildTestClient>[1]>['scripts']
+} satisfies NonNullable<Parameters<typeof buildApplicationsClient>[1]>['scripts']
 
 const buildWithKeys = (t: Test, ...keys: string[]) =>
-  buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
+  buildApplicationsClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
 /** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. Gives what it logs. */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
-  const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
+  const { client, log } = await buildApplicationsClient(t, {
+    platform,
+    clock,
+    environment: { COOKIE_KEYS: keys.join(',') },
+  })
   of.browser.client = client
   return log
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'
-import { createSealer } from '../../../src/client/session/seal.ts'
+import { createSealer } from '../../../src/client/web/seal.ts'
 
 const now = new Date('2026-03-01T12:00:00Z')
 let time = now

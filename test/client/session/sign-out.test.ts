@@ -1,6 +1,6 @@
 // Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { applicationRecord, collection, giveTokens, type Script, send } from '../support/scripted-platform.ts'
 
@@ -8,7 +8,7 @@ const revokeRoute = 'POST /api/revokeToken'
 
 /** A signed-in visitor; the portal's document lists revocation, at this address. */
 async function buildSignedIn(t: Test, revoke: Script = { body: {} }, endpoint = 'https://elsewhere.test/revoke') {
-  const test = await buildTestClient(t, {
+  const test = await buildApplicationsClient(t, {
     scripts: {
       'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
         send(response, { body: { issuer: `http://${headers.host}`, revocation_endpoint: endpoint } }),
@@ -101,7 +101,7 @@ t.test('RF-11: every refresh token that the browser has is revoked', async t => 
 })
 
 t.test('contract 4: where the portal lists no revocation, none is asked for', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.equal(platform.received(revokeRoute).length, 0)
@@ -114,7 +114,7 @@ t.test(
     const document = platform.script('GET /.well-known/oauth-authorization-server')
     platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
     const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
-    browser.client = (await buildTestClient(t, { platform, clock, environment })).client
+    browser.client = (await buildApplicationsClient(t, { platform, clock, environment })).client
     // A login waits for what is being read.
     await browser.client.inject('/login')
     platform.answer('GET /.well-known/oauth-authorization-server', document)
@@ -150,7 +150,7 @@ t.test('RF-11: a portal that is down keeps nobody signed in here', async t => {
 })
 
 t.test('signing out without a session is no fault, and asks the portal nothing', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.same(
     platform.received().filter(({ method }) => method === 'POST'),
@@ -210,7 +210,7 @@ for (const [what, site, headers] of [
   })
 
 t.test('contract 4: without a sign-out, a link to /login from another site signs in', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
 })
 

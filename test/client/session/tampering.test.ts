@@ -1,12 +1,12 @@
 // Cookies that are not as they were set: changed, cut, swapped, doubled, too old, or from another version.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, applicationRecord, collection } from '../support/scripted-platform.ts'
 
 async function buildSignedIn(t: Test) {
-  const test = await buildTestClient(t, {
+  const test = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
   })
   await signIn(test.browser)
@@ -141,7 +141,7 @@ const odd: Record<string, string> = {
 
 for (const [what, cookie] of Object.entries(odd)) {
   t.test(`CK-10: ${what} is no fault of the server`, async t => {
-    const { client } = await buildTestClient(t)
+    const { client } = await buildApplicationsClient(t)
     for (const path of [
       '/',
       '/applications',

@@ -1,14 +1,14 @@
 // Two visitors, one browser: what is one’s never becomes the other’s.
 import t, { type Test } from 'tap'
 import { grantNames } from '../support/build-signed-in.ts'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { accessTokenOf, applicationRecord, collection, send, tokenAnswer } from '../support/scripted-platform.ts'
 
-type TestClient = Awaited<ReturnType<typeof buildTestClient>>
+type TestClient = Awaited<ReturnType<typeof buildApplicationsClient>>
 
 /** A platform whose list names the visitor that the access token belongs to. */
 async function buildForTwo(t: Test): Promise<TestClient> {
-  return buildTestClient(t, {
+  return buildApplicationsClient(t, {
     scripts: {
       'GET /apps/v1': ({ headers }, response) => {
         const isSecond = headers.authorization === `Bearer ${accessTokenOf('visitor-2')}`

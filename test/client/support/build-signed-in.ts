@@ -1,6 +1,6 @@
 // A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
 import type { Test } from 'tap'
-import { buildTestClient, signIn } from './build-test-client.ts'
+import { buildApplicationsClient, signIn } from './build-test-client.ts'
 import { accessTokenOf, applicationRecord, collection, giveTokens, type Script } from './scripted-platform.ts'
 import type { TestBrowser } from './test-browser.ts'
 
@@ -12,7 +12,7 @@ export async function buildSignedIn(
   t: Test,
   renewal: Script = giveTokens({ access_token: renewedToken, refresh_token: 'second' }),
 ) {
-  const test = await buildTestClient(t, {
+  const test = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
   })
   test.platform.answer(tokenRoute, giveTokens({ refresh_token: 'first' }))

@@ -4,9 +4,10 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { buildClient } from '../../../src/client/app.ts'
+import { buildClient, type Product } from '../../../src/client/app.ts'
 import { type Config, readConfig } from '../../../src/client/config.ts'
 import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer } from './scripted-platform.ts'
+import { smallProduct } from './small-product.ts'
 import { TestBrowser } from './test-browser.ts'
 
 export const clientId = '7d9c1f0e-5f2e-4a57-9d0a-0f4b1b1f6b11'
@@ -24,6 +25,8 @@ type Settings = {
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
+  /** What the client is for; smallProduct where a test does not say. */
+  product?: Product
 }
 
 export class TestClock {
@@ -36,7 +39,17 @@ export class TestClock {
 
 export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-export async function buildTestClient(t: Test, settings: Settings = {}) {
+/** The client with a page and a form that are about nothing: for all that every product has. */
+export function buildTestClient(t: Test, settings: Settings = {}) {
+  return build(t, { product: smallProduct, ...settings })
+}
+
+/** The client as it is, with the applications. */
+export function buildApplicationsClient(t: Test, settings: Settings = {}) {
+  return build(t, settings)
+}
+
+async function build(t: Test, settings: Settings) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
   const config: Config = readConfig({
@@ -51,13 +64,14 @@ export async function buildTestClient(t: Test, settings: Settings = {}) {
   const log: string[] = []
   const logger = pino({ level: config.logLevel }, { write: line => void log.push(line) })
   const { dispatcher, observeRequests, requestDeadlineMs } = settings
-  const client = await buildClient(config, {
+  const options = {
     logger,
     clock: clock.read,
     ...(dispatcher && { dispatcher }),
     ...(observeRequests && { observeRequests }),
     ...(requestDeadlineMs !== undefined && { requestDeadlineMs }),
-  })
+  }
+  const client = await buildClient(config, options, settings.product)
   await client.ready()
   t.teardown(() => client.close())
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent } from 'undici'
-import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
@@ -40,7 +40,7 @@ async function seconds<T>(work: Promise<T>): Promise<[T, number]> {
 t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the socket is free', async t => {
   const cases = Object.entries(slow).map(async ([what, script]) => {
     const portal = await startRawUpstream(t, script)
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
     const [page, took] = await seconds(signIn(browser))
     t.equal(page.statusCode, 504, what)
     t.match(textOf(page), 'The login portal took too long to answer', what)
@@ -56,7 +56,7 @@ t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the
 t.test('UP-03, F-06, F-07: a slow list is a page within eleven seconds, and the socket is free', async t => {
   const cases = Object.entries(slow).map(async ([what, script]) => {
     const api = await startRawUpstream(t, script)
-    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
     const [page, took] = await seconds(browser.get('/applications'))
     t.equal(page.statusCode, 504, what)
@@ -78,7 +78,10 @@ async function hangsUp(upstream: { openConnections: () => number }) {
 
 t.test('UP-03: all calls of one request together have one deadline, and what comes after it is not begun', async t => {
   const api = rememberingApi({ read: () => new Date() })
-  const { browser, clock, platform } = await buildTestClient(t, { scripts: api.scripts, requestDeadlineMs: 1_000 })
+  const { browser, clock, platform } = await buildApplicationsClient(t, {
+    scripts: api.scripts,
+    requestDeadlineMs: 1_000,
+  })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
   /** Each call alone is well within its own deadline. */
@@ -100,7 +103,7 @@ t.test('UP-03: all calls of one request together have one deadline, and what com
 })
 
 t.test('UP-03: a request has less time than its socket', async t => {
-  const { client } = await buildTestClient(t)
+  const { client } = await buildApplicationsClient(t)
   t.equal(client.server.timeout, 35_000)
   t.ok(client.server.timeout > 25_000)
 })
@@ -111,7 +114,7 @@ for (const scheme of ['http', 'https'] as const) {
   t.test(`${what}: a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
     // Metadata is asked for at start, and waits for the same connection: it must not come into the measure.
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
+    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
     const [page, took] = await seconds(browser.get(callbackUrl(started), { site: 'cross-site' }))
     t.equal(page.statusCode, 504)
@@ -125,14 +128,14 @@ async function startSilent(t: Test): Promise<string> {
 }
 
 t.test('a portal that is silent about its metadata holds a login up for a second at most', async t => {
-  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
+  const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
   const [answer, took] = await seconds(browser.get('/login'))
   t.equal(answer.statusCode, 302)
   t.ok(took < 1.5, `${took} s`)
 })
 
 t.test('an API that is silent about groups holds the form up for two seconds at most', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('GET /identities/v1/visitor-1/links', () => {})
   await signIn(browser)
   const [page, took] = await seconds(browser.get('/applications/new'))
@@ -157,7 +160,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       socket.write(rawAnswer('{"error":"invalid_grant"}', { status: '401 X' })),
     )
     const url = portal.url.replace('127.0.0.1', 'portal.invalid')
-    const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
+    const { browser } = await buildApplicationsClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
     const [page, took] = await seconds(signIn(browser))
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'The login portal could not be reached')

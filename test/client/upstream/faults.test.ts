@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
@@ -96,7 +96,7 @@ for (const [faults, words] of [
   for (const [what, fault] of Object.entries(faults)) {
     t.test(`${what}, at the exchange: no session, one request, and the way to sign in again`, async t => {
       const portal = await startRawUpstream(t, (socket, request) => fault(socket, tokens(request)))
-      const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+      const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
       const page = await signIn(browser)
       t.equal(page.statusCode, 502)
       t.match(textOf(page), `The login portal ${words}`)
@@ -113,7 +113,7 @@ for (const [faults, words] of [
 
     t.test(`${what}, at the list: a page that says so, and the visitor stays signed in`, async t => {
       const api = await startRawUpstream(t, socket => fault(socket, list))
-      const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+      const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
       await signIn(browser)
       const page = await browser.get('/applications')
       t.equal(page.statusCode, 502)
@@ -134,7 +134,7 @@ for (const [what, fault] of Object.entries(harmless)) {
     const script: RawScript = (socket, request) =>
       fault(socket, request.startsWith('GET /apps/v1') ? list : tokens(request))
     const { url } = await startRawUpstream(t, script)
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url, API_URL: url } })
+    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: url, API_URL: url } })
     t.equal((await signIn(browser)).statusCode, 200)
     t.equal((await browser.get('/applications')).statusCode, 200)
     t.equal((await browser.get('/applications')).statusCode, 200)
@@ -152,7 +152,7 @@ async function closedPort(): Promise<string> {
 t.test(
   'F-01: a portal that is down at the exchange is a page within a second, and a login to be begun again',
   async t => {
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await closedPort() } })
+    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: await closedPort() } })
     const startedAt = performance.now()
     const page = await signIn(browser)
     t.ok(performance.now() - startedAt < 1_000)
@@ -167,7 +167,7 @@ t.test(
 t.test(
   'F-19: with the API down signing in works, the list says so, and the other pages and signing out work',
   async t => {
-    const { browser } = await buildTestClient(t, { environment: { API_URL: await closedPort() } })
+    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: await closedPort() } })
     t.equal((await signIn(browser)).statusCode, 200)
     const list = await browser.get('/applications')
     t.equal(list.statusCode, 502)

@@ -1,7 +1,7 @@
 // Many calls at once, and connections that the other side closes at the wrong moment.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { buildTestClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -13,7 +13,7 @@ t.test(
   'UP-08: an API that hangs under 500 pages takes nothing from the other pages, and works again afterwards',
   async t => {
     const api = await startRawUpstream(t, () => {})
-    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
     await signIn(browser)
     const startedAt = performance.now()
     const pages = Array.from({ length: 500 }, () => browser.copy().get('/applications'))
@@ -45,7 +45,7 @@ t.test('UP-16: an API that closes idle connections just as they are used again t
     for (let turns = count % 8; turns > 0; turns--) await setImmediate()
     socket.end()
   })
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   const statuses = new Set<number>()
   for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
@@ -60,7 +60,7 @@ t.test('UP-16: an API that resets a connection when it is used again troubles no
     used.add(socket)
     socket.write(list)
   })
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   const statuses = new Set<number>()
   for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
@@ -69,7 +69,7 @@ t.test('UP-16: an API that resets a connection when it is used again troubles no
 
 t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
   const api = await startRawUpstream(t, socket => socket.write(list))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
   api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
@@ -88,7 +88,7 @@ t.test('UP-07: a list that is reset is asked for once more, and no more than tha
   const api = await startRawUpstream(t, (socket, _request, count) =>
     count === 1 ? socket.resetAndDestroy() : socket.write(list),
   )
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.equal((await browser.get('/applications')).statusCode, 200)
   t.equal(api.requests.length, 2)
@@ -100,14 +100,14 @@ t.test('UP-07: a list that is reset is asked for once more, and no more than tha
 
 t.test('UP-07: an exchange that is reset is not sent again', async t => {
   const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
-  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
   t.equal((await signIn(browser)).statusCode, 502)
   t.equal(portal.requests.length, 1)
 })
 
 for (const status of [429, 503]) {
   t.test(`UP-07: a ${status} with Retry-After is not waited for, and the page says when to come back`, async t => {
-    const { browser, platform } = await buildTestClient(t)
+    const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)
     for (const [header, words, told] of [
       ['3600', 'in 3600 seconds', '3600'],
@@ -135,7 +135,7 @@ for (const status of [429, 503]) {
 }
 
 t.test('DO-14: a page makes one call, and one more where the session is renewed', async t => {
-  const { browser, platform, clock } = await buildTestClient(t)
+  const { browser, platform, clock } = await buildApplicationsClient(t)
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {
     const before = total()
@@ -167,7 +167,7 @@ t.test(
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
-    const { browser, platform } = await buildTestClient(t, { clock, scripts: api.scripts })
+    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
     await signIn(browser)
     const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
     const create = async () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
@@ -24,7 +24,7 @@ async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   return { ...test, listener: await startListener(t) }
 }
 

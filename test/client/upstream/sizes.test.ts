@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { applicationRecord, collection, giveTokens, tokenAnswer } from '../support/scripted-platform.ts'
@@ -57,7 +57,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
       const total: Total = { bytes: 0 }
       const upstream = await startRawUpstream(t, socket => pour(socket, head, bytes, total))
       const setting = where === 'list' ? 'API_URL' : 'LOGIN_URL'
-      const { browser } = await buildTestClient(t, { environment: { [setting]: upstream.url } })
+      const { browser } = await buildApplicationsClient(t, { environment: { [setting]: upstream.url } })
       if (where === 'list') await signIn(browser)
       const before = process.memoryUsage.rss()
       const page = where === 'list' ? await browser.get('/applications') : await signIn(browser)
@@ -74,7 +74,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
 }
 
 t.test('UP-04: a token response of just under 64 KiB is read, and one of just over is not', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   const send = (length: number) =>
     platform.answer('POST /api/exchangeToken', (request, response) => {
       const body = JSON.stringify(tokenAnswer(request))
@@ -87,7 +87,7 @@ t.test('UP-04: a token response of just under 64 KiB is read, and one of just ov
 })
 
 t.test('UP-04: a list of two thousand applications is shown, and one of over 8 MiB is not', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const records = Array.from({ length: 2_000 }, (_, index) =>
     applicationRecord(`app-${index}`, { description: 'd'.repeat(300) }),
@@ -105,13 +105,13 @@ t.test('UP-04: a list of two thousand applications is shown, and one of over 8 M
 
 t.test('UP-04: groups without end do not keep the form from being shown', async t => {
   const api = await startRawUpstream(t, socket => pour(socket, endless['a body without end'][0], block, { bytes: 0 }))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.equal((await browser.get('/applications/new')).statusCode, 200)
 })
 
 t.test('UP-04: metadata without end does not keep a login from beginning', async t => {
-  const { browser, platform } = await buildTestClient(t, {
+  const { browser, platform } = await buildApplicationsClient(t, {
     scripts: {
       'GET /.well-known/oauth-authorization-server': (_request, response) => {
         response.setHeader('content-type', 'application/json')
@@ -128,7 +128,7 @@ t.test('UP-04: metadata without end does not keep a login from beginning', async
 t.test('UP-04: a whole answer is read, however many bytes come behind it', async t => {
   const list = rawAnswer(JSON.stringify(collection([])))
   const api = await startRawUpstream(t, socket => pour(socket, list.toString(), block, { bytes: 0 }))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.ok([200, 502].includes((await browser.get('/applications')).statusCode))
   t.equal((await browser.get('/health/live')).statusCode, 200)
@@ -138,7 +138,7 @@ t.test('UP-04: a redirect with a body without end is not waited for, and its con
   const head = 'HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-type: text/html\r\n\r\n'
   const total: Total = { bytes: 0 }
   const api = await startRawUpstream(t, socket => pour(socket, head, block, total))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.equal((await browser.get('/applications')).statusCode, 502)
   await total.hungUp

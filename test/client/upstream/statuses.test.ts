@@ -1,7 +1,7 @@
 // What the statuses of the API mean to a visitor, and what of an answer never reaches a browser or a log.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { buildTestClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -11,7 +11,7 @@ async function start(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   return { ...test, api }
 }
@@ -158,7 +158,7 @@ t.test('PG-20: an error page is fixed words and a request id, and names nothing 
 
 t.test('PG-20: a fault of our own is fixed words and a request id, and the log has the cause once', async t => {
   const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
-  const { browser, log } = await buildTestClient(t, {
+  const { browser, log } = await buildApplicationsClient(t, {
     observeRequests: client =>
       client.get('/throws', () => {
         throw new Error(thrown)

@@ -9,7 +9,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { makeCertificate } from '../support/make-certificate.ts'
 import { textOf } from '../support/read-form.ts'
 import { spawnClient } from '../support/spawn-client.ts'
@@ -51,7 +51,7 @@ setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cer
 for (const [what, [certificate, code]] of Object.entries(bad)) {
   t.test(`UP-09, F-05: a certificate ${what} ends in a page, and sends the portal nothing`, async t => {
     const portal = await startTls(t, certificate)
-    const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
+    const { browser, log } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'The login portal could not be reached')
@@ -64,7 +64,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
 
   t.test(`UP-09, F-05: a certificate ${what} keeps the access token from the API`, async t => {
     const api = await startTls(t, certificate)
-    const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
+    const { browser, log } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
     t.equal((await browser.get('/applications')).statusCode, 502)
     t.same(api.received, [])
@@ -75,14 +75,14 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
 
 t.test('UP-09: a certificate of an authority that is trusted is accepted', async t => {
   const api = await startTls(t, good)
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   t.equal((await browser.get('/applications')).statusCode, 200)
 })
 
 t.test('F-05: a thousand bad certificates cost no memory', async t => {
   const api = await startTls(t, makeCertificate(here))
-  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
   await signIn(browser)
   const ask = async (times: number) => {
     for (let count = 0; count < times; count += 10)

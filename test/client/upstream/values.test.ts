@@ -1,6 +1,6 @@
 // What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { textOf } from '../support/read-form.ts'
 import { applicationRecord, collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
@@ -9,7 +9,7 @@ import { spawnClient } from '../support/spawn-client.ts'
 const mebibyte = 2 ** 20
 
 async function answering(t: Test) {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   return async (body: string) => {
     platform.answer('GET /apps/v1', { body })

@@ -1,7 +1,7 @@
 // What another site makes a browser send changes nothing here, and what changes something is sent by a form of ours.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -10,11 +10,11 @@ import { applicationRecord } from '../support/scripted-platform.ts'
 type Headers = Record<string, string>
 
 /** A signed-in visitor, and for each POST of the client a form that would do what it says. */
-async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = {}) {
+async function start(t: Test, settings: Parameters<typeof buildApplicationsClient>[1] = {}) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts, ...settings })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, ...settings })
   const { browser, client, platform } = test
   platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
   await signIn(browser)

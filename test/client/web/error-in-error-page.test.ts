@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 
 /** A client whose template of this name ends in a fault. */
 async function buildBroken(t: Test, template: string) {
@@ -18,7 +18,7 @@ async function buildBroken(t: Test, template: string) {
       : readFileSync(path, ...more)
   Object.assign(fs, { readFileSync: broken })
   syncBuiltinESMExports()
-  const test = await buildTestClient(t, { scripts: { 'GET /apps/v1': { status: 500, body: '' } } })
+  const test = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { status: 500, body: '' } } })
   restore()
   return test
 }

@@ -1,6 +1,6 @@
 // What people have typed stands on the pages as text, whoever sent it and however the API tells it.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
@@ -27,7 +27,7 @@ async function withApplication(t: Test, vector: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1', data, { client, inLinks }))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   return test
 }

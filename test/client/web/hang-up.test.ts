@@ -2,7 +2,14 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import {
+  beginLogin,
+  buildApplicationsClient,
+  callbackUrl,
+  publicUrl,
+  signIn,
+  TestClock,
+} from '../support/build-test-client.ts'
 import { openSocket, rawGet } from '../support/raw-socket.ts'
 import { linksOf, readForm } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -21,7 +28,7 @@ function holding(answer: (request: Received, response: ServerResponse) => unknow
 }
 
 t.test('F-40: a tab closed during the exchange leaves no session, and the link is used', async t => {
-  const { browser, client, platform, log } = await buildTestClient(t)
+  const { browser, client, platform, log } = await buildApplicationsClient(t)
   const held = holding((request, response) => send(response, { body: tokenAnswer(request) }))
   platform.answer('POST /api/exchangeToken', held.script)
   const url = callbackUrl(await beginLogin(browser))
@@ -47,7 +54,7 @@ t.test(
   async t => {
     const clock = new TestClock()
     const api = rememberingApi(clock)
-    const { browser, client, platform, log } = await buildTestClient(t, { clock, scripts: api.scripts })
+    const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
     await signIn(browser)
     const held = holding(api.scripts['POST /apps/v1'] as (request: Received, response: ServerResponse) => unknown)
     platform.answer('POST /apps/v1', held.script)

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, callbackUrl, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildApplicationsClient, callbackUrl, TestClock } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { readForm } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
@@ -13,7 +13,7 @@ async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
   api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildTestClient(t, { clock, scripts: api.scripts, environment })
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment })
   const { browser, client, platform } = test
   platform.answer('GET /apps/v1/app-2', { status: 404, body: {} })
   platform.answer('GET /apps/v1/app-3', { status: 500, body: '' })
@@ -156,28 +156,13 @@ for (const [what, status, request] of [
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
   t.test(`PG-09: a request ${what} gets ${status}, and nothing of it comes back`, async t => {
-    const { client } = await buildTestClient(t)
+    const { client } = await buildApplicationsClient(t)
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
     t.match(answer, /\r\ncontent-type: text\/plain; charset=utf-8\r\n/i)
     t.notMatch(answer, canary)
     t.notMatch(answer, /fastify|node/i)
-  })
-}
-
-for (const [what, status, request] of [
-  ['that names no host', 400, `GET /${canary} HTTP/1.1\r\nconnection: close\r\n\r\n`],
-  ['that expects something odd', 404, rawGet(`/${canary}`, { expect: canary })],
-] as const) {
-  t.test(`PG-09: a request ${what} gets ${status}, with the headers of every page`, async t => {
-    const { client } = await buildTestClient(t)
-    const answer = await exchangeRaw(client, request)
-    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
-    for (const header of ['x-content-type-options: nosniff', 'x-frame-options: DENY', 'content-security-policy: '])
-      t.match(answer, `\r\n${header}`)
-    t.match(answer, '\r\ncontent-type: text/html; charset=utf-8\r\n')
-    t.notMatch(answer, canary)
   })
 }
 

@@ -2,16 +2,16 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { textOf } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 
 const form = 'application/x-www-form-urlencoded'
 
-async function start(t: Parameters<typeof buildTestClient>[0]) {
+async function start(t: Parameters<typeof buildApplicationsClient>[0]) {
   const clock = new TestClock()
-  const test = await buildTestClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  const test = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(test.browser)
   const cookie = test.browser.cookieHeader()
   const post = (payload: string | Buffer, type: string | undefined, more: Record<string, string> = {}) =>
@@ -134,7 +134,7 @@ for (const [what, request] of [
   ['bare line feeds', 'x-a: b\nx-c: d\r\n\r\n'],
 ] as const) {
   t.test(`DO-11: a request with ${what} is refused`, async t => {
-    const { client } = await buildTestClient(t)
+    const { client } = await buildApplicationsClient(t)
     const head = `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncontent-type: ${form}\r\n`
     const answer = await exchangeRaw(client, `${head}connection: close\r\n${request}`)
     t.match(answer, /^HTTP\/1\.1 400 /)
@@ -145,7 +145,7 @@ for (const [what, request] of [
 }
 
 t.test('DO-11: a request with two hosts, with none, or for another host is no way around anything', async t => {
-  const { client } = await buildTestClient(t)
+  const { client } = await buildApplicationsClient(t)
   t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
   const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
   const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
@@ -153,7 +153,7 @@ t.test('DO-11: a request with two hosts, with none, or for another host is no wa
 })
 
 t.test('DO-03: headers of more than 16 KiB, or two thousand of them, get 431', async t => {
-  const { client } = await buildTestClient(t)
+  const { client } = await buildApplicationsClient(t)
   t.match(await exchangeRaw(client, rawGet(`/?${'x'.repeat(17 * 1024)}`)), /^HTTP\/1\.1 431 /)
   t.match(await exchangeRaw(client, rawGet('/', { 'x-a': 'x'.repeat(17 * 1024) })), /^HTTP\/1\.1 431 /)
   const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`x-${index}`, 'y']))

@@ -1,6 +1,6 @@
 // Long and repetitive texts in every field: no check may take longer the odder they are.
 import t from 'tap'
-import { buildTestClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
 import { applicationRecord, collection } from '../support/scripted-platform.ts'
@@ -21,7 +21,7 @@ async function fastest(work: () => Promise<{ statusCode: number }>) {
 
 t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async t => {
   const clock = new TestClock()
-  const { browser, client } = await buildTestClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  const { browser, client } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
   const headers = {
@@ -44,7 +44,7 @@ t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async 
 })
 
 t.test('DO-05: 10 KB of anything in an address, a cookie or a header is answered within 100 ms', async t => {
-  const { client } = await buildTestClient(t)
+  const { client } = await buildApplicationsClient(t)
   for (const pattern of patterns) {
     const long = pattern.repeat(Math.floor(10_000 / pattern.length))
     const query = encodeURIComponent(long).slice(0, 10_000)
@@ -64,7 +64,7 @@ t.test('DO-05: 10 KB of anything in an address, a cookie or a header is answered
 })
 
 t.test('DO-05: 25 KB of anything in a field of the API is shown within 100 ms', async t => {
-  const { browser, platform } = await buildTestClient(t)
+  const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   for (const pattern of patterns) {
     const long = pattern.repeat(Math.floor(25_000 / pattern.length))

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { openSocket, rawGet } from '../support/raw-socket.ts'
 import { applicationRecord, collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
@@ -65,7 +65,7 @@ for (const [what, length] of [
   ['that has left for the network', 100],
 ] as const) {
   t.test(`DO-07: a list ${what} holds its connection for 73 seconds at most`, async t => {
-    const { browser, client, platform } = await buildTestClient(t)
+    const { browser, client, platform } = await buildApplicationsClient(t)
     platform.answer('GET /apps/v1', { body: listOf(50, length) })
     await signIn(browser)
     t.ok(client.server.timeout > 25_000, 'longer than a page may take to come')

@@ -1,12 +1,12 @@
 // The start page: it knows who is signed in, also where only the means to renew the session are left.
 import t from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 
 const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/applications')
 
 t.test('a stranger is offered to sign in, and nothing else', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
   t.notMatch(textOf(page), 'You are signed out')
@@ -17,7 +17,7 @@ for (const [what, isKept] of [
   ['a refresh token alone', (name: string) => name.startsWith('__Host-refresh-')],
 ] as const) {
   t.test(`whoever has ${what} is led on to the applications`, async t => {
-    const { browser } = await buildTestClient(t)
+    const { browser } = await buildApplicationsClient(t)
     await signIn(browser)
     for (const name of browser.names()) if (!isKept(name)) browser.cookies.delete(name)
     t.equal(browser.names().length, 1)
@@ -28,7 +28,7 @@ for (const [what, isKept] of [
 }
 
 t.test('whoever has signed out reads so, until the next login', async t => {
-  const { browser } = await buildTestClient(t)
+  const { browser } = await buildApplicationsClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).headers.location, '/')
   t.match(textOf(await browser.get('/')), 'You are signed out')

@@ -62,7 +62,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   return {
     seal,
     open,
-    /** Newest first, fit to be shown: replicas whose ids differ sign their visitors in and out by turns. */
+    /** Newest first. They are no secret: replicas whose ids differ sign their visitors in and out by turns. */
     keyIds: keys.map(key => key.id.toString('hex')),
 
     sealCookie(name: string, payload: string | Buffer, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {

@@ -1,17 +1,16 @@
 // Creates one application for one form, however often the form is delivered.
-import { type ApplicationApi, byNewest, type CallAsVisitor, type Credentials, type Fields } from './application-api.ts'
-import { fieldsToCreate, hasClientFields, hasFields } from './application-form.ts'
-import { PublicError } from './errors.ts'
-import { Once } from './once.ts'
-import type { FormToken } from './web/forms.ts'
+import { PublicError } from '../errors.ts'
+import { Once } from '../once.ts'
+import type { CallAsVisitor } from '../sign-in/sign-in.ts'
+import type { FormToken } from '../web/form-token.ts'
+import { InDoubt } from '../web/forms.ts'
+import { type ApplicationApi, byNewest, type Credentials, type Fields } from './application-api.ts'
+import { fieldsToCreate, hasClientFields, hasFields } from './fields.ts'
 
 /** Without credentials where an earlier delivery created it, and its answer was lost. */
 export type Created = { id: string; credentials: Credentials | undefined }
 
-/** The API was asked to create the application, and has not said whether it did. */
-export class CreationInDoubt extends PublicError {}
-
-const keepMs = 10 * 60 * 1000
+const shareMs = 10 * 60 * 1000
 /** Each is a call to the API: one form must not cause any number of them. */
 const mostLookedAt = 3
 
@@ -19,25 +18,25 @@ const mostLookedAt = 3
  * Browsers send a form again by themselves when the connection drops before the answer, and people press twice. The
  * API takes no idempotency key and replicas share no memory, so a process that does not know the form looks for its
  * application first, among the newest few. What is left is two replicas within one round trip to the API.
- * A list that cannot be read keeps nobody from creating, but for a form that may have created one (decision 007).
- * The result throws FieldError, CreationInDoubt, and PublicError 409 where the form was used for other fields.
+ * A list that cannot be read stops only a form that may have created one already (decision 007).
+ * The result throws FieldError, InDoubt, and PublicError 409 where the form was used for other fields.
  */
-export function createCreator(api: ApplicationApi, clock: () => Date) {
-  const done = new Once<Created & { fields: string }>(clock, { keepMs })
+export function createOnce(api: ApplicationApi, clock: () => Date) {
+  const done = new Once<Created & { fields: string }>(clock, { shareMs })
 
   return async (callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<Created> => {
     const asked = JSON.stringify(fields)
     const created = await done.do(form.id, async () => {
       const id = await lookFor(callAsVisitor, form, fields).catch(error => {
         if (!isOfApi(error)) throw error
-        if (!form.mayHaveCreated) return undefined
+        if (!form.mayHaveActed) return undefined
         const message = `Your first try may have created the application, and whether it did cannot be seen now: ${error.message}`
-        throw new CreationInDoubt('creation_in_doubt', error.statusCode, message, error)
+        throw new InDoubt('creation_in_doubt', error.statusCode, message, error)
       })
       if (id !== undefined) return { id, credentials: undefined, fields: asked }
       const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields))).catch(error => {
         const { code, statusCode, message } = error
-        throw isSilence(error) ? new CreationInDoubt(code, statusCode, message, error) : error
+        throw isSilence(error) ? new InDoubt(code, statusCode, message, error) : error
       })
       return { ...answer, fields: asked }
     })

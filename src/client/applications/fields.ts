@@ -1,12 +1,6 @@
-// The form of an application: its fields, their bounds, and what is sent of them.
-import {
-  type Application,
-  allFields,
-  type Field,
-  FieldError,
-  type Fields,
-  type ListedApplication,
-} from './application-api.ts'
+// The fields of an application: their bounds, what is wrong with them, and what is sent of them.
+import { FieldError } from '../errors.ts'
+import { type Application, allFields, type Field, type Fields, type ListedApplication } from './application-api.ts'
 
 const longestUrl = 2_048
 
@@ -25,7 +19,7 @@ export const longestField: Record<Field, number> = {
 }
 
 /** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
-export function readFieldsOf(form: Record<string, string>): Fields {
+export function normalize(form: Record<string, string>): Fields {
   const read = (field: Field) => (form[field] ?? '').replaceAll('\r\n', '\n').trim()
   const fields = Object.fromEntries(allFields.map(field => [field, read(field)])) as Fields
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }

@@ -1,13 +1,7 @@
 // The application API (part 4.1 of the specification), as typed calls with the visitor's own access token.
-import { PublicError } from './errors.ts'
-import { readSubject } from './oauth/tokens.ts'
-import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from './upstream.ts'
-
-/** On whose behalf: the access token goes to the API, the request id into its log. */
-export type Caller = RequestContext & { accessToken: string }
-
-/** Makes a call as the visitor of this request; see `sessionOf`. */
-export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
+import { FieldError, PublicError } from '../errors.ts'
+import type { Caller } from '../sign-in/sign-in.ts'
+import { type Answer, type Call, isRecord, type Upstream } from '../upstream.ts'
 
 /** What is read of every application of a list, of which there may be thousands. */
 export type ListedApplication = {
@@ -47,18 +41,8 @@ export function byNewest(one: ListedApplication, other: ListedApplication): numb
   return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
 }
 
-/** Shown once, and kept by nobody here. */
+/** Shown once, and stored nowhere here. */
 export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: { id: string; token: string }[] }
-
-/** What is wrong with which field, by its wire name; the API may name fields that the form does not have. */
-export class FieldError extends PublicError {
-  readonly fields: Record<string, string[]>
-
-  constructor(fields: Record<string, string[]>, message = 'Please correct the fields that are marked.') {
-    super('fields_refused', 422, message)
-    this.fields = fields
-  }
-}
 
 // Yours: the data model that the envelope (part 2 of the specification) names.
 const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
@@ -160,10 +144,9 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
 
     /** Ids of the visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
     async listGroups(caller: Caller): Promise<string[] | undefined> {
-      const userId = readSubject(caller.accessToken)
-      if (!userId) return undefined
+      if (!caller.userId) return undefined
       try {
-        const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
+        const path = `/identities/v1/${encodeURIComponent(caller.userId)}/links?type=MemberOf`
         const answer = await send(caller, 'GET', path, undefined, groupLimits)
         const items = answer.status === 200 && isRecord(answer.json) ? answer.json.ItemList : undefined
         if (!Array.isArray(items)) return undefined

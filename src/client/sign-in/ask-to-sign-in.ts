@@ -1,0 +1,70 @@
+// What a visitor without a session gets in place of a signed-in page: the way to the login, and nothing lost.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { NextStep } from '../errors.ts'
+import { type Cookie, expire, setCookies } from '../web/cookies.ts'
+import { isFromAnotherSite } from '../web/cross-site-guard.ts'
+import { type Form, formOf } from '../web/forms.ts'
+import { localPath } from '../web/local-path.ts'
+import { showGoOn, showMessage } from '../web/views.ts'
+import { hasSessionCookie } from './session/session-cookies.ts'
+
+/** Since signing out, until the visitor chooses to sign in: the portal's own session would do it silently (also on Back). */
+export const signedOutMark: Cookie = { name: '__Host-signed-out', value: '1', maxAgeSeconds: 15 * 60, sameSite: 'lax' }
+
+/** Just after signing in: a page that still finds no session must not lead to the login again, and again. */
+export const arrivedMark: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
+
+export function hasSignedOut(request: FastifyRequest): boolean {
+  return signedOutMark.name in request.cookies
+}
+
+/** An answer that has left, or a page. */
+type Shown = FastifyReply | Promise<string>
+
+/** `home`: where a login ends that began on no page of ours. */
+export function askToSignIn(request: FastifyRequest, reply: FastifyReply, home: string): Shown {
+  if (request.method !== 'GET') return keepForm(request, reply, formOf(request)!)
+  const here = localPath(request.url) ?? home
+  if (isKeptBack(request)) return showGoOn(reply, here)
+
+  const nextStep = signInTo(here, 'Sign in')
+  if (arrivedMark.name in request.cookies) {
+    // Said once: the next page finds neither the mark nor the session that this answer takes away.
+    setCookies(reply, [expire(arrivedMark.name)])
+    const why = hasSessionCookie(request.cookies)
+      ? 'the platform does not accept this sign-in, or not any more: it may have been withdrawn. Please sign in again.'
+      : 'your browser did not keep the cookie of this site. Please allow cookies for this site and try again.'
+    const title = 'Signing in did not last'
+    return showMessage(reply.code(401), { title, message: `You have just signed in, but ${why}`, nextStep })
+  }
+  if (hasSignedOut(request)) return showSignedOut(reply, here)
+  return reply.redirect(nextStep.href, 302)
+}
+
+/** A link in a mail: the browser keeps the Strict cookies back until it comes from a page of ours. */
+export function isKeptBack(request: FastifyRequest): boolean {
+  return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
+}
+
+/** In place of a login that the visitor did not choose (docs/decisions/005). */
+export function showSignedOut(reply: FastifyReply, returnTo: string): Shown {
+  const nextStep = signInTo(returnTo, 'Sign in')
+  return showMessage(reply.code(401), { title: 'You are signed out', message: 'Sign in to go on.', nextStep })
+}
+
+/** What was typed is shown again after signing in, and never sent without the visitor. */
+function keepForm(request: FastifyRequest, reply: FastifyReply, form: Form): Shown {
+  const nextStep = signInTo(form.pathOf(request), 'Sign in and go on')
+  const messages = {
+    'nothing typed': 'Nothing was done. Please sign in and try again.',
+    kept: 'Nothing was sent. What you typed is kept for ten minutes and will be in the form again.',
+  }
+  const draft = form.keepDraft(request, reply)
+  reply.code(401)
+  if (draft === 'too long') return form.showUnsent(request, reply, nextStep.href)
+  return showMessage(reply, { title: 'Your session has ended', message: messages[draft], nextStep })
+}
+
+export function signInTo(path: string, text: string): NextStep {
+  return { href: `/login?${new URLSearchParams({ returnTo: path })}`, text }
+}

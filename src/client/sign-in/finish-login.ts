@@ -1,0 +1,92 @@
+// GET /exchangeToken: the browser comes back from the portal. Every step and every check, in order.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { PublicError } from '../errors.ts'
+import { AlreadyDone, Once } from '../once.ts'
+import { logAsVisitor, logEvent } from '../operations/request-log.ts'
+import { expire, setCookies } from '../web/cookies.ts'
+import { contextOf } from '../web/request-context.ts'
+import { showGoOn, showMessage } from '../web/views.ts'
+import { arrivedMark, hasSignedOut, signedOutMark } from './ask-to-sign-in.ts'
+import { showDeclined } from './decline-login.ts'
+import {
+  type Callback,
+  checkCode,
+  checkIssuer,
+  checkState,
+  LoginError,
+  readCallback,
+} from './protocol/authorization.ts'
+import { exchangeCode, type Tokens } from './protocol/tokens.ts'
+import { expireLoginCookie, type Login, loginLifetimeMs, openLogin } from './session/login-cookies.ts'
+import { hasSessionCookie } from './session/session-cookies.ts'
+import type { Parts } from './sign-in.ts'
+import { inWords } from './words.ts'
+
+const again = { href: '/login', text: 'Sign in again' }
+
+export function createFinishLogin({ portal, sealer, sessions, clock, home, afterSignIn }: Parts) {
+  /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
+  const exchanges = new Once<Tokens>(clock, { shareMs: 0, refuseMs: loginLifetimeMs })
+
+  async function finishLogin(request: FastifyRequest, reply: FastifyReply) {
+    const context = contextOf(request)
+
+    const callback = readCallback(request.query as Record<string, unknown>)
+    checkState(callback)
+    const login = findLoginOfThisBrowser(request, callback)
+    setCookies(reply, [expireLoginCookie(callback.state)])
+    await checkIssuer(callback, portal, context)
+    if (callback.error) return showRefusal(reply, callback)
+    checkCode(callback, portal)
+
+    // Server to server, with the client secret and the PKCE verifier; tokens.ts checks what comes back.
+    const tokens = await exchangeOnce(callback, login, request)
+
+    // Nothing of an older session is taken over: whoever put one there must not share the new one.
+    const { session, cookies } = sessions.begin(tokens, request.cookies)
+    setCookies(reply, [...cookies, arrivedMark, ...(hasSignedOut(request) ? [expire(signedOutMark.name)] : [])])
+    logAsVisitor(request, session.visitorId)
+    logEvent(request, 'login_succeeded')
+    await afterSignIn(session, request)
+
+    return showGoOn(reply, login.returnTo)
+  }
+
+  /** RFC 6749 10.12: whoever brings a state without the cookie of its login did not begin it. */
+  function findLoginOfThisBrowser({ cookies }: FastifyRequest, { state }: Callback): Login {
+    const login = openLogin(sealer, cookies, state)
+    if (login) return login
+    if (exchanges.has(state)) throw new LoginError('login_used')
+    throw new LoginError(Object.keys(cookies).length > 0 ? 'login_unknown' : 'login_without_cookies')
+  }
+
+  async function exchangeOnce(callback: Callback, { codeVerifier }: Login, request: FastifyRequest): Promise<Tokens> {
+    const exchange = () => exchangeCode(portal, callback, codeVerifier, contextOf(request))
+    return exchanges.do(callback.state, exchange).catch(error => {
+      throw error instanceof AlreadyDone ? new LoginError('login_used') : error
+    })
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply) =>
+    finishLogin(request, reply).catch(error => {
+      const fault = inWords(error)
+      if (!(fault instanceof PublicError)) throw fault
+      const isSignedIn = fault.code === 'login_used' && hasSessionCookie(request.cookies)
+      fault.nextStep ??= isSignedIn ? { href: home, text: 'Go on' } : again
+      throw fault
+    })
+}
+
+/** RFC 6749 4.1.2.1. The words come from the address: shown as text, in quotation marks, and not for long. */
+function showRefusal(reply: FastifyReply, { error, error_description }: Callback) {
+  if (error === 'access_denied') return showDeclined(reply)
+  const known = /^[a-z_]{1,40}$/.test(error) ? error : 'other'
+  logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
+  const reason = (error_description || error).slice(0, 200)
+  return showMessage(reply.code(400), {
+    title: 'The login portal did not sign you in',
+    message: `It said: “${reason}”. Please try again; if it happens again, tell the operator of this site.`,
+    nextStep: again,
+    isFault: true,
+  })
+}

@@ -1,0 +1,96 @@
+// The portal's token endpoint: exchanges a code, renews, revokes, and trusts nothing in the answer.
+import { type Answer, isRecord, type RequestContext } from '../../upstream.ts'
+import { type Portal, postForm, readRefusal } from './portal.ts'
+
+export type Tokens = {
+  accessToken: string
+  /** Seconds from now: a whole number from 1 to 400 days. */
+  expiresIn: number
+  refreshToken: string | undefined
+}
+
+/** The portal will not renew with this refresh token, however often it is asked; the message says why, for the log. */
+export class RefreshRefused extends Error {}
+
+const finalErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
+/** The specification names one grant type alone: a portal need not know any other, nor say so in OAuth's words. */
+const finalStatuses = [404, 405, 501]
+
+/** RFC 6750 2.1, b64token: nothing that could end a header line early. */
+const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
+
+/** Browsers keep no cookie for longer. */
+const longestSeconds = 400 * 24 * 60 * 60
+
+/** Part 4.2 of the specification; sent once, whatever happens. Throws PortalRefusal, and PublicError of the upstream. */
+export async function exchangeCode(
+  portal: Portal,
+  { code, state }: { code: string; state: string },
+  codeVerifier: string | undefined,
+  context: RequestContext,
+): Promise<Tokens> {
+  const fields = { grant_type: 'authorization_code', code, redirect_uri: portal.redirectUri, state }
+  const proof: Record<string, string> = codeVerifier ? { code_verifier: codeVerifier } : {}
+  const answer = await postForm(portal, '/api/exchangeToken', { ...fields, ...proof }, context)
+  if (answer.status !== 200) throw readRefusal(portal, answer)
+  return readTokens(portal, answer, state)
+}
+
+/** RFC 6749 6. Throws RefreshRefused where it fails for good; PortalRefusal and PublicError where it fails for now. */
+export async function refreshTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<Tokens> {
+  const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
+  const answer = await postForm(portal, '/api/exchangeToken', fields, context)
+  const whyForGood = readFinalRefusal(answer)
+  if (whyForGood) throw new RefreshRefused(whyForGood)
+  if (answer.status !== 200) throw readRefusal(portal, answer)
+  const tokens = readTokens(portal, answer, undefined)
+  // RFC 6749 6: where no new refresh token comes, the old one stays good.
+  return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
+}
+
+function readFinalRefusal({ status, json }: Answer): string | undefined {
+  if (finalStatuses.includes(status)) return `status ${status}`
+  const error = isRecord(json) ? String(json.error) : ''
+  const isRefusal = status >= 400 && status < 500 && status !== 429
+  return isRefusal && finalErrors.includes(error) ? error : undefined
+}
+
+/** RFC 7009: ends the refresh token and what it gave. A visitor who signs out waits for it, so it has little time. */
+export async function revokeTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<void> {
+  const answer = await postForm(portal, '/api/revokeToken', { token: refreshToken }, context, 1_000)
+  if (answer.status !== 200) throw readRefusal(portal, answer)
+}
+
+/**
+ * RFC 6749 5.1 and part 2 of the specification. `state` must come back as sent where one is given; a refresh sends none.
+ * Throws PublicError 502.
+ */
+function readTokens(portal: Portal, { json }: Answer, state: string | undefined): Tokens {
+  const refuse = (detail: string) => portal.upstream.unexpected(`token response: ${detail}`)
+  if (!isRecord(json)) throw refuse('not a JSON object')
+  const { access_token, token_type, expires_in, refresh_token } = json
+  if (state !== undefined && json.state !== state) throw refuse('the state of another login')
+  if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer') throw refuse('token_type')
+  if (typeof access_token !== 'string' || !bearerToken.test(access_token)) throw refuse('access_token')
+  // Anything else would become a cookie that never expires: browsers read Max-Age=NaN or 1.5 that way.
+  if (typeof expires_in !== 'number' || !Number.isFinite(expires_in) || expires_in <= 0) throw refuse('expires_in')
+  if (refresh_token !== undefined && (typeof refresh_token !== 'string' || !bearerToken.test(refresh_token)))
+    throw refuse('refresh_token')
+  const expiresIn = Math.min(Math.max(1, Math.floor(expires_in)), longestSeconds)
+  return { accessToken: access_token, expiresIn, refreshToken: refresh_token }
+}
+
+/**
+ * The `sub` of an access token; undefined where it is no JWT. Unverified, which is enough here: the token came from the
+ * portal itself over a connection of ours.
+ */
+export function readSubject(accessToken: string): string | undefined {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
+    if (isRecord(payload) && typeof payload.sub === 'string' && /^[\x21-\x7e]{1,100}$/.test(payload.sub))
+      return payload.sub
+  } catch {
+    // The specification says that it is a JWT, but nothing here depends on it.
+  }
+  return undefined
+}

@@ -1,0 +1,48 @@
+// The cookies of logins that have begun: one for each state, so that tabs do not disturb one another.
+import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
+import type { Sealer } from '../../web/seal.ts'
+
+export type Login = { returnTo: string; codeVerifier: string | undefined }
+
+const prefix = '__Host-login-'
+const mostPending = 5
+export const loginLifetimeMs = 10 * 60 * 1000
+
+/**
+ * Lax, because a Strict cookie never comes back with the portal's redirect. The state is the cookie's name and the
+ * sealed value opens under that name alone: whoever brings a state without its cookie did not begin the login.
+ */
+export function startLogin(sealer: Sealer, cookies: Cookies, state: string, login: Login, now: Date): Cookie[] {
+  const expiresAt = new Date(now.getTime() + loginLifetimeMs)
+  const payload = JSON.stringify([login.returnTo, login.codeVerifier])
+  const tooMany = newestFirst(sealer, cookies).slice(mostPending - 1)
+  return [...tooMany.map(expireLoginCookie), sealer.sealCookie(prefix + state, payload, expiresAt, 'lax')]
+}
+
+/** Undefined where this browser has not begun the login of this state, or longer than ten minutes ago. */
+export function openLogin(sealer: Sealer, cookies: Cookies, state: string): Login | undefined {
+  const opened = sealer.openCookie(prefix + state, cookies)
+  if (!opened) return undefined
+  const [returnTo, codeVerifier] = JSON.parse(opened.payload.toString())
+  return { returnTo, codeVerifier: codeVerifier ?? undefined }
+}
+
+export function expireLoginCookie(state: string): Cookie {
+  return { ...expire(prefix + state), sameSite: 'lax' }
+}
+
+/** Others on this host can set cookies, too: only names that we could have given are acted on. */
+export function pendingStates(cookies: Cookies): string[] {
+  const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
+  return names.map(name => name.slice(prefix.length))
+}
+
+function newestFirst(sealer: Sealer, cookies: Cookies): string[] {
+  const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
+  const pending = pendingStates(cookies).map(state => ({ state, end: endOf(state) }))
+  // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
+  return pending
+    .reverse()
+    .sort((one, other) => other.end - one.end)
+    .map(({ state }) => state)
+}

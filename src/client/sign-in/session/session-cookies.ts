@@ -1,0 +1,116 @@
+// The cookies of a signed-in visitor: the session with its access token, and the refresh token in one of its own.
+import { hash } from 'node:crypto'
+import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
+import type { Sealer } from '../../web/seal.ts'
+import { LoginError } from '../protocol/authorization.ts'
+
+export type Session = {
+  accessToken: string
+  /** Tells visitors apart: the access token's subject, or a random id made at login. */
+  visitorId: string
+  expiresAt: Date
+  /** From here on the access token is renewed before it is used. */
+  refreshAt: Date
+  /** The name of the cookie of its refresh token; empty where it has none. */
+  refreshCookieName: string
+}
+
+/** A session is renewed with it, and ends with it. */
+export type RefreshToken = { value: string; visitorId: string; expiresAt: Date }
+
+const sessionName = '__Host-session'
+const secondPartName = '__Host-session-2'
+const refreshPrefix = '__Host-refresh-'
+/** Browsers drop a cookie of over 4,096 bytes without a word, and keep the one it was to replace. */
+const longestPart = 4_000
+const longestSession = 4_900
+const longestRefreshCookie = 300
+
+/** Throws LoginError where the access token is too long for cookies. */
+export function sealSession(sealer: Sealer, session: Session): Cookie[] {
+  const { accessToken, visitorId, expiresAt, refreshAt, refreshCookieName } = session
+  const payload = JSON.stringify([accessToken, visitorId, refreshAt.getTime(), refreshCookieName])
+  const cookie = sealer.sealCookie(sessionName, payload, expiresAt, 'strict')
+  const { value } = cookie
+  if (value.length <= longestPart) return [cookie]
+  if (value.length <= longestSession)
+    return [
+      { ...cookie, value: value.slice(0, longestPart) },
+      { ...cookie, name: secondPartName, value: value.slice(longestPart) },
+    ]
+  throw new LoginError('token_too_long', `${accessToken.length} characters`)
+}
+
+export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSealedWithOldKey: boolean }) | undefined {
+  const value = cookies[sessionName]
+  // A second part may be left over from an older session: it counts only where a full first part does not open alone.
+  const rest = value?.length === longestPart ? cookies[secondPartName] : undefined
+  const opened = sealer.open(sessionName, value) ?? (rest ? sealer.open(sessionName, value + rest) : undefined)
+  if (!opened) return undefined
+  const [accessToken, visitorId, refreshAt, refreshCookieName] = JSON.parse(opened.payload.toString())
+  const { expiresAt, isSealedWithOldKey } = opened
+  return { accessToken, visitorId, expiresAt, refreshAt: new Date(refreshAt), refreshCookieName, isSealedWithOldKey }
+}
+
+/**
+ * Undefined where the refresh token is too long for its cookie: the session then ends with its access token.
+ * The name holds a hash of the token: of two replicas that renew at once, the one that comes too late takes away the
+ * cookie of the old token by name, and never the other's new one.
+ */
+export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
+  const payload = JSON.stringify([token.value, token.visitorId, now.getTime()])
+  const cookie = sealer.sealCookie(cookieNameOf(token), payload, token.expiresAt, 'strict')
+  return cookie.name.length + cookie.value.length <= longestRefreshCookie ? cookie : undefined
+}
+
+/** Newest first. There can be several: a callback does not see the Strict cookies of whoever was signed in before. */
+export function openRefreshTokens(sealer: Sealer, cookies: Cookies): RefreshToken[] {
+  const tokens: (RefreshToken & { sealedAt: number })[] = []
+  for (const name of refreshCookieNames(cookies)) {
+    const opened = sealer.openCookie(name, cookies)
+    if (!opened) continue
+    const [value, visitorId, sealedAt] = JSON.parse(opened.payload.toString())
+    tokens.push({ value, visitorId, sealedAt, expiresAt: opened.expiresAt })
+  }
+  return tokens.sort((one, other) => other.sealedAt - one.sealedAt)
+}
+
+/** The session's own; without a session the newest. */
+export function findRefreshToken(
+  sealer: Sealer,
+  cookies: Cookies,
+  session: Session | undefined,
+): RefreshToken | undefined {
+  return openRefreshTokens(sealer, cookies).find(token => !session || cookieNameOf(token) === session.refreshCookieName)
+}
+
+export function expireRefreshCookie(token: RefreshToken): Cookie {
+  return expire(cookieNameOf(token))
+}
+
+/** Those of earlier logins, perhaps of another visitor, as soon as they are seen beside a session. */
+export function expireOtherRefreshCookies(cookies: Cookies, session: Session): Cookie[] {
+  const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
+  return others.map(expire)
+}
+
+/** All that the browser has of a session, except what `replacements` set anew. */
+export function expireSessionCookies(cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
+  const names = [sessionName, secondPartName].filter(name => name in cookies)
+  const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
+  return [...names, ...refreshCookieNames(cookies)].filter(name => !isReplaced(name)).map(expire)
+}
+
+/** Whether the browser sent any, which need not be readable. */
+export function hasSessionCookie(cookies: Cookies): boolean {
+  return expireSessionCookies(cookies).length > 0
+}
+
+/** Others on this host can set cookies, too: only names that we could have given are acted on. */
+function refreshCookieNames(cookies: Cookies): string[] {
+  return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
+}
+
+function cookieNameOf({ value }: RefreshToken): string {
+  return refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
+}

@@ -1,0 +1,106 @@
+// The door of signing in: a plugin with the routes, two hooks, and an accessor. Nothing else of this folder is for others.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type NextStep, PublicError } from '../errors.ts'
+import { outsideRequests, type Upstream } from '../upstream.ts'
+import { navigationsOnly } from '../web/cross-site-guard.ts'
+import { logFault } from '../web/error-pages.ts'
+import { contextOf } from '../web/request-context.ts'
+import type { Sealer } from '../web/seal.ts'
+import { hasSignedOut, signInTo } from './ask-to-sign-in.ts'
+import { createBeginLogin } from './begin-login.ts'
+import { createDeclineLogin } from './decline-login.ts'
+import { createFinishLogin } from './finish-login.ts'
+import { createPortal, type Portal, type Registration } from './protocol/portal.ts'
+import { createRequireSession, describeVisitor, type Visitor, visitorIfAny } from './require-session.ts'
+import { createSessions, type Sessions } from './session/session.ts'
+import { hasSessionCookie, type Session } from './session/session-cookies.ts'
+import { createSignOut } from './sign-out.ts'
+
+export { type CallAsVisitor, type Caller, type Visitor, visitorIfAny, visitorOf } from './require-session.ts'
+
+export type SignInOptions = {
+  /** To the login portal. */
+  upstream: Upstream
+  sealer: Sealer
+  clock: () => Date
+  /** Where a login ends that has no other page to go back to: a GET route, or the start stops. */
+  home: string
+  /** Awaited before the answer. Its fault is logged, and never undoes the sign-in. `call` renews nothing here. */
+  afterSignIn?: (visitor: Visitor, request: FastifyRequest) => Promise<void>
+  /** The same; `visitor` is undefined where the session has ended already. */
+  beforeSignOut?: (visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>
+}
+
+/** What the routes have in common. */
+export type Parts = {
+  portal: Portal
+  sessions: Sessions
+  sealer: Sealer
+  clock: () => Date
+  home: string
+  afterSignIn: (session: Session, request: FastifyRequest) => Promise<void>
+  beforeSignOut: (session: Session | undefined, request: FastifyRequest) => Promise<void>
+}
+
+export type SignIn = ReturnType<typeof createSignIn>
+
+export function createSignIn(registration: Registration, options: SignInOptions) {
+  const { upstream, sealer, clock, home, afterSignIn, beforeSignOut } = options
+  const portal = createPortal(registration, upstream, clock)
+  const parts: Parts = {
+    portal,
+    sessions: createSessions(sealer, portal, clock),
+    sealer,
+    clock,
+    home,
+    async afterSignIn(session, request) {
+      const visitor = describeVisitor(session, contextOf(request))
+      if (afterSignIn) await tell(request, () => afterSignIn(visitor, request))
+    },
+    async beforeSignOut(session, request) {
+      const visitor = session && describeVisitor(session, contextOf(request))
+      if (beforeSignOut) await tell(request, () => beforeSignOut(visitor, request))
+    },
+  }
+
+  async function routes(app: FastifyInstance): Promise<void> {
+    app.decorateRequest('visitor', undefined)
+    app.get('/login', { onRequest: navigationsOnly }, createBeginLogin(parts))
+    app.get('/exchangeToken', { onRequest: navigationsOnly }, createFinishLogin(parts))
+    app.get('/cancelled', createDeclineLogin(parts))
+    app.post('/logout', createSignOut(parts))
+    app.addHook('onReady', async () => {
+      if (!app.hasRoute({ method: 'GET', url: home }))
+        throw new Error(`A login ends at ${home}, and there is no GET ${home}.`)
+      void portal.readMetadata(outsideRequests('start'))
+    })
+  }
+
+  return {
+    /** The four routes, and what the hooks need: register it in the scope above them. */
+    routes: Object.assign(routes, { [Symbol.for('skip-override')]: true }),
+    ...createRequireSession(parts),
+    visitorIfAny,
+    hasSignedOut,
+
+    /** What a fault offers to whoever is signed in, or seems so: the sign-in itself may be what is wrong. */
+    signInAnew(request: FastifyRequest, returnTo = home): NextStep | undefined {
+      const isSignedIn = visitorIfAny(request) !== undefined || hasSessionCookie(request.cookies ?? {})
+      return isSignedIn ? signInTo(returnTo, 'Sign in anew') : undefined
+    },
+  }
+}
+
+/** Runs what the product does beside a sign-in or sign-out, for as long as the request has time. */
+async function tell(request: FastifyRequest, work: () => Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timeLeftMs = contextOf(request).endsAt - performance.now()
+  const timer = setTimeout(() => late.reject(new Error('It took longer than the request may.')), timeLeftMs)
+  try {
+    await Promise.race([work(), late.promise])
+  } catch (error) {
+    logFault(request, new PublicError('hook_failed', 500, 'never shown', { cause: error }))
+  } finally {
+    clearTimeout(timer)
+  }
+}
