@@ -88,7 +88,7 @@ t.test(
   'UP-04: of the answers that are being read at one time 64 MiB are held, and no more',
   { timeout: 20_000 },
   async t => {
-    const { browser, platform } = await buildTestClient(t)
+    const { browser, platform } = await buildApplicationsClient(t)
     await signIn(browser)
     const body = JSON.stringify(collection([])).padEnd(7 * mebibyte)
     const goOn = Promise.withResolvers<void>()
