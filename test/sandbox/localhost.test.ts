@@ -66,6 +66,23 @@ t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')}
   t.equal(await code, 0)
 })
 
+t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds${rest}`, async t => {
+  const settings = { HOST: 'localhost' }
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
+  const { portalPort: port } = sandbox
+  const head =
+    'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
+  for (const address of addresses) {
+    const socket = connect(port, address).on('error', () => undefined)
+    await new Promise<unknown>(resolve => socket.write(head, resolve))
+  }
+  for (const address of addresses) t.ok(await accepts(port, address))
+  const startedAt = performance.now()
+  t.equal(await sandbox.stop(), 0)
+  const stoppedIn = performance.now() - startedAt
+  t.ok(stoppedIn > 7900 && stoppedIn < 10_000, `${stoppedIn} ms`)
+})
+
 async function accepts(port: number, address: string): Promise<boolean> {
   const socket = connect(port, address)
   const isAccepted = await once(socket, 'connect').then(
