@@ -1,7 +1,11 @@
 import t from 'tap'
 import { addSigningKey } from '../../../src/sandbox/store/keys.ts'
+import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { callAsDeveloper } from '../support/call-api.ts'
+import { callAsDeveloper, callFromPortal } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { openAsDeveloper } from '../support/forms.ts'
+import { getTokens, refresh } from '../support/tokens.ts'
 
 function list({ api }: TestSandbox, authorization?: string, url = '/apps/v1') {
   return api.inject({ url, headers: authorization === undefined ? {} : { authorization } })
@@ -95,6 +99,22 @@ t.test('AP-03: a token ends after 24 hours, with a minute for clocks that differ
   sandbox.passTime(2000)
   t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
 })
+
+for (const database of await openDatabases(t))
+  t.test(`AP-03: no sweep ends a token before its 24 hours and the minute are over (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+    const ofClient = await callAsDeveloper(sandbox)
+    const { refresh_token: refreshToken } = await getTokens(sandbox)
+    sandbox.passTime(86_400_000 + 59_000)
+    await sweep(sandbox.store, sandbox.now())
+    for (const { accessToken } of [ofPage, ofClient])
+      t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
+    t.equal((await refresh(sandbox, refreshToken)).statusCode, 200, 'the login goes on')
+    sandbox.passTime(2000)
+    for (const { accessToken } of [ofPage, ofClient])
+      t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
+  })
 
 t.test('SE-06: tokens of an older key still verify, and a key made by another process is found', async t => {
   const sandbox = await buildTestSandbox(t)
