@@ -1,4 +1,6 @@
 import t from 'tap'
+import { countApplicationsIn, lockApplication } from '../../../src/sandbox/store/applications.ts'
+import { hasConsent } from '../../../src/sandbox/store/consents.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -68,6 +70,34 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await call('PUT', path, {})).json(), notFound)
     t.strictSame((await call('POST', `${path}/refreshSecret`)).json(), notFound)
     t.strictSame((await call('DELETE', path)).json(), notFound)
+  })
+
+  t.test(`AP-18: nothing finds an application that waits for the sweep (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, groupId, userId } = await callAsDeveloper(sandbox)
+    const [first, second] = await Promise.all(
+      ['Snow', 'Rain'].map(
+        async name => (await call('POST', '/apps/v1', makeCreateBody(groupId, { name }))).json()['@id'],
+      ),
+    )
+    const listNames = async () =>
+      (await call('GET', '/apps/v1')).json().ItemList.map((app: { data: { name: string } }) => app.data.name)
+    t.strictSame((await listNames()).sort(), ['Rain', 'Reference client', 'Snow'])
+    await call('DELETE', `/apps/v1/${first}`)
+    t.strictSame((await listNames()).sort(), ['Rain', 'Reference client'])
+    t.equal((await call('GET', `/apps/v1/${second}`)).statusCode, 200)
+
+    const browser = openBrowser(sandbox)
+    await signIn(browser)
+    const readPage = async () => (await browser.get('/account/applications')).body
+    t.match(await readPage(), 'Reference client')
+    t.notMatch(await readPage(), 'Rain', 'what an allowed client made is not asked about')
+    await call('DELETE', `/apps/v1/${seeded.clientId}`)
+    t.notMatch(await readPage(), 'Reference client')
+    t.match(await readPage(), 'Rain', 'what a removed one made is')
+    t.notOk(await hasConsent(sandbox.store.read, userId, seeded.clientId))
+    t.equal(await sandbox.store.transaction(db => lockApplication(db, seeded.clientId)), undefined)
+    t.match(await countApplicationsIn(sandbox.store.read, groupId), { count: 1 })
   })
 
   t.test(`AP-18: the seeded application can be removed and seeded again at once (${database.name})`, async t => {
