@@ -78,7 +78,8 @@ t.test('DO-05: nor any field of the application API', async t => {
   const sandbox = await buildTestSandbox(t)
   const { call, groupId } = await callAsDeveloper(sandbox)
   const body = makeCreateBody(groupId)
-  const wide = `https://${accents}.test/`
+  // The parser refuses the one at once. The other is just short enough for it, and takes it a time like its length squared.
+  const [wide, parsed] = [accents, accents.slice(0, 8_000)].map(host => `https://${host}.test/`)
   const timeOfBody = async (sent: object) => {
     const before = process.threadCpuUsage()
     const { statusCode } = await call('POST', '/apps/v1', sent)
@@ -87,7 +88,7 @@ t.test('DO-05: nor any field of the application API', async t => {
   }
   await timeOfBody(body)
   const bodies = Object.keys(body.data).map(name => ({ ...body, data: { ...body.data, [name]: wide } }))
-  for (const sent of [{ ...body, context: wide }, { ...body, type: wide }, ...bodies]) {
+  for (const sent of [{ ...body, context: wide }, { ...body, context: parsed }, { ...body, type: wide }, ...bodies]) {
     const { ms, statusCode } = await timeOfBody(sent)
     t.equal(statusCode, 422)
     t.ok(ms < 25, `${ms} ms`)
