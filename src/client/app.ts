@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
 import { healthRoutes } from './operations/health.ts'
 import { type CountEvent, logRequests, newRequestId } from './operations/request-log.ts'
-import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
+import { createSignIn, type SignInOptions, visitorOf } from './sign-in/sign-in.ts'
 import { createStartPage } from './start-page.ts'
 import { createDispatcher, createUpstream, type Upstream } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
@@ -25,10 +25,11 @@ import { securityHeaders } from './web/security-headers.ts'
 import { type Brand, useViews } from './web/views.ts'
 
 /** What the client is for; the rest of it is the same for every product. */
-export type Product = Brand & {
-  /** Registers the pages for signed-in visitors. */
-  pages: (signedIn: FastifyInstance, parts: Parts) => void
-}
+export type Product = Brand &
+  Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut'> & {
+    /** Registers the pages for signed-in visitors. */
+    pages: (signedIn: FastifyInstance, parts: Parts) => void
+  }
 
 /** `upstream`: to the API. */
 export type Parts = Forms & { config: Config; upstream: Upstream; clock: () => Date }
@@ -79,12 +80,8 @@ export async function buildClient(config: Config, options: Options, product = ap
   const sealer = createSealer(config.cookieKeys, registration, clock)
   const upstream = createUpstream('application API', 'api', dispatcher)
   const forms = createForms(sealer, clock, request => visitorOf(request).visitorId)
-  const signIn = createSignIn(config, {
-    upstream: createUpstream('login portal', 'portal', dispatcher),
-    sealer,
-    clock,
-    home: product.home,
-  })
+  const portalUpstream = createUpstream('login portal', 'portal', dispatcher)
+  const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
 
   const headers = securityHeaders(config)
   const pipelining = boundPipelining()
