@@ -3,7 +3,7 @@
 import { isId } from '../is-id.ts'
 import type { Parts } from '../parts.ts'
 import { countApplicationsIn } from '../store/applications.ts'
-import { deleteGroup, type Group, lockGroup } from '../store/groups.ts'
+import { endGroup, type Group, lockGroup } from '../store/groups.ts'
 import { deleteInvitation, deleteInvitationsBy } from '../store/invitations.ts'
 import { countMembers, isMember, removeMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
@@ -57,7 +57,7 @@ async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
   const isLast = (await countMembers(db, group.id)) === 1
   if (isLast && (await countApplicationsIn(db, group.id)).count > 0) throw new GroupRefusal('last member')
   await endMembership(db, group.id, userId)
-  if (isLast) await deleteGroup(db, group.id)
+  if (isLast) await endGroup(db, group.id)
 }
 
 /** With it end the invitations that the member made: nobody comes in through somebody who was taken out. */

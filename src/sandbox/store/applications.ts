@@ -1,6 +1,7 @@
 // Applications and, in the same record, what their OAuth clients may do. The application's id is its client id.
 import { setImmediate } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
+import { deleteEmptyGroup } from './groups.ts'
 import type { Db, Schema } from './schema.ts'
 
 // So many at once take a few milliseconds and little memory, also where each is as large as a request body can make it.
@@ -165,6 +166,16 @@ export async function removeApplicationOf(
     .where('group_id', 'in', selectGroupsOf(db, userId))
     .returning('id')
     .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Deletes one that was removed, with its secrets, and its group if it was the last that was left of it. False when it is
+ * gone already. Two statements: call it in a transaction.
+ */
+export async function deleteApplication(db: Db, id: string): Promise<boolean> {
+  const row = await db.deleteFrom('applications').where('id', '=', id).returning('group_id').executeTakeFirst()
+  if (row) await deleteEmptyGroup(db, row.group_id)
   return row !== undefined
 }
 

@@ -43,12 +43,18 @@ export async function lockGroup(db: Db, id: string): Promise<Group | undefined> 
   return row && toGroup(row)
 }
 
-/** For a group without members: nobody can enter it any more. One that applications still refer to stays. */
-export async function deleteGroup(db: Db, id: string): Promise<void> {
+/** For a group that its last member has left: nobody can enter it any more. It goes with its last application. */
+export async function endGroup(db: Db, id: string): Promise<void> {
   await db.deleteFrom('invitations').where('group_id', '=', id).execute()
+  await deleteEmptyGroup(db, id)
+}
+
+/** Unless it has members, or applications, of which the removed ones count until they are swept. */
+export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
   await db
     .deleteFrom('groups')
     .where('id', '=', id)
+    .where(eb => eb.not(eb.exists(eb.selectFrom('memberships').select('id').where('group_id', '=', id))))
     .where(eb => eb.not(eb.exists(eb.selectFrom('applications').select('id').where('group_id', '=', id))))
     .execute()
 }

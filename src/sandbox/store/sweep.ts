@@ -1,5 +1,6 @@
 // Deletes what has expired or was removed, in portions, each a transaction of its own: no request waits long behind one.
 import { type RawBuilder, sql } from 'kysely'
+import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
 import type { Store } from './store.ts'
 
@@ -26,7 +27,6 @@ const keys = {
   consents: ['user_id', 'application_id'],
   spent_refresh_tokens: ['hash'],
   grants: ['id'],
-  applications: ['id'],
 }
 
 type Condition = RawBuilder<unknown>
@@ -50,28 +50,34 @@ export async function makeRoomFor(store: Store, applicationId: string): Promise<
 async function deleteRemovedApplications(store: Store, condition: Condition, signal?: AbortSignal): Promise<number> {
   const { listIds, deleteRows, deleteGrants } = inPortions(store, signal)
   let swept = 0
-  for (const id of await listIds('applications', condition)) {
-    const isOfIt = sql`application_id = ${id}`
-    swept += await deleteGrants(isOfIt)
-    swept += await deleteRows('consents', isOfIt)
-    swept += await deleteRows('app_access_tokens', isOfIt)
-    // Its secrets go with it: an application without a secret would be taken for damage.
-    swept += await deleteRows('applications', sql`id = ${id}`)
+  for (;;) {
+    const ids = await listIds('applications', condition)
+    if (ids.length === 0) return swept
+    for (const id of ids) {
+      const isOfIt = sql`application_id = ${id}`
+      swept += await deleteGrants(isOfIt)
+      swept += await deleteRows('consents', isOfIt)
+      swept += await deleteRows('app_access_tokens', isOfIt)
+      // Its secrets go with it: an application without a secret would be taken for damage.
+      if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
+    }
   }
-  return swept
 }
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
-  /** Each portion gives way to the requests that wait. */
+  /**
+   * Each portion gives way to the requests that wait. One that finds nothing is not the end: another process, which
+   * sweeps as well, may have been faster.
+   */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))
+    const portion = (limit: number) => sql`select ${key} from ${sql.table(table)} where ${condition} limit ${limit}`
     let swept = 0
-    for (let deleted = portionSize; deleted === portionSize && !signal?.aborted; swept += deleted) {
+    while (!signal?.aborted && (await portion(1).execute(store.read)).rows.length > 0) {
       const { numAffectedRows } = await store.write(db =>
-        sql`delete from ${sql.table(table)} where (${key}) in
-          (select ${key} from ${sql.table(table)} where ${condition} limit ${portionSize})`.execute(db),
+        sql`delete from ${sql.table(table)} where (${key}) in (${portion(portionSize)})`.execute(db),
       )
-      deleted = Number(numAffectedRows ?? 0)
+      swept += Number(numAffectedRows ?? 0)
     }
     return swept
   }

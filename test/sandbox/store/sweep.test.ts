@@ -8,6 +8,8 @@ import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../suppo
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
+import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
+import { openTwo, unlink } from '../support/group-calls.ts'
 import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
 // More by hand: node test/sandbox/store/sweep.test.ts 150000
@@ -16,7 +18,14 @@ if (manyGrants > 1200) t.setTimeout(0)
 
 const dayMs = 86_400_000
 
-type Table = 'grants' | 'spent_refresh_tokens' | 'consents' | 'portal_sessions' | 'finished_authorizations' | 'failures'
+type Table =
+  | 'applications'
+  | 'grants'
+  | 'spent_refresh_tokens'
+  | 'consents'
+  | 'portal_sessions'
+  | 'finished_authorizations'
+  | 'failures'
 
 async function count(store: Store, table: Table): Promise<number> {
   const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(store.read)
@@ -131,6 +140,66 @@ for (const database of await openDatabases(t)) {
       t.comment({ removedInMs: removedIn, sweptInMs: sweptIn, longestMs, portions: portions.length })
     },
   )
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`of more removed applications than fit one portion none is left (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { groupId, userId } = await callAsDeveloper(sandbox)
+    await addApplications(sandbox, { groupId, userId, count: 230 })
+    await sandbox.store.write(db =>
+      db.updateTable('applications').set({ removed_at: 1 }).where('id', '!=', seeded.clientId).execute(),
+    )
+    t.equal(await sweep(sandbox.store, sandbox.now()), 230)
+    t.equal(await count(sandbox.store, 'applications'), 1)
+  })
+
+  t.test(
+    `a group that everybody left goes with its last application, and no other does (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { maker } = await openTwo(sandbox)
+      const [left = '', kept = ''] = await addGroups(sandbox, maker.userId, 2)
+      const apps: string[] = []
+      for (const groupId of [left, left, kept])
+        apps.push((await maker.call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id'])
+      for (const id of apps) t.equal((await maker.call('DELETE', `/apps/v1/${id}`)).statusCode, 204)
+      t.equal((await unlink(maker, maker.userId, left)).statusCode, 204)
+      const groups = async () =>
+        (await sandbox.store.read.selectFrom('groups').select('id').execute()).map(row => row.id)
+      t.ok((await groups()).includes(left), 'its applications are there still')
+      await sweep(sandbox.store, sandbox.now())
+      t.notOk((await groups()).includes(left))
+      t.ok((await groups()).includes(kept), 'it has a member')
+    },
+  )
+
+  t.test(`two sweeps at once leave nothing to a cascade (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { store } = sandbox
+    const { call, groupId } = await callAsDeveloper(sandbox)
+    const id: string = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()['@id']
+    const users = await addUsers(sandbox, 1000)
+    const consents = users.map(user_id => ({ user_id, application_id: id, created_at: 0 }))
+    await store.write(db => db.insertInto('consents').values(consents).execute())
+    const isOfIt = 'exists (select 1 from consents where application_id = old.id)'
+    const refusal =
+      database.name === 'SQLite'
+        ? [
+            `create trigger no_cascade before delete on applications when ${isOfIt}
+              begin select raise(abort, 'a cascade'); end`,
+          ]
+        : [
+            `create function refuse_cascade() returns trigger language plpgsql as
+              $$ begin if ${isOfIt} then raise exception 'a cascade'; end if; return old; end $$`,
+            `create trigger no_cascade before delete on applications for each row execute function refuse_cascade()`,
+          ]
+    for (const statement of refusal) await store.write(db => sql.raw(statement).execute(db))
+    await call('DELETE', `/apps/v1/${id}`)
+    const swept = await Promise.all([sweep(store, sandbox.now()), sweep(store, sandbox.now())])
+    t.equal(swept[0] + swept[1], 1003, 'consents, two access tokens and the application, each once')
+    t.equal(await count(store, 'applications'), 1)
+  })
 }
 
 /** One of the grants has a long history of refresh tokens. */
