@@ -128,7 +128,8 @@ t.test('RF-01: faults of a refresh, each with its error, and the token stays goo
     [token, { client_id: 'nobody' }, 401, 'invalid_client'],
     [token, { scope: 'admin' }, 400, 'invalid_scope'],
     ['x'.repeat(30), {}, 401, 'invalid_grant'],
-    ['x'.repeat(10_000), {}, 401, 'invalid_grant'],
+    ['x'.repeat(2_048), {}, 401, 'invalid_grant'],
+    ['x'.repeat(10_000), {}, 400, 'invalid_request'],
     ['nul\0', {}, 401, 'invalid_grant'],
   ]
   for (const [refreshToken, fields, statusCode, error] of cases) {
