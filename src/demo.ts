@@ -58,12 +58,7 @@ try {
   const client = await buildClient(clientConfig, { clock, logger: logger('client') })
   await client.listen({ host: clientConfig.host, port: clientConfig.port })
 
-  console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}`)
-  // Its password or client was changed, and signing in with what stands above may fail.
-  const changes = sandbox.seedReport?.outdated ?? []
-  if (changes.length > 0)
-    console.log(`Since the demo was made, ${changes.join(', ')}. To undo that: npm run demo -- --seed`)
-
+  // Before it says that it is there: whoever reads that may stop it at once.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
     await Promise.all([client.close(), sandbox.close()])
@@ -71,6 +66,12 @@ try {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
+
+  console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}`)
+  // Its password or client was changed, and signing in with what stands above may fail.
+  const changes = sandbox.seedReport?.outdated ?? []
+  if (changes.length > 0)
+    console.log(`Since the demo was made, ${changes.join(', ')}. To undo that: npm run demo -- --seed`)
 } catch (error) {
   console.error(whyNot(error))
   process.exit(1)
