@@ -1,6 +1,6 @@
 // Starts the client: reads the settings, builds it, listens, and stops cleanly.
 import { pino } from 'pino'
-import metadata from '../../package.json' with { type: 'json' }
+import manifest from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { explain, listen } from './operations/listen.ts'
@@ -20,7 +20,7 @@ try {
   const tracing = createTracing()
   const options = {
     level: config.logLevel,
-    base: { app: 'client', version: metadata.version },
+    base: { app: 'client', version: manifest.version },
     timestamp: pino.stdTimeFunctions.isoTime,
   }
   const isTerminal = process.stdout.isTTY

@@ -1,12 +1,24 @@
-// What is logged: one line for each request, and what happens in it, by name. Nothing secret.
+// What every request carries: an id, a deadline, and its lines of the log, which hold nothing secret.
 import { hash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { RequestContext } from '../upstream.ts'
 
 /** The caller's id where it is harmless, so that one request can be followed through several systems. */
 export function newRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
+}
+
+/** One deadline for all that is done for a request: its answer comes while its socket still lives. */
+export function limitRequests(app: FastifyInstance, longestMs: number): void {
+  app.decorateRequest('endsAt', 0)
+  app.addHook('onRequest', async request => request.setDecorator('endsAt', performance.now() + longestMs))
+}
+
+/** What calls to the portal and the API take along. */
+export function contextOf(request: FastifyRequest): RequestContext {
+  return { requestId: request.id, endsAt: request.getDecorator<number>('endsAt') }
 }
 
 /** Told of every event, whatever the level of the log. */

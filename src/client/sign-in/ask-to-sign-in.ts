@@ -23,7 +23,7 @@ type Shown = FastifyReply | Promise<string>
 
 /** `home`: where a login ends that began on no page of ours. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, home: string): Shown {
-  if (request.method !== 'GET') return keepForm(request, reply, formOf(request)!)
+  if (request.method !== 'GET') return interruptForm(request, reply, formOf(request)!)
   const here = localPath(request.url) ?? home
   if (isKeptBack(request)) return showGoOn(reply, here)
 
@@ -53,13 +53,13 @@ export function showSignedOut(reply: FastifyReply, returnTo: string): Shown {
 }
 
 /** What was typed is shown again after signing in, and never sent without the visitor. */
-function keepForm(request: FastifyRequest, reply: FastifyReply, form: Form): Shown {
+function interruptForm(request: FastifyRequest, reply: FastifyReply, form: Form): Shown {
   const nextStep = signInTo(form.pathOf(request), 'Sign in and go on')
   const messages = {
     'nothing typed': 'Nothing was done. Please sign in and try again.',
-    kept: 'Nothing was sent. What you typed is kept for ten minutes and will be in the form again.',
+    left: 'Nothing was sent. What you typed is kept for ten minutes and will be in the form again.',
   }
-  const draft = form.keepDraft(request, reply)
+  const draft = form.leaveDraft(request, reply)
   reply.code(401)
   if (draft === 'too long') return form.showUnsent(request, reply, nextStep.href)
   return showMessage(reply, { title: 'Your session has ended', message: messages[draft], nextStep })

@@ -1,10 +1,11 @@
 // GET /login: remembers the login in a cookie of this browser, and sends the browser to the portal.
+
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { contextOf } from '../operations/request-log.ts'
 import { setCookies } from '../web/cookies.ts'
 import { isVisitorsChoice } from '../web/cross-site-guard.ts'
 import { localPath } from '../web/local-path.ts'
-import { contextOf } from '../web/request-context.ts'
 import { hasSignedOut, showSignedOut } from './ask-to-sign-in.ts'
 import { authorizeUrl } from './protocol/authorization.ts'
 import { startLogin } from './session/login-cookies.ts'

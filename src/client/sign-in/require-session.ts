@@ -1,11 +1,10 @@
 // Lets signed-in visitors through to the pages behind it, and everyone else to the login and back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
-import { logAsVisitor, logEvent } from '../operations/request-log.ts'
+import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import type { RequestContext } from '../upstream.ts'
 import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
 import { OtherAnswer } from '../web/error-pages.ts'
-import { contextOf } from '../web/request-context.ts'
 import { type ShownVisitor, showGoOn } from '../web/views.ts'
 import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
 import { readSubject } from './protocol/tokens.ts'
@@ -66,7 +65,7 @@ export function createRequireSession({ sessions, home }: Parts) {
     request.setDecorator('visitor', activate(session, afterSetting(request.cookies, cookies), request, reply))
   }
 
-  /** `cookies`: what the browser will have after this answer. The refresh token among them is the one that is good. */
+  /** `cookies`: those that the browser has after this answer; only their refresh token is still good. */
   function activate(session: Session, cookies: Cookies, request: FastifyRequest, reply: FastifyReply): Visitor {
     const context = contextOf(request)
     const visitor = describeVisitor(session, context, sessions.endOf(cookies, session))

@@ -1,10 +1,11 @@
 // The door of signing in: a plugin with the routes, two hooks, and an accessor. Nothing else of this folder is for others.
+
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
+import { contextOf } from '../operations/request-log.ts'
 import { outsideRequests, type Upstream } from '../upstream.ts'
 import { navigationsOnly } from '../web/cross-site-guard.ts'
 import { logFault } from '../web/error-pages.ts'
-import { contextOf } from '../web/request-context.ts'
 import type { Sealer } from '../web/seal.ts'
 import { hasSignedOut, signInTo } from './ask-to-sign-in.ts'
 import { createBeginLogin } from './begin-login.ts'

@@ -1,9 +1,8 @@
 // POST /logout: ends the session here, and at the portal where it offers that.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { logAsVisitor, logEvent } from '../operations/request-log.ts'
+import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import { expire, setCookies } from '../web/cookies.ts'
 import { expireHandover } from '../web/hand-over.ts'
-import { contextOf } from '../web/request-context.ts'
 import { arrivedMark, signedOutMark } from './ask-to-sign-in.ts'
 import { revokeTokens } from './protocol/tokens.ts'
 import { expireLoginCookie, pendingStates } from './session/login-cookies.ts'

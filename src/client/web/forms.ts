@@ -1,5 +1,5 @@
-// A form from its first look to its last: shown, sent, shown again with what is wrong, and kept while the visitor signs in.
-import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+// A form from its first look to its last: shown, sent, shown again with what is wrong, and saved while the visitor signs in.
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
 import { setCookies } from './cookies.ts'
@@ -7,7 +7,7 @@ import { logFault } from './error-pages.ts'
 import { createFormTokens, type FormToken } from './form-token.ts'
 import { createHandovers, expireHandover } from './hand-over.ts'
 import type { Sealer } from './seal.ts'
-import { hasTemplate, showPage } from './views.ts'
+import { showPage } from './views.ts'
 
 export type Fields = Record<string, string>
 
@@ -104,13 +104,13 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorIdOf: (req
         }
       },
 
-      /** For after signing in again. Without a token it cannot be said whose form it was. */
-      keepDraft(request: FastifyRequest, reply: FastifyReply): 'kept' | 'nothing typed' | 'too long' {
+      /** Leaves what was typed for after signing in again. Without a token nobody can say whose form it was. */
+      leaveDraft(request: FastifyRequest, reply: FastifyReply): 'left' | 'nothing typed' | 'too long' {
         const { formToken, ...fields } = readFields(request.body)
         if (!template || Object.keys(fields).length === 0) return 'nothing typed'
         const visitorId = tokens.open(formToken)?.visitorId
         const draft = { path: form.pathOf(request), kind: 'draft', value: fields } as const
-        return visitorId && handovers.leave(reply, { ...draft, visitorId }) ? 'kept' : 'too long'
+        return visitorId && handovers.leave(reply, { ...draft, visitorId }) ? 'left' : 'too long'
       },
 
       /** The form as it was sent, for a visitor whose session has ended; `signInHref` leads to the login. */
@@ -153,26 +153,4 @@ export function readFields(body: unknown): Fields {
 /** The form that a POST belongs to. */
 export function formOf(request: FastifyRequest): Form | undefined {
   return (request.routeOptions.config as { form?: Form }).form
-}
-
-/**
- * Stops the start where a POST of this scope has no form, or a form no page or no template: its visitors would lose what
- * they typed. Call it before the routes are registered, and what it returns after.
- */
-export function checkForms(scope: FastifyInstance): () => void {
-  const forms: { post: string; form: Form }[] = []
-  scope.addHook('onRoute', ({ method, url, config }) => {
-    if (method === 'GET') return
-    const { form } = (config ?? {}) as { form?: Form }
-    if (!form) throw new Error(`${method} ${url} belongs to no form: register it with the route of one (defineForm).`)
-    forms.push({ post: `${method} ${url}`, form })
-  })
-  return () => {
-    for (const { post, form } of forms) {
-      if (!scope.hasRoute({ method: 'GET', url: form.page }))
-        throw new Error(`The form of ${post} stands on ${form.page}, and there is no GET ${form.page}.`)
-      if (form.template && !hasTemplate(scope, form.template))
-        throw new Error(`The form of ${post} is shown by the template ${form.template}, and there is none.`)
-    }
-  }
 }
