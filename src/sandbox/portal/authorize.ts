@@ -1,17 +1,14 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
-import { hasConsent } from '../store/consents.ts'
-import { makeCodeRedirect } from './code-redirect.ts'
+import { makeAllowedRedirect } from './code-redirect.ts'
 import { showConsentPage } from './consent.ts'
-import { isLoginRequest, readLoginRequest, refuseRemoved, startParameters, toLoginPath } from './login-request.ts'
+import { isLoginRequest, readLoginRequest, startParameters, toLoginPath } from './login-request.ts'
 import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
 import { showSignInPage } from './sign-in-page.ts'
 
 export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
-  const { store } = parts
-
   // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
@@ -25,10 +22,8 @@ export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | '
         applicationName: login.application.name,
         formTargets: [new URL(login.redirectUri).origin, new URL(login.cancelUrl).origin],
       })
-    if (await hasConsent(store.read, visitor.id, login.application.id)) {
-      const location = await store.write(db => makeCodeRedirect(db, parts, login, visitor.id)).catch(refuseRemoved)
-      return reply.redirect(location, 303)
-    }
+    const location = await makeAllowedRedirect(parts, login, visitor.id)
+    if (location !== undefined) return reply.redirect(location, 303)
     return showConsentPage(reply, parts, login, visitor)
   }
 

@@ -1,10 +1,11 @@
 // Issues an authorization code, and gives the address that takes it to the client.
 import type { Parts } from '../parts.ts'
+import { hasConsent, lockConsent } from '../store/consents.ts'
 import { createGrant } from '../store/grants.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { addToUrl } from './add-to-url.ts'
-import type { LoginRequest } from './login-request.ts'
+import { type LoginRequest, refuseRemoved } from './login-request.ts'
 
 /** The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. */
 export async function makeCodeRedirect(
@@ -36,4 +37,20 @@ export async function makeCodeRedirect(
     state: request.state,
     iss: addresses.portalUrl,
   })
+}
+
+/** The same, in a transaction of its own. Undefined when the user has not allowed the application, or does not any more. */
+export async function makeAllowedRedirect(
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'clock'>,
+  request: LoginRequest,
+  userId: string,
+): Promise<string | undefined> {
+  const { store } = parts
+  const { id } = request.application
+  // Nothing is locked for those who are only about to be asked.
+  if (!(await hasConsent(store.read, userId, id))) return undefined
+  const redirect = store.transaction(async db =>
+    (await lockConsent(db, userId, id)) ? makeCodeRedirect(db, parts, request, userId) : undefined,
+  )
+  return redirect.catch(refuseRemoved)
 }

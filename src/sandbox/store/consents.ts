@@ -15,6 +15,21 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
   return row !== undefined
 }
 
+/**
+ * The same, and the consent stays locked until the transaction ends: whoever withdraws it meanwhile waits, and then ends
+ * what was given by it.
+ */
+export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
+  const row = await db
+    .updateTable('consents')
+    .set(eb => ({ created_at: eb.ref('created_at') }))
+    .where('user_id', '=', userId)
+    .where('application_id', '=', applicationId)
+    .returning('user_id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** One that was given before keeps its time. Throws ApplicationRemoved. */
 export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<void> {
   const { rows } = await sql`

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
 import t from 'tap'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
@@ -31,6 +32,13 @@ function readCopyable(body: string): string[] {
 function readCurl(line: string): string[] {
   const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${line}`
   return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+}
+
+/** For a lock, on PostgreSQL. */
+async function untilSomebodyWaits({ read }: TestSandbox['store']): Promise<void> {
+  const isWaiting = sql`select 1 from pg_locks where not granted
+    and (database is null or database = (select oid from pg_database where datname = current_database()))`
+  while ((await isWaiting.execute(read)).rows.length === 0) await setImmediate()
 }
 
 async function listApplications({ api }: TestSandbox, accessToken: string) {
@@ -253,6 +261,64 @@ for (const database of await openDatabases(t)) {
     t.equal((await listApplications(sandbox, others.accessToken)).statusCode, 200)
     t.notMatch((await own.browser.get('/account/token')).body, 'still good')
   })
+
+  t.test(
+    `a login that is under way while its application’s consent is withdrawn gives it nothing (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { store } = sandbox
+      const browser = openBrowser(sandbox)
+      const withdraw = async () =>
+        submitForm(browser, await browser.get('/account/applications'), '/account/applications')
+      const allow = async () => browser.submit(await browser.get(startUrl()), { decision: 'allow' })
+      const { write, transaction } = store
+      t.teardown(() => Object.assign(store, { write, transaction }))
+      const script = new URLSearchParams([...new URL(startUrl(), portalUrl).searchParams])
+      for (const name of ['email', 'password'] as const) script.set(name, seeded[name])
+      const logins = {
+        'a browser': () => browser.get(startUrl()),
+        'a script': () =>
+          sandbox.portal.inject({
+            method: 'POST',
+            url: '/api/authorize',
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+            payload: script.toString(),
+          }),
+      }
+      await signIn(browser, {}, seeded)
+      for (const [who, start] of Object.entries(logins)) {
+        await allow()
+        // Between the look at the consent and the code.
+        const first = async () => {
+          Object.assign(store, { write, transaction })
+          await withdraw()
+        }
+        store.write = async statement => first().then(() => write(statement))
+        store.transaction = async work => first().then(() => transaction(work))
+        const answer = await start()
+        t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=/, who)
+        t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'asked again')
+
+        await allow()
+        // Between the code and the end of its transaction: whoever withdraws has to wait.
+        let withdrawal: Promise<unknown> | undefined
+        store.transaction = work =>
+          transaction(async db => {
+            const result = await work(db)
+            if (!withdrawal) {
+              store.transaction = transaction
+              withdrawal = withdraw()
+              if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
+            }
+            return result
+          })
+        const { headers, body } = await start()
+        await withdrawal
+        const code = /[?&]code=(\w+)/.exec(headers.location ?? JSON.parse(body).redirectUrl)?.[1] ?? ''
+        t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' }, who)
+      }
+    },
+  )
 
   t.test(
     `withdrawing ends what the application has of this user, at once, and it must ask again (${database.name})`,
