@@ -5,6 +5,7 @@ import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import type { RequestContext } from '../upstream.ts'
 import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
 import { OtherAnswer } from '../web/error-pages.ts'
+import { localPath } from '../web/local-path.ts'
 import { type ShownVisitor, showGoOn } from '../web/views.ts'
 import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
 import { readSubject } from './protocol/tokens.ts'
@@ -35,7 +36,7 @@ export function visitorOf(request: FastifyRequest): Visitor {
   return visitor as Visitor
 }
 
-/** Who is signed in; undefined for nobody, and on pages behind neither hook. */
+/** Who is signed in. Undefined for a stranger, and on pages that use neither hook. */
 export function visitorIfAny(request: FastifyRequest): ShownVisitor | undefined {
   // Not getDecorator: a request whose address cannot be decoded has no decorators, and is answered all the same.
   return (request as { visitor?: ShownVisitor }).visitor
@@ -46,7 +47,7 @@ export function createRequireSession({ sessions, home }: Parts) {
 
   /** For pages that anyone may see, and that know who is signed in. */
   async function optional(request: FastifyRequest, reply: FastifyReply) {
-    if (isKeptBack(request)) throw new OtherAnswer((_, reply) => showGoOn(reply, '/'))
+    if (isKeptBack(request)) throw new OtherAnswer((_, reply) => showGoOn(reply, localPath(request.url) ?? '/'))
     const { visitor, cookies } = sessions.look(request.cookies)
     setCookies(reply, cookies)
     request.setDecorator('visitor', visitor)

@@ -1,4 +1,4 @@
-// The door of signing in: a plugin with the routes, two hooks, and an accessor. Nothing else of this folder is for others.
+// The door of signing in: a plugin with the routes, two hooks, and an accessor. Other parts use nothing else of this folder.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'

@@ -48,7 +48,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 export type Forms = ReturnType<typeof createForms>
 export type Form = ReturnType<Forms['defineForm']>
 
-/** The form was sent, and nobody knows whether it acted: shown again, its token says so to every replica. */
+/** The form was sent, and nobody knows whether it acted. Shown again, it says so in its token, for every replica to read. */
 export class InDoubt extends PublicError {}
 
 const shareMs = 10 * 60 * 1000

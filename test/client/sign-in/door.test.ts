@@ -101,4 +101,6 @@ t.test('a page outside the scope of signed-in visitors has none, and is a fault 
     observeRequests: app => app.get('/stray', async request => visitorOf(request).visitorId),
   })
   t.equal((await client.inject('/stray')).statusCode, 500)
+  const looked = { visitor: { userId: 'visitor-1', visitorId: 'visitor-1', expiresAt: new Date() } }
+  t.throws(() => visitorOf(looked as never), 'nor has one that anyone may see, whoever is signed in')
 })

@@ -88,20 +88,20 @@ export function expireRefreshCookie(token: RefreshToken): Cookie {
   return expire(cookieNameOf(token))
 }
 
-/** Those of earlier logins, perhaps of another visitor, as soon as they are seen beside a session. */
+/** Takes away the refresh cookies of earlier logins, perhaps of another visitor: a session tells which one is its own. */
 export function expireOtherRefreshCookies(cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
   return others.map(expire)
 }
 
-/** All that the browser has of a session, except what `replacements` set anew. */
+/** Takes away all cookies of a session, except those that `replacements` replace. */
 export function expireSessionCookies(cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
   const names = [sessionName, secondPartName].filter(name => name in cookies)
   const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
   return [...names, ...refreshCookieNames(cookies)].filter(name => !isReplaced(name)).map(expire)
 }
 
-/** Whether the browser sent any, which need not be readable. */
+/** Whether the browser sent a cookie of a session, readable or not. */
 export function hasSessionCookie(cookies: Cookies): boolean {
   return expireSessionCookies(cookies).length > 0
 }
