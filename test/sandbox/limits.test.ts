@@ -65,6 +65,8 @@ t.test('DO-07: an answer that nobody reads holds its connection for 70 seconds a
 t.test('DO-11: requests that two readers could read in two ways are refused', async t => {
   const { api, portal } = await buildTestSandbox(t)
   const begin = ['POST /api/exchangeToken HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
+  const good = ['GET /health/live HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close']
+  for (const listener of [api, portal]) t.match(await exchangeRaw(listener, good), /^HTTP\/1\.1 200 /)
   const shapes: Record<string, string[]> = {
     'length and chunks': [...begin, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
     'two lengths': [...begin, 'Content-Length: 4', 'Content-Length: 5'],
@@ -73,14 +75,17 @@ t.test('DO-11: requests that two readers could read in two ways are refused', as
     'a folded line': [...begin, 'X: a', ' b'],
     'a space before the colon': [...begin, 'Content-Length : 4'],
     'no host': ['GET /health/live HTTP/1.1', 'Connection: close'],
-    'two hosts': [...begin, 'host: 127.0.0.2', 'Content-Length: 0'],
-    'the same host twice': [...begin, 'HOST: 127.0.0.1', 'Content-Length: 0'],
+    'two hosts': [...good, 'host: 127.0.0.2'],
+    'the same host twice': [...good, 'HOST: 127.0.0.1'],
     'a bare line feed': [...begin, 'X: a\nY: b'],
     'NUL in a header': [...begin, 'X: a\0b'],
   }
   for (const listener of [api, portal])
-    for (const [name, lines] of Object.entries(shapes))
-      t.match(await exchangeRaw(listener, lines, '0\r\n\r\n'), /^HTTP\/1\.1 (400|501) /, name)
+    for (const [name, lines] of Object.entries(shapes)) {
+      // Only where a body follows: anywhere else that, and nothing before it, would be refused.
+      const body = lines.some(line => line.startsWith('Transfer-Encoding')) ? '0\r\n\r\n' : ''
+      t.match(await exchangeRaw(listener, lines, body), /^HTTP\/1\.1 (400|501) /, name)
+    }
 })
 
 /** Sends it over a connection that stays, and resolves to what comes next. */
