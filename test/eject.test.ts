@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
 
 /** Its other tests are the client's own, which run here; .ci/test-starter runs all of them. */
-const part = ['test/client/main.test.ts', 'test/client/login/exchange.test.ts']
+const part = ['test/client/main.test.ts', 'test/client/sign-in/exchange.test.ts']
 
 t.test('npm run eject leaves a starter of its own, which is checked, starts, and signs a visitor in', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'starter-'))

@@ -1,4 +1,4 @@
-// Doing a thing once, in a memory that is bounded. What it is for: test/client/login/resent-callback.test.ts.
+// Doing a thing once, in a memory that is bounded. What it is for: test/client/sign-in/resent-callback.test.ts.
 import t from 'tap'
 import { Once } from '../../src/client/once.ts'
 import { TestClock } from './support/build-test-client.ts'

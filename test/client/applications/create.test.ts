@@ -4,7 +4,7 @@ import { buildApplicationsClient, clientSecret, signIn, TestClock } from '../sup
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { rememberingApi } from '../support/remembering-api.ts'
-import { collection } from '../support/scripted-platform.ts'
+import { collection, giveTokens } from '../support/scripted-platform.ts'
 
 const typed = {
   name: 'Weather <b>& tides</b>',
@@ -245,3 +245,13 @@ t.test(
     t.notMatch(JSON.stringify(calls), clientSecret)
   },
 )
+
+t.test('contract 4: for a visitor without a known subject no group list is asked for: the group is typed', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))
+  await signIn(browser)
+  const page = await browser.get('/applications/new', { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.match(page.body, /<input type="text" id="groupId"/)
+  t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
+})

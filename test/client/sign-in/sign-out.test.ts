@@ -1,19 +1,19 @@
 // Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
-import { applicationRecord, collection, giveTokens, type Script, send } from '../support/scripted-platform.ts'
+import { giveTokens, type Script, send } from '../support/scripted-platform.ts'
 
 const revokeRoute = 'POST /api/revokeToken'
 
 /** A signed-in visitor; the portal's document lists revocation, at this address. */
 async function buildSignedIn(t: Test, revoke: Script = { body: {} }, endpoint = 'https://elsewhere.test/revoke') {
-  const test = await buildApplicationsClient(t, {
+  const test = await buildTestClient(t, {
     scripts: {
       'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
         send(response, { body: { issuer: `http://${headers.host}`, revocation_endpoint: endpoint } }),
       [revokeRoute]: revoke,
-      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
+      'GET /things': { body: ['first thing'] },
     },
   })
   await signIn(test.browser)
@@ -26,7 +26,7 @@ t.test('CK-13: GET /logout is answered 405, and signs nobody out', async t => {
   t.equal(response.statusCode, 405)
   t.equal(response.headers.allow, 'POST')
   t.same(setCookieLines(response), [])
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
 t.test('CK-13: POST /logout answers 303 and takes away every cookie of a session and of logins', async t => {
@@ -48,12 +48,12 @@ t.test('CK-13: POST /logout answers 303 and takes away every cookie of a session
   }
   t.same(browser.names(), ['__Host-signed-out'])
   clock.advance(60)
-  t.not((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
 t.test('CK-13: every signed-in page is asked for again on Back: none may be stored', async t => {
   const { browser } = await buildSignedIn(t)
-  for (const path of ['/', '/applications', '/logout']) {
+  for (const path of ['/', '/page', '/logout']) {
     const { headers } = await browser.get(path, { site: 'same-origin' })
     t.equal(headers['cache-control'], 'no-store', path)
   }
@@ -101,7 +101,7 @@ t.test('RF-11: every refresh token that the browser has is revoked', async t => 
 })
 
 t.test('contract 4: where the portal lists no revocation, none is asked for', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.equal(platform.received(revokeRoute).length, 0)
@@ -114,7 +114,7 @@ t.test(
     const document = platform.script('GET /.well-known/oauth-authorization-server')
     platform.answer('GET /.well-known/oauth-authorization-server', { status: 502, body: {} })
     const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
-    browser.client = (await buildApplicationsClient(t, { platform, clock, environment })).client
+    browser.client = (await buildTestClient(t, { platform, clock, environment })).client
     // A login waits for what is being read.
     await browser.client.inject('/login')
     platform.answer('GET /.well-known/oauth-authorization-server', document)
@@ -150,7 +150,7 @@ t.test('RF-11: a portal that is down keeps nobody signed in here', async t => {
 })
 
 t.test('signing out without a session is no fault, and asks the portal nothing', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.same(
     platform.received().filter(({ method }) => method === 'POST'),
@@ -162,14 +162,14 @@ t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good 
   const { browser, platform, clock } = await buildSignedIn(t)
   const copy = browser.copy()
   await browser.post('/logout')
-  platform.answer('GET /apps/v1', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
+  platform.answer('GET /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
   platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
   clock.advance(60)
-  const page = await copy.get('/applications', { site: 'same-origin' })
+  const page = await copy.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 302)
   t.match(page.headers.location, /^\/login/)
   t.notOk(copy.names().some(name => name.startsWith('__Host-refresh')))
-  t.equal((await copy.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await copy.get('/page', { site: 'same-origin' })).statusCode, 302)
   t.notOk(copy.names().some(name => name.startsWith('__Host-session')))
 })
 
@@ -178,12 +178,12 @@ t.test('contract 4: after signing out, signed-in pages offer a button and do not
   await browser.post('/logout')
   t.match((await browser.get('/', { site: 'same-origin' })).body, 'You are signed out')
   clock.advance(60)
-  const page = await browser.get('/applications?page=2', { site: 'same-origin' })
+  const page = await browser.get('/page?page=2', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
   t.equal(page.headers.location, undefined)
   t.match(page.body, 'You are signed out')
-  t.match(page.body, 'href="/login?returnTo=%2Fapplications%3Fpage%3D2"')
-  t.match((await browser.get('/applications', { site: 'cross-site' })).body, 'url=/applications')
+  t.match(page.body, 'href="/login?returnTo=%2Fpage%3Fpage%3D2"')
+  t.match((await browser.get('/page', { site: 'cross-site' })).body, 'url=/page')
 })
 
 for (const [what, site, headers] of [
@@ -195,7 +195,7 @@ for (const [what, site, headers] of [
   t.test(`contract 4: after signing out, a link to /login from ${what} asks first`, async t => {
     const { browser, client } = await buildSignedIn(t)
     await browser.post('/logout')
-    const url = '/login?returnTo=%2Fapplications%2Fapp-1'
+    const url = '/login?returnTo=%2Fnote'
     const cookie = browser.cookieHeader()
     const page = site ? await browser.get(url, { site }) : await client.inject({ url, headers: { cookie, ...headers } })
     t.equal(page.statusCode, 401)
@@ -210,7 +210,7 @@ for (const [what, site, headers] of [
   })
 
 t.test('contract 4: without a sign-out, a link to /login from another site signs in', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   t.equal((await browser.get('/login', { site: 'cross-site' })).statusCode, 302)
 })
 
@@ -221,9 +221,9 @@ t.test('contract 4: the mark of having signed out is short-lived, and ends with 
   const later = browser.copy()
   await signIn(browser)
   t.equal(browser.cookie('__Host-signed-out'), undefined)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   clock.advance(1000)
-  t.equal((await later.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await later.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
 t.test('a login that was begun before signing out does not sign the visitor in again by itself', async t => {

@@ -1,34 +1,29 @@
 // Several processes with the same keys, or with keys that are being changed.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
-import { readForm } from '../support/read-form.ts'
-import { goesOnTo, setCookieLine } from '../support/read-response.ts'
-import { applicationRecord, collection, send } from '../support/scripted-platform.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
+import { readForm } from '../../support/read-form.ts'
+import { goesOnTo, setCookieLine } from '../../support/read-response.ts'
+import { send } from '../../support/scripted-platform.ts'
 
-type TestClient = Awaited<ReturnType<typeof buildApplicationsClient>>
+type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
 const newKey = () => randomBytes(32).toString('base64url')
 
 const scripts = {
   'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
     send(response, { body: { issuer: `http://${headers.host}`, code_challenge_methods_supported: ['S256'] } }),
-  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
-  'PUT /apps/v1/app-1': { body: applicationRecord('app-1') },
-} satisfies NonNullable<Parameters<typeof buildApplicationsClient>[1]>['scripts']
+  'GET /things': { body: ['first thing'] },
+  'POST /things': { status: 201, body: {} },
+} satisfies NonNullable<Parameters<typeof buildTestClient>[1]>['scripts']
 
 const buildWithKeys = (t: Test, ...keys: string[]) =>
-  buildApplicationsClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
+  buildTestClient(t, { scripts, environment: { COOKIE_KEYS: keys.join(',') } })
 
 /** One more process, on the same platform and clock; `of`’s browser speaks to it from then on. Gives what it logs. */
 async function switchTo(t: Test, of: TestClient, ...keys: string[]) {
   const { platform, clock } = of
-  const { client, log } = await buildApplicationsClient(t, {
-    platform,
-    clock,
-    environment: { COOKIE_KEYS: keys.join(',') },
-  })
+  const { client, log } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS: keys.join(',') } })
   of.browser.client = client
   return log
 }
@@ -37,23 +32,20 @@ t.test('CK-12: every step may meet another replica', async t => {
   const key = newKey()
   const test = await buildWithKeys(t, key)
   const { browser } = test
-  const started = await beginLogin(browser, '/applications/app-1')
+  const started = await beginLogin(browser, '/page?q=1')
   await switchTo(t, test, key)
   const arrival = await browser.get(callbackUrl(started), { site: 'cross-site' })
-  t.equal(goesOnTo(arrival), '/applications/app-1')
+  t.equal(goesOnTo(arrival), '/page?q=1')
   await switchTo(t, test, key)
-  t.equal((await browser.get('/applications/app-1', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page?q=1', { site: 'same-origin' })).statusCode, 200)
   await switchTo(t, test, key)
-  const form = readForm(
-    await browser.get('/applications/app-1/edit', { site: 'same-origin' }),
-    '/applications/app-1/edit',
-  )
+  const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
   await switchTo(t, test, key)
-  const saved = await browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://weather.test/' })
+  const saved = await browser.post('/note', { ...form, note: 'typed' })
   t.equal(saved.statusCode, 303)
   await switchTo(t, test, key)
   test.clock.advance(3601)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200, 'renewed')
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'renewed')
   await switchTo(t, test, key)
   t.equal((await browser.post('/logout')).statusCode, 303)
 })
@@ -74,12 +66,12 @@ t.test('CK-11: a session sealed with the older key goes on, and is sealed with t
   await signIn(browser)
   await switchTo(t, test, newer, older)
   test.clock.advance(100)
-  const page = await browser.get('/applications', { site: 'same-origin' })
+  const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 200)
   t.match(setCookieLine(page, '__Host-session='), '; Max-Age=3500;', 'its end stays where it was')
-  t.equal(setCookieLine(await browser.get('/applications', { site: 'same-origin' }), '__Host-session='), undefined)
+  t.equal(setCookieLine(await browser.get('/page', { site: 'same-origin' }), '__Host-session='), undefined)
   await switchTo(t, test, newer)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
 t.test('CK-11: a login and a form that were sealed with the older key go on, too', async t => {
@@ -88,17 +80,13 @@ t.test('CK-11: a login and a form that were sealed with the older key go on, too
   const { browser } = test
   await signIn(browser)
   const started = await beginLogin(browser)
-  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-  const edited = { ...form, redirectUris: 'https://weather.test/' }
+  const form = readForm(await browser.get('/note'), '/note')
+  const filled = { ...form, note: 'typed' }
   await switchTo(t, test, newer, older)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-  t.equal((await browser.post('/applications/app-1/edit', edited)).statusCode, 303)
+  t.equal((await browser.post('/note', filled)).statusCode, 303)
   await switchTo(t, test, newer)
-  t.equal(
-    (await browser.post('/applications/app-1/edit', edited)).statusCode,
-    409,
-    'once that key is gone it is too old',
-  )
+  t.equal((await browser.post('/note', filled)).statusCode, 409, 'once that key is gone it is too old')
 })
 
 t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', async t => {
@@ -109,7 +97,7 @@ t.test('CK-11: when the older key is gone, what it sealed is over, cleanly', asy
   const started = await beginLogin(browser)
   test.clock.advance(31)
   await switchTo(t, test, newer)
-  const page = await browser.get('/applications', { site: 'same-origin' })
+  const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 302)
   t.match(page.headers.location, /^\/login/)
   t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
@@ -129,14 +117,14 @@ t.test('F-29: during a rolling update, what the other version sealed signs nobod
       browser.cookies.set(name, { ...kept, value: bytes.toString('base64url') })
   }
   const started = await beginLogin(browser)
-  const page = await browser.get('/applications', { site: 'same-origin' })
+  const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
   t.equal(
     (await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode,
     200,
     'the login beside it goes on',
   )
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
 t.test('F-36: a key that was changed on one replica only shows in /health/ready, and makes no faults', async t => {
@@ -151,10 +139,10 @@ t.test('F-36: a key that was changed on one replica only shows in /health/ready,
   t.notSame(await ids(), before)
   t.notMatch(JSON.stringify(await ids()), other)
   test.clock.advance(31)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
   t.match(log.join(''), '"event":"session_unreadable"')
   browser.client = first
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
   t.same(await ids(), before)
 })
 

@@ -1,17 +1,17 @@
 // Renewing a session: when it happens, with what, and what the browser is told.
 import t from 'tap'
-import { buildSignedIn, grantNames, openList, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
-import { signIn } from '../support/build-test-client.ts'
-import { readForm } from '../support/read-form.ts'
-import { setCookieLine } from '../support/read-response.ts'
-import { applicationRecord, giveTokens, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
-import type { TestBrowser } from '../support/test-browser.ts'
+import { signIn } from '../../support/build-test-client.ts'
+import { readForm } from '../../support/read-form.ts'
+import { setCookieLine } from '../../support/read-response.ts'
+import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
+import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 t.test('CK-09: a second after the access token has ended, the next page renews it once, and works', async t => {
   const { browser, clock, platform, renewals, config } = await buildSignedIn(t)
   clock.advance(3601)
   t.notOk(browser.cookie('__Host-session'))
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 200)
   t.equal(renewals().length, 1)
   t.same(Object.fromEntries(renewals()[0]!.form), {
@@ -20,16 +20,16 @@ t.test('CK-09: a second after the access token has ended, the next page renews i
     client_id: config.clientId,
     client_secret: config.clientSecret.reveal(),
   })
-  t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${renewedToken}`)
-  await openList(browser)
+  t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${renewedToken}`)
+  await openPage(browser)
   t.equal(renewals().length, 1)
 })
 
 t.test('CK-09: without the refresh cookie it is the login', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
-  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   clock.advance(3601)
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 302)
   t.match(page.headers.location, /^\/login\?returnTo=/)
   t.equal(renewals().length, 0)
@@ -37,10 +37,10 @@ t.test('CK-09: without the refresh cookie it is the login', async t => {
 
 t.test('CK-09: without the refresh cookie a session is used to its last second', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
-  await openList(browser)
-  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  await openPage(browser)
+  for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   clock.advance(3599)
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 200)
   t.equal(page.headers['set-cookie'], undefined)
   t.equal(renewals().length, 0)
@@ -51,14 +51,14 @@ t.test('CK-09: renewing does not extend the thirty days', async t => {
   for (let day = 1; day < 30; day++) {
     platform.answer(tokenRoute, giveTokens({ refresh_token: `of-day-${day}` }))
     clock.advance(24 * 3600)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.equal(page.statusCode, 200, `day ${day}`)
-    const grant = page.cookies.find(({ name, value }) => name.startsWith('__Host-refresh-') && value)
-    t.equal(grant?.maxAge, (30 - day) * 24 * 3600)
-    t.equal(grantNames(browser).length, 1)
+    const cookie = page.cookies.find(({ name, value }) => name.startsWith('__Host-refresh-') && value)
+    t.equal(cookie?.maxAge, (30 - day) * 24 * 3600)
+    t.equal(refreshCookieNames(browser).length, 1)
   }
   clock.advance(24 * 3600)
-  t.equal((await openList(browser)).statusCode, 302)
+  t.equal((await openPage(browser)).statusCode, 302)
   t.equal(renewals().length, 29)
 })
 
@@ -68,16 +68,16 @@ t.test('RF-07: a session ends with its refresh token, though its access token is
   const lasting = giveTokens({ expires_in: 20 * day, refresh_token: 'second' })
   platform.answer(tokenRoute, lasting)
   clock.advance(3601)
-  await openList(browser)
+  await openPage(browser)
   clock.advance(20 * day)
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 200)
   t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 10 * day - 3601)
   clock.advance(10 * day - 3601 - 1)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal((await openPage(browser)).statusCode, 200)
   t.equal(renewals().length, 2, 'and what ends with it is not renewed')
   clock.advance(1)
-  t.equal((await openList(browser)).statusCode, 302)
+  t.equal((await openPage(browser)).statusCode, 302)
 })
 
 t.test('RF-07: also a first session does not outlive its thirty days', async t => {
@@ -91,11 +91,11 @@ t.test('every page says when the visitor has to sign in again, as far as that ca
   const { browser, clock } = await buildSignedIn(t)
   const told = async (path: string) =>
     /Your session ends at <time datetime="([^"]+)"/.exec((await browser.get(path, { site: 'same-origin' })).body)?.[1]
-  for (const path of ['/', '/applications']) t.equal(await told(path), '2026-03-31T12:00:00.000Z', path)
+  for (const path of ['/', '/page']) t.equal(await told(path), '2026-03-31T12:00:00.000Z', path)
   clock.advance(3601)
-  t.equal(await told('/applications'), '2026-03-31T12:00:00.000Z', 'renewing changes nothing in it')
-  for (const name of grantNames(browser)) browser.cookies.delete(name)
-  for (const path of ['/', '/applications'])
+  t.equal(await told('/page'), '2026-03-31T12:00:00.000Z', 'renewing changes nothing in it')
+  for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
+  for (const path of ['/', '/page'])
     t.equal(
       await told(path),
       '2026-03-01T14:00:01.000Z',
@@ -106,10 +106,10 @@ t.test('every page says when the visitor has to sign in again, as far as that ca
 t.test('RF-10: an access token is renewed shortly before it ends, and not earlier', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(3600 - 90)
-  await openList(browser)
+  await openPage(browser)
   t.equal(renewals().length, 0)
   clock.advance(60)
-  await openList(browser)
+  await openPage(browser)
   t.equal(renewals().length, 1)
 })
 
@@ -124,7 +124,7 @@ t.test(
     clock.advance(3601)
     for (let request = 0; request < 40; request++) {
       const before = renewals().length
-      t.equal((await openList(browser)).statusCode, 200)
+      t.equal((await openPage(browser)).statusCode, 200)
       t.ok(renewals().length - before <= 1)
       clock.advance(0.5)
     }
@@ -137,7 +137,7 @@ t.test('RF-08: a renewal without a refresh token keeps the old one', async t => 
   const { browser, clock, renewals } = await buildSignedIn(t, giveTokens({ refresh_token: undefined }))
   for (const times of [1, 2, 3]) {
     clock.advance(3601)
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, times)
   }
   t.ok(renewals().every(({ form }) => form.get('refresh_token') === 'first'))
@@ -147,80 +147,67 @@ t.test('F-24: a renewal that gives the same refresh token keeps it, too', async 
   const { browser, clock, renewals } = await buildSignedIn(t, giveTokens({ refresh_token: 'first' }))
   for (const times of [1, 2]) {
     clock.advance(3601)
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, times)
   }
-  t.equal(grantNames(browser).length, 1)
+  t.equal(refreshCookieNames(browser).length, 1)
 })
 
 t.test('RF-08: a renewal with a refresh token replaces the old one', async t => {
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   clock.advance(3601)
-  await openList(browser)
+  await openPage(browser)
   platform.answer(tokenRoute, giveTokens({ refresh_token: 'third' }))
   clock.advance(3601)
-  await openList(browser)
+  await openPage(browser)
   t.same(
     renewals().map(({ form }) => form.get('refresh_token')),
     ['first', 'second'],
   )
-  t.equal(grantNames(browser).length, 1)
+  t.equal(refreshCookieNames(browser).length, 1)
 })
 
 t.test('RF-08: a renewal may carry any state, or none: none was sent', async t => {
   for (const state of ['of-nobody', undefined]) {
     const { browser, clock } = await buildSignedIn(t, giveTokens({ state }))
     clock.advance(3601)
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
   }
 })
 
-type Forms = { edit: Record<string, string>; remove: Record<string, string> }
+type Forms = { note: Record<string, string>; strict: Record<string, string> }
 type Ending = {
   status: number
-  script: Record<string, Script>
+  script?: Record<string, Script>
   ask: (browser: TestBrowser, forms: Forms) => ReturnType<TestBrowser['get']>
 }
 
 const endings: Record<string, Ending> = {
-  'in a 404': {
-    status: 404,
-    script: { 'GET /apps/v1/app-9': { status: 404, body: {} } },
-    ask: browser => browser.get('/applications/app-9', { site: 'same-origin' }),
-  },
-  'in a 502': {
-    status: 502,
-    script: { 'GET /apps/v1/app-9': { status: 500, body: {} } },
-    ask: browser => browser.get('/applications/app-9', { site: 'same-origin' }),
-  },
+  'in a 404': { status: 404, ask: browser => browser.get('/gone', { site: 'same-origin' }) },
+  'in a 502': { status: 502, script: { 'GET /things': { status: 500, body: {} } }, ask: openPage },
   'in a redirect': {
     status: 303,
-    script: { 'DELETE /apps/v1/app-1': { status: 204, body: '' } },
-    ask: (browser, { remove }) => browser.post('/applications/app-1/delete', remove),
+    script: { 'POST /things': { status: 201, body: {} } },
+    ask: (browser, { note }) => browser.post('/note', note),
   },
-  'in a form shown again': {
-    status: 422,
-    script: {
-      'PUT /apps/v1/app-1': { status: 422, body: { error: { status: 422, message: { name: ['Too odd.'] } } } },
-    },
-    ask: (browser, { edit }) =>
-      browser.post('/applications/app-1/edit', { ...edit, redirectUris: 'https://weather.test/' }),
-  },
+  'in a form shown again': { status: 422, ask: (browser, { strict }) => browser.post('/strict', strict) },
 }
 
-for (const [what, { status, script, ask }] of Object.entries(endings)) {
+for (const [what, { status, script = {}, ask }] of Object.entries(endings)) {
   t.test(`RF-09: a renewal is delivered on the answer that renewed, also when it ends ${what}`, async t => {
     const { browser, clock, platform, renewals } = await buildSignedIn(t)
-    platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
     for (const [route, answer] of Object.entries(script)) platform.answer(route, answer)
-    const [edit, remove] = ['/applications/app-1/edit', '/applications/app-1/delete']
-    const forms = { edit: readForm(await browser.get(edit), edit), remove: readForm(await browser.get(remove), remove) }
+    const forms = {
+      note: readForm(await browser.get('/note'), '/note'),
+      strict: readForm(await browser.get('/strict'), '/strict'),
+    }
     clock.advance(3601)
     const response = await ask(browser, forms)
     t.equal(response.statusCode, status)
     t.ok(setCookieLine(response, '__Host-session='))
     t.equal(renewals().length, 1)
+    platform.answer('GET /things', { body: [] })
     platform.answer(tokenRoute, { status: 401, body: { error: 'invalid_grant' } })
-    t.equal((await openList(browser)).statusCode, 200, 'with what was delivered')
+    t.equal((await openPage(browser)).statusCode, 200, 'with what was delivered')
   })
 }

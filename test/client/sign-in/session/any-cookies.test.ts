@@ -1,20 +1,11 @@
 // Whatever a browser sends as cookies: a page, and never a crash.
 import fc from 'fast-check'
 import t from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
-import { setCookieLines } from '../support/read-response.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
+import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
+import { setCookieLines } from '../../support/read-response.ts'
 
-const paths = [
-  '/',
-  '/applications',
-  '/applications/new',
-  '/login',
-  '/cancelled',
-  '/exchangeToken?code=a&state=b',
-  '/nowhere',
-]
+const paths = ['/', '/page', '/note', '/login', '/cancelled', '/exchangeToken?code=a&state=b', '/nowhere']
 
 /** What others on this host can set, and we could not: no such name may go out again. */
 const foreignNames = [
@@ -31,12 +22,7 @@ const foreignNames = [
 
 for (const name of foreignNames) {
   t.test(`CK-10: a neighbour’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
-    const { browser, client } = await buildApplicationsClient(t, {
-      scripts: {
-        'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-        'GET /identities/v1/visitor-1/links': { body: collection([]) },
-      },
-    })
+    const { browser, client } = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
     await signIn(browser)
     for (const path of paths) {
       const cookie = `${browser.cookieHeader()}; ${name}=1`
@@ -54,12 +40,9 @@ for (const name of foreignNames) {
 }
 
 t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
-  const { browser, client } = await buildApplicationsClient(t, {
+  const { browser, client } = await buildTestClient(t, {
     environment: { LOG_LEVEL: 'silent' },
-    scripts: {
-      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-      'GET /identities/v1/visitor-1/links': { body: collection([]) },
-    },
+    scripts: { 'GET /things': { body: ['first thing'] } },
   })
   await signIn(browser)
   const started = await beginLogin(browser)
@@ -98,7 +81,7 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
     }),
     { numRuns: 200 },
   )
-  const untouched = await browser.get('/applications', { site: 'same-origin' })
+  const untouched = await browser.get('/page', { site: 'same-origin' })
   t.equal(untouched.statusCode, 200)
   t.same(setCookieLines(untouched), [])
 })

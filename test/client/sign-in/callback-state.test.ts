@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import {
   beginLogin,
-  buildApplicationsClient,
+  buildTestClient,
   callbackUrl,
   publicUrl,
   signIn,
@@ -25,14 +25,14 @@ function refused(t: Test, { platform }: TestClient, response: Response) {
 }
 
 t.test('CL-03: a callback in another browser than the one that began is refused', async t => {
-  const test = await buildApplicationsClient(t)
+  const test = await buildTestClient(t)
   const started = await beginLogin(test.browser)
   const other = new TestBrowser(test.client, publicUrl, test.clock.read)
   refused(t, test, await other.get(callbackUrl(started), { site: 'cross-site' }))
 })
 
 t.test('CL-21: a callback of somebody else with a good code and a login of one’s own under way is refused', async t => {
-  const test = await buildApplicationsClient(t)
+  const test = await buildTestClient(t)
   const attackers = await beginLogin(test.browser)
   const victim = new TestBrowser(test.client, publicUrl, test.clock.read)
   const victims = await beginLogin(victim)
@@ -59,7 +59,7 @@ const badQueries: Record<string, (good: string, state: string) => string> = {
 
 for (const [what, spoil] of Object.entries(badQueries)) {
   t.test(`CL-04: ${what} is refused before anything is sent`, async t => {
-    const test = await buildApplicationsClient(t)
+    const test = await buildTestClient(t)
     const started = await beginLogin(test.browser)
     const url = spoil(callbackUrl(started), started.get('state') ?? '')
     refused(t, test, await test.browser.get(url, { site: 'cross-site' }))
@@ -84,7 +84,7 @@ const badCookies: Record<string, (value: string) => string | undefined> = {
 
 for (const [what, spoil] of Object.entries(badCookies)) {
   t.test(`CL-04: ${what} is refused before anything is sent`, async t => {
-    const test = await buildApplicationsClient(t)
+    const test = await buildTestClient(t)
     const started = await beginLogin(test.browser)
     const name = `__Host-login-${started.get('state')}`
     const value = spoil(test.browser.cookie(name)!)
@@ -94,13 +94,13 @@ for (const [what, spoil] of Object.entries(badCookies)) {
 }
 
 t.test('CL-04: neither a state nor a cookie is refused, too', async t => {
-  const test = await buildApplicationsClient(t)
+  const test = await buildTestClient(t)
   refused(t, test, await test.browser.get('/exchangeToken?code=a&subject=b', { site: 'cross-site' }))
   refused(t, test, await test.browser.get('/exchangeToken', { site: 'cross-site' }))
 })
 
 t.test('CL-04: the cookie of another login does not open this one', async t => {
-  const test = await buildApplicationsClient(t)
+  const test = await buildTestClient(t)
   const [first, second] = [await beginLogin(test.browser), await beginLogin(test.browser)]
   const value = test.browser.cookie(`__Host-login-${first.get('state')}`)
   const cookie = `__Host-login-${second.get('state')}=${value}`
@@ -108,7 +108,7 @@ t.test('CL-04: the cookie of another login does not open this one', async t => {
 })
 
 t.test('CL-04: after eleven minutes a login is over, though its cookie is still sent', async t => {
-  const test = await buildApplicationsClient(t)
+  const test = await buildTestClient(t)
   const started = await beginLogin(test.browser)
   const cookie = test.browser.cookieHeader()
   test.clock.advance(11 * 60)
@@ -118,14 +118,14 @@ t.test('CL-04: after eleven minutes a login is over, though its cookie is still 
 })
 
 t.test('CL-04: after nine minutes and a half a login still completes', async t => {
-  const { browser, clock } = await buildApplicationsClient(t)
+  const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser)
   clock.advance(9.5 * 60)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
 
 t.test('CL-05: a callback that comes again is refused, and exchanges nothing', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const before = browser.copy()
   const first = await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -145,12 +145,12 @@ t.test('CL-05: a callback that comes again is refused, and exchanges nothing', a
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
-t.test('CL-05: with a live session, the page of a used callback leads to the applications', async t => {
-  const { browser } = await buildApplicationsClient(t)
+t.test('CL-05: with a live session, the page of a used callback leads home', async t => {
+  const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
   const again = await browser.get(callbackUrl(started), { site: 'same-origin' })
-  t.match(again.body, 'href="/applications"')
+  t.match(again.body, 'href="/page"')
 })
 
 for (const [outcome, change] of [
@@ -158,7 +158,7 @@ for (const [outcome, change] of [
   ['a refusal of the visitor', { code: undefined, error: 'access_denied' }],
 ] as const) {
   t.test(`CL-05: ${outcome} uses the state up, too`, async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
     t.match(setCookieLine(response, `__Host-login-${started.get('state')}=;`), 'Max-Age=0')
@@ -168,7 +168,7 @@ for (const [outcome, change] of [
 }
 
 t.test('CL-05: an exchange that fails uses the state up, and is not tried again', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
+  const { browser, platform } = await buildTestClient(t, {
     scripts: { 'POST /api/exchangeToken': { status: 500, body: {} } },
   })
   const started = await beginLogin(browser)
@@ -188,10 +188,10 @@ const otherSettings: Record<string, Record<string, string>> = {
 
 for (const [what, environment] of Object.entries(otherSettings)) {
   t.test(`CL-24: a login begun before the settings named another ${what} does not go on`, async t => {
-    const test = await buildApplicationsClient(t, { environment: { COOKIE_KEYS: cookieKey } })
+    const test = await buildTestClient(t, { environment: { COOKIE_KEYS: cookieKey } })
     const { platform, clock } = test
     const started = await beginLogin(test.browser)
-    const { client } = await buildApplicationsClient(t, {
+    const { client } = await buildTestClient(t, {
       platform,
       clock,
       environment: { COOKIE_KEYS: cookieKey, LOGIN_INTERNAL_URL: platform.url, ...environment },
@@ -203,7 +203,7 @@ for (const [what, environment] of Object.entries(otherSettings)) {
 }
 
 t.test('CL-20: a session cookie that was planted is not adopted', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const thief = browser.copy()
   await signIn(thief)
   const planted = thief.cookie('__Host-session')!

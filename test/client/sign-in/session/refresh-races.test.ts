@@ -1,23 +1,15 @@
 // Several requests, tabs and replicas that renew one session at the same time: nobody is signed out by it.
 import t, { type Test } from 'tap'
-import { buildSignedIn, grantNames, openList, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
-import { buildApplicationsClient } from '../support/build-test-client.ts'
-import { setCookieLine } from '../support/read-response.ts'
-import {
-  accessTokenOf,
-  applicationRecord,
-  collection,
-  giveTokens,
-  type Script,
-  send,
-  tokenAnswer,
-} from '../support/scripted-platform.ts'
+import { buildTestClient } from '../../support/build-test-client.ts'
+import { setCookieLine } from '../../support/read-response.ts'
+import { accessTokenOf, giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { buildSignedIn, openPage, refreshCookieNames, renewedToken, tokenRoute } from '../support/build-signed-in.ts'
 
 type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 
 async function addReplica(t: Test, { platform, clock, config }: Signed) {
   const COOKIE_KEYS = config.cookieKeys[0]!.reveal()
-  return (await buildApplicationsClient(t, { platform, clock, environment: { COOKIE_KEYS } })).client
+  return (await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS } })).client
 }
 
 /**
@@ -57,7 +49,7 @@ t.test('RF-02: of twenty pages at once over two replicas, just after expiry, all
     Array.from({ length: 20 }, async (_, index) => {
       const tab = browser.copy()
       tab.client = index % 2 ? other : client
-      return openList(tab)
+      return openPage(tab)
     }),
   )
   for (const page of pages) {
@@ -66,10 +58,10 @@ t.test('RF-02: of twenty pages at once over two replicas, just after expiry, all
   }
   t.ok(renewals().length <= 2, `${renewals().length} renewals, one a replica`)
   t.equal(portal.isRevoked(), false)
-  t.equal(grantNames(browser).length, 1)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal(refreshCookieNames(browser).length, 1)
+  t.equal((await openPage(browser)).statusCode, 200)
   clock.advance(3601)
-  t.equal((await openList(browser)).statusCode, 200, 'and once more an hour later')
+  t.equal((await openPage(browser)).statusCode, 200, 'and once more an hour later')
   t.equal(portal.isRevoked(), false)
 })
 
@@ -77,9 +69,9 @@ t.test('RF-03: a request that still carries the old cookie shortly after the ren
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(3601)
   const late = browser.copy()
-  await openList(browser)
+  await openPage(browser)
   clock.advance(0.01)
-  const page = await openList(late)
+  const page = await openPage(late)
   t.equal(page.statusCode, 200)
   t.ok(setCookieLine(page, '__Host-session='))
   t.equal(renewals().length, 1)
@@ -89,11 +81,11 @@ t.test('RF-03: a renewal is not kept for long, and a failed one not at all', asy
   const { browser, clock, platform, renewals } = await buildSignedIn(t)
   clock.advance(3601)
   const late = browser.copy()
-  await openList(browser)
+  await openPage(browser)
   platform.answer(tokenRoute, { status: 503, body: {} })
   clock.advance(60)
-  t.equal((await openList(late)).statusCode, 503)
-  t.equal((await openList(late)).statusCode, 503)
+  t.equal((await openPage(late)).statusCode, 503)
+  t.equal((await openPage(late)).statusCode, 503)
   t.equal(renewals().length, 3)
 })
 
@@ -104,15 +96,15 @@ t.test('RF-04: whoever comes too late to a renewal on another replica takes noth
   clock.advance(3601)
   const loser = browser.copy()
   loser.client = await addReplica(t, test)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal((await openPage(browser)).statusCode, 200)
   clock.advance(5)
-  const page = await openList(loser)
+  const page = await openPage(loser)
   t.not(page.statusCode, 500)
   t.equal(setCookieLine(page, '__Host-session='), undefined)
   // The browser hears of both, of the loser last.
   browser.keep(page)
-  t.equal((await openList(browser)).statusCode, 200)
-  t.equal(grantNames(browser).length, 1)
+  t.equal((await openPage(browser)).statusCode, 200)
+  t.equal(refreshCookieNames(browser).length, 1)
 })
 
 t.test('RF-04: a tab that is refused while its access token is still good is shown its page', async t => {
@@ -122,20 +114,20 @@ t.test('RF-04: a tab that is refused while its access token is still good is sho
   clock.advance(3600 - 30)
   const loser = browser.copy()
   loser.client = await addReplica(t, test)
-  await openList(browser)
+  await openPage(browser)
   clock.advance(5)
-  const page = await openList(loser)
+  const page = await openPage(loser)
   t.equal(page.statusCode, 200)
   t.equal(setCookieLine(page, '__Host-session='), undefined)
   browser.keep(page)
-  t.equal(grantNames(browser).length, 1)
+  t.equal(refreshCookieNames(browser).length, 1)
 })
 
 /** An API that takes one access token alone. */
 function apiFor(accessToken: string): Script {
   return ({ headers }, response) => {
     const isGood = headers.authorization === `Bearer ${accessToken}`
-    send(response, isGood ? { body: collection([applicationRecord('app-1')]) } : { status: 401, body: {} })
+    send(response, isGood ? { body: ['first thing'] } : { status: 401, body: {} })
   }
 }
 
@@ -147,24 +139,24 @@ t.test(
     const good = accessTokenOf('visitor-1', { jti: 'good' })
     const portal = rotatingPortal(test, 10)
     platform.answer(tokenRoute, portal.script)
-    platform.answer('GET /apps/v1', (_request, response) => {
+    platform.answer('GET /things', (_request, response) => {
       // So long does the API take that the first refresh token is past its grace.
       clock.advance(11)
       platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'newest' }))
-      platform.answer('GET /apps/v1', apiFor(good))
+      platform.answer('GET /things', apiFor(good))
       return send(response, { status: 401, body: {} })
     })
     clock.advance(3601)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.equal(page.statusCode, 200)
     t.same(
       renewals().map(({ form }) => form.get('refresh_token')),
       ['first', 'successor-1'],
     )
-    t.equal(grantNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
+    t.equal(refreshCookieNames(browser).length, 1, 'of three refresh tokens the browser keeps the newest')
     clock.advance(3601)
     platform.answer(tokenRoute, giveTokens({ access_token: good, refresh_token: 'after' }))
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().at(-1)!.form.get('refresh_token'), 'newest')
   },
 )
@@ -173,41 +165,40 @@ t.test('RF-04: of two replicas whose access token the API refuses, the loser end
   const test = await buildSignedIn(t)
   const { browser, platform, clock } = test
   platform.answer(tokenRoute, rotatingPortal(test, 0).script)
-  platform.answer('GET /apps/v1', apiFor(renewedToken))
+  platform.answer('GET /things', apiFor(renewedToken))
   clock.advance(60)
   const loser = browser.copy()
   loser.client = await addReplica(t, test)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal((await openPage(browser)).statusCode, 200)
   const won = browser.names().toSorted()
   clock.advance(5)
-  const page = await openList(loser)
+  const page = await openPage(loser)
   t.equal(page.statusCode, 302)
   browser.keep(page)
   t.same(browser.names().toSorted(), won)
-  t.equal((await openList(browser)).statusCode, 200, 'with the winner’s access token')
+  t.equal((await openPage(browser)).statusCode, 200, 'with the winner’s access token')
 })
 
 t.test('CK-18: a slow answer to an older request does not overwrite the newer session', async t => {
   const { browser, clock, platform } = await buildSignedIn(t)
   const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
-  const items = collection([applicationRecord('app-1')])
-  platform.answer('GET /apps/v1', async ({ headers }, response) => {
+  platform.answer('GET /things', async ({ headers }, response) => {
     if (headers.authorization === `Bearer ${accessTokenOf('visitor-1')}`) {
       tellAsked()
       await mayAnswer
     }
-    send(response, { body: items })
+    send(response, { body: ['first thing'] })
   })
   clock.advance(3600 - 61)
-  const slow = openList(browser)
+  const slow = openPage(browser)
   await isAsked
   clock.advance(30)
-  await openList(browser)
+  await openPage(browser)
   const renewedSession = browser.cookie('__Host-session')
   answer()
   t.equal((await slow).statusCode, 200)
   t.equal(browser.cookie('__Host-session'), renewedSession)
-  await openList(browser)
-  t.equal(platform.received('GET /apps/v1').at(-1)?.headers.authorization, `Bearer ${renewedToken}`)
+  await openPage(browser)
+  t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${renewedToken}`)
 })

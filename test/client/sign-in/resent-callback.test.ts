@@ -1,16 +1,16 @@
 // A callback that is delivered several times: browsers repeat a GET by themselves when its connection drops.
 import { once } from 'node:events'
 import t from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { send, tokenAnswer } from '../support/scripted-platform.ts'
 
 /** A portal that answers the exchange only when told to. */
-async function buildWithSlowPortal(t: Parameters<typeof buildApplicationsClient>[0]) {
+async function buildWithSlowPortal(t: Parameters<typeof buildTestClient>[0]) {
   const { promise: isAsked, resolve: tellAsked } = Promise.withResolvers<void>()
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
-  const test = await buildApplicationsClient(t, {
+  const test = await buildTestClient(t, {
     scripts: {
       'POST /api/exchangeToken': async (request, response) => {
         tellAsked()
@@ -39,7 +39,7 @@ t.test(
     answer()
     const response = await again
     t.match(response, /^HTTP\/1\.1 200 OK\r\n/)
-    t.match(response, 'content="0;url=/applications"')
+    t.match(response, 'content="0;url=/page"')
     t.match(response, 'set-cookie: __Host-session=')
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
   },
@@ -48,7 +48,7 @@ t.test(
 t.test(
   'CL-29: a callback that comes again after its answer was lost leads to a clear page, with one exchange',
   async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const before = browser.copy()
     await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -76,7 +76,7 @@ t.test('F-22: of four deliveries at once all sign in, with one exchange', async 
 })
 
 t.test('F-22: of four deliveries whose exchange fails none tries it again', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
+  const { browser, platform } = await buildTestClient(t, {
     scripts: { 'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_grant' } } },
   })
   const started = await beginLogin(browser)
@@ -91,9 +91,9 @@ t.test('F-22: of four deliveries whose exchange fails none tries it again', asyn
 t.test(
   'F-22: on another replica the portal refuses the code the second time, and nobody is signed out by it',
   async t => {
-    const { browser, platform, clock, config } = await buildApplicationsClient(t)
+    const { browser, platform, clock, config } = await buildTestClient(t)
     const COOKIE_KEYS = config.cookieKeys[0]!.reveal()
-    const { client } = await buildApplicationsClient(t, { platform, clock, environment: { COOKIE_KEYS } })
+    const { client } = await buildTestClient(t, { platform, clock, environment: { COOKIE_KEYS } })
     const started = await beginLogin(browser)
     const before = browser.copy()
     await browser.get(callbackUrl(started), { site: 'cross-site' })

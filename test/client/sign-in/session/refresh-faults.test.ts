@@ -1,10 +1,14 @@
 // A portal that does not renew a session: only what fails for good takes the refresh token, and nobody is locked out.
 import t from 'tap'
-import { buildSignedIn, grantNames, openList, tokenRoute } from '../support/build-signed-in.ts'
-import { signIn } from '../support/build-test-client.ts'
-import { readForm } from '../support/read-form.ts'
-import { setCookieLines } from '../support/read-response.ts'
-import { applicationRecord, giveTokens, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
+import { signIn } from '../../support/build-test-client.ts'
+import { readForm } from '../../support/read-form.ts'
+import { setCookieLines } from '../../support/read-response.ts'
+import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { buildSignedIn, openPage, refreshCookieNames, tokenRoute } from '../support/build-signed-in.ts'
+
+/** RFC 6749 5.2: only an answer of status 400 or more is a refusal, whatever words stand in it. */
+const giveCreated: Script = (request, response) =>
+  send(response, { status: 201, body: tokenAnswer(request, { error: 'invalid_grant' }) })
 
 const passing: Record<string, Script> = {
   'is out of order': { status: 500, body: {} },
@@ -20,27 +24,28 @@ const passing: Record<string, Script> = {
   'is forbidden to be asked': { status: 403, body: {} },
   'has a fault, and speaks of the grant': { status: 500, body: { error: 'invalid_grant' } },
   'limits the rate, and speaks of the grant': { status: 429, body: { error: 'invalid_grant' } },
+  'answers 201, and speaks of the grant beside tokens': giveCreated,
   redirects: { status: 302, headers: { location: 'https://elsewhere.test/' }, body: {} },
 }
 
 for (const [what, renewal] of Object.entries(passing)) {
   t.test(`RF-05: a portal that ${what} ends no session: a page says so, and later it goes on`, async t => {
     const { browser, clock, platform } = await buildSignedIn(t, renewal)
-    const kept = grantNames(browser)
+    const kept = refreshCookieNames(browser)
     clock.advance(3601)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.ok([502, 503].includes(page.statusCode), `${page.statusCode}`)
     t.match(page.headers['content-type'], 'text/html')
     t.same(setCookieLines(page), [])
-    t.same(grantNames(browser), kept)
+    t.same(refreshCookieNames(browser), kept)
     platform.answer(tokenRoute, giveTokens({ refresh_token: 'second' }))
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
   })
 
   t.test(`RF-05: while the access token is still good, a portal that ${what} is not even noticed`, async t => {
     const { browser, clock, renewals } = await buildSignedIn(t, renewal)
     clock.advance(3600 - 30)
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, 1)
   })
 }
@@ -48,11 +53,11 @@ for (const [what, renewal] of Object.entries(passing)) {
 t.test('F-17: a busy portal’s Retry-After stands on the page of a renewal, and the session stays', async t => {
   const { browser, clock } = await buildSignedIn(t, { status: 503, headers: { 'retry-after': '1000000000' }, body: {} })
   clock.advance(3601)
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 503)
   t.equal(page.headers['retry-after'], '3600')
   t.match(page.body, 'try again in 3600 seconds')
-  t.equal(grantNames(browser).length, 1)
+  t.equal(refreshCookieNames(browser).length, 1)
 })
 
 const final: Record<string, Script> = {
@@ -69,13 +74,13 @@ for (const [what, renewal] of Object.entries(final)) {
   t.test(`RF-05: ${what} takes the refresh cookie at once, and the session ends with its access token`, async t => {
     const { browser, clock, renewals, log } = await buildSignedIn(t, renewal)
     clock.advance(3600 - 30)
-    t.equal((await openList(browser)).statusCode, 200)
-    t.same(grantNames(browser), [])
+    t.equal((await openPage(browser)).statusCode, 200)
+    t.same(refreshCookieNames(browser), [])
     t.match(log.join(''), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'and the operator learns why')
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, 1, 'nothing is asked again')
     clock.advance(30)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.equal(page.statusCode, 302)
     t.match(page.headers.location, /^\/login/)
   })
@@ -83,19 +88,17 @@ for (const [what, renewal] of Object.entries(final)) {
   t.test(`RF-05: ${what} ends a session whose access token has ended: it is the login`, async t => {
     const { browser, clock, renewals } = await buildSignedIn(t, renewal)
     clock.advance(3601)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.equal(page.statusCode, 302)
     t.match(page.headers.location, /^\/login/)
-    t.same(grantNames(browser), [])
-    await openList(browser)
+    t.same(refreshCookieNames(browser), [])
+    await openPage(browser)
     t.equal(renewals().length, 1)
   })
 }
 
 t.test('contract 4: each fault page of a signed-in visitor offers to sign in anew and to sign out', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_client' } })
-  platform.answer('GET /apps/v1/gone', { status: 404, body: {} })
-  platform.answer('GET /apps/v1/odd', { status: 500, body: {} })
   const offers = async (path: string, status: number, returnTo: string) => {
     const page = await browser.get(path, { site: 'same-origin' })
     t.equal(page.statusCode, status, path)
@@ -103,15 +106,17 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
     t.match(page.body, `<a href="${href}">Sign in anew</a>`, path)
     t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
   }
-  await offers('/applications/gone', 404, '/applications')
-  await offers('/applications/odd', 502, '/applications/odd')
-  await offers('/nowhere', 404, '/applications')
+  await offers('/gone', 404, '/page')
+  await offers('/nowhere', 404, '/page')
+  platform.answer('GET /things', { status: 500, body: {} })
+  await offers('/page?q=1', 502, '/page?q=1')
+  platform.answer('GET /things', { body: [] })
   clock.advance(3601)
-  await offers('/applications', 502, '/applications')
-  await offers('/applications/new', 502, '/applications/new')
+  await offers('/page', 502, '/page')
+  await offers('/note', 502, '/note')
   platform.answer(tokenRoute, giveTokens())
   await signIn(browser)
-  t.equal((await openList(browser)).statusCode, 200, 'signing in anew helps')
+  t.equal((await openPage(browser)).statusCode, 200, 'signing in anew helps')
   await browser.post('/logout')
   const page = await browser.get('/nowhere', { site: 'same-origin' })
   t.notMatch(page.body, 'Sign in anew', 'nobody else is offered it')
@@ -120,14 +125,13 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
 
 t.test('contract 4: a form that a fault has met offers to sign in anew beside what was typed', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 503, body: {} })
-  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
-  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-  platform.answer('PUT /apps/v1/app-1', { status: 401, body: {} })
+  const form = readForm(await browser.get('/note'), '/note')
+  platform.answer('POST /things', { status: 401, body: {} })
   clock.advance(60)
-  const page = await browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://weather.test/' })
+  const page = await browser.post('/note', { ...form, note: 'typed at length' })
   t.equal(page.statusCode, 503)
   t.match(page.body, 'href="/login" target="_blank"')
-  t.equal(readForm(page, '/applications/app-1/edit').redirectUris, 'https://weather.test/')
+  t.equal(readForm(page, '/note').note, 'typed at length')
 })
 
 t.test('F-24: a portal that is slow to renew holds up only what needs it', async t => {
@@ -137,7 +141,7 @@ t.test('F-24: a portal that is slow to renew holds up only what needs it', async
     send(response, { body: tokenAnswer(request, { refresh_token: 'second' }) })
   })
   clock.advance(3601)
-  const slow = openList(browser)
+  const slow = openPage(browser)
   t.equal((await browser.get('/', { site: 'same-origin' })).statusCode, 200)
   answer()
   t.equal((await slow).statusCode, 200)

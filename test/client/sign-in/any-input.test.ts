@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { type Received, send, tokenAnswer } from '../support/scripted-platform.ts'
@@ -32,7 +32,7 @@ function isFine(response: LightMyRequestResponse, statuses: number[]) {
 }
 
 t.test('any query of the callback is answered by a page', async t => {
-  const { browser, platform, client } = await buildApplicationsClient(t, { environment })
+  const { browser, platform, client } = await buildTestClient(t, { environment })
   const anyChange = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...parameters), anyText), anyText), { maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(anyChange, fc.boolean(), async (change, isOnTop) => {
@@ -51,7 +51,7 @@ t.test('any query of the callback is answered by a page', async t => {
 })
 
 t.test('any bytes as the query of the callback are answered by a page', async t => {
-  const { client, platform } = await buildApplicationsClient(t, { environment })
+  const { client, platform } = await buildTestClient(t, { environment })
   const anyQuery = fc.string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map(code => String.fromCharCode(code)),
     maxLength: 300,
@@ -67,7 +67,7 @@ t.test('any bytes as the query of the callback are answered by a page', async t 
 })
 
 t.test('any returnTo ends on this site', async t => {
-  const { browser } = await buildApplicationsClient(t, { environment })
+  const { browser } = await buildTestClient(t, { environment })
   const piece = fc.constantFrom(
     '/',
     '\\',
@@ -84,7 +84,7 @@ t.test('any returnTo ends on this site', async t => {
     '#',
     'evil.test',
     'a',
-    '/applications',
+    '/page',
     'https:',
     '"',
     '<',
@@ -152,7 +152,7 @@ const anyAnswer = fc.record({
 type Answer = typeof anyAnswer extends fc.Arbitrary<infer T> ? T : never
 
 async function buildAnswering(t: Test) {
-  const test = await buildApplicationsClient(t, { environment })
+  const test = await buildTestClient(t, { environment })
   const answer = ({ status, type, retryAfter, bodyFor }: Answer) =>
     test.platform.answer('POST /api/exchangeToken', (request, response) =>
       send(response, {
@@ -181,7 +181,7 @@ t.test('any answer to the exchange is a session, or a page that says why not', a
 
 t.test('any answer to a renewal is a session, the login, or a page that says why not', async t => {
   const { browser, platform, clock, answer } = await buildAnswering(t)
-  platform.answer('GET /apps/v1', { body: { ItemList: [] } })
+  platform.answer('GET /things', { body: [] })
   await signIn(browser)
   const signedIn = browser.copy()
   await fc.assert(
@@ -189,7 +189,7 @@ t.test('any answer to a renewal is a session, the login, or a page that says why
       answer(given)
       clock.advance(3601)
       const jar = signedIn.copy()
-      const page = await jar.get('/applications', { site: 'same-origin' })
+      const page = await jar.get('/page', { site: 'same-origin' })
       if (![200, 302, 502, 503, 504].includes(page.statusCode)) throw new Error(`status ${page.statusCode}`)
     }),
     runs,

@@ -1,35 +1,35 @@
 // The page on which a login ends, which goes on by itself, and what becomes of a browser that keeps no cookies.
 import t from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
-import { accessTokenOf, applicationRecord, collection } from '../support/scripted-platform.ts'
+import { accessTokenOf } from '../support/scripted-platform.ts'
 import { TestBrowser } from '../support/test-browser.ts'
 
-const scripts = { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } }
+const scripts = { 'GET /things': { body: ['first thing'] } }
 
 t.test('a login ends on the page it began from, signed in', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, { scripts })
-  const page = await signIn(browser, '/applications?q=weather')
-  t.equal(goesOnTo(page), '/applications?q=weather')
-  const list = await browser.get('/applications?q=weather', { site: 'same-origin' })
-  t.equal(list.statusCode, 200)
-  t.match(list.body, 'Weather')
+  const { browser, platform } = await buildTestClient(t, { scripts })
+  const page = await signIn(browser, '/page?q=weather')
+  t.equal(goesOnTo(page), '/page?q=weather')
+  const shown = await browser.get('/page?q=weather', { site: 'same-origin' })
+  t.equal(shown.statusCode, 200)
+  t.match(shown.body, 'first thing')
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
 })
 
 t.test('CL-26: a login ends with 200 and a page that goes on by itself, not with a redirect', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const page = await signIn(browser)
   t.equal(page.statusCode, 200)
   t.equal(page.headers.location, undefined)
   t.equal(page.headers.refresh, undefined)
   t.match(page.headers['content-type'], 'text/html; charset=utf-8')
-  t.equal(goesOnTo(page), '/applications')
-  t.match(page.body, /<a href="\/applications">[^<]+<\/a>/, 'a link for a browser that does not go on')
+  t.equal(goesOnTo(page), '/page')
+  t.match(page.body, /<a href="\/page">[^<]+<\/a>/, 'a link for a browser that does not go on')
 })
 
 t.test('CL-27: that page is not stored, tells no Referer, loads nothing and holds no code or state', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const { headers, body } = await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.equal(headers['cache-control'], 'no-store')
@@ -44,7 +44,7 @@ t.test('CL-27: that page is not stored, tells no Referer, loads nothing and hold
 })
 
 t.test('CL-28: nothing that a callback answers may be kept, so that Back and Reload find it used', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   for (const expected of [200, 400, 400]) {
     const response = await browser.get(callbackUrl(started), { site: 'cross-site' })
@@ -56,9 +56,9 @@ t.test('CL-28: nothing that a callback answers may be kept, so that Back and Rel
 })
 
 t.test('CL-33: a browser that keeps no cookies reaches an explanation within two hops', async t => {
-  const { client, platform } = await buildApplicationsClient(t)
+  const { client, platform } = await buildTestClient(t)
   const headers = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-  const page = await client.inject({ url: '/applications', headers })
+  const page = await client.inject({ url: '/page', headers })
   t.equal(page.statusCode, 302)
   const login = await client.inject({ url: String(page.headers.location), headers })
   t.equal(login.statusCode, 302)
@@ -73,21 +73,19 @@ t.test('CL-33: a browser that keeps no cookies reaches an explanation within two
 })
 
 t.test('CL-33: a browser that keeps no Strict cookies reaches an explanation after signing in', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const page = await signIn(browser)
   for (const [name, { sameSite }] of browser.cookies) if (sameSite === 'Strict') browser.cookies.delete(name)
   const next = await browser.get(goesOnTo(page)!, { site: 'same-origin' })
   t.equal(next.statusCode, 401)
   t.match(next.body, 'allow cookies')
-  t.match(next.body, 'href="/login?returnTo=%2Fapplications"')
+  t.match(next.body, 'href="/login?returnTo=%2Fpage"')
 })
 
 t.test('CL-33: a session whose every access token the API refuses ends at an explanation, not in a circle', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
-    scripts: { 'GET /apps/v1': { status: 401, body: {} } },
-  })
+  const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { status: 401, body: {} } } })
   await signIn(browser)
-  const page = await browser.get('/applications', { site: 'same-origin' })
+  const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
   t.match(page.body, 'Signing in did not last')
   t.equal(browser.cookie('__Host-session'), undefined)
@@ -97,35 +95,35 @@ t.test('CL-33: a session whose every access token the API refuses ends at an exp
 t.test(
   'shortly after a withdrawal the visitor’s cookies are not blamed, also when the page is loaded again',
   async t => {
-    const { browser, platform } = await buildApplicationsClient(t, { scripts })
+    const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)
-    platform.answer('GET /apps/v1', { status: 401, body: {} })
+    platform.answer('GET /things', { status: 401, body: {} })
     platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-    const page = await browser.get('/applications', { site: 'same-origin' })
+    const page = await browser.get('/page', { site: 'same-origin' })
     t.equal(page.statusCode, 401)
     t.match(page.body, 'it may have been withdrawn')
-    t.match(page.body, 'href="/login?returnTo=%2Fapplications"')
+    t.match(page.body, 'href="/login?returnTo=%2Fpage"')
     t.notMatch(page.body, 'allow cookies')
-    const again = await browser.get('/applications', { site: 'same-origin' })
+    const again = await browser.get('/page', { site: 'same-origin' })
     t.equal(again.statusCode, 302)
     t.match(again.headers.location, /^\/login/)
   },
 )
 
 t.test('a link from another site leads through a page of our own once, and then on', async t => {
-  const { browser, client, clock } = await buildApplicationsClient(t, { scripts })
+  const { browser, client, clock } = await buildTestClient(t, { scripts })
   await signIn(browser)
-  const bounce = await browser.get('/applications', { site: 'cross-site' })
+  const bounce = await browser.get('/page', { site: 'cross-site' })
   t.equal(bounce.statusCode, 200)
-  t.equal(goesOnTo(bounce), '/applications')
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal(goesOnTo(bounce), '/page')
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   const stranger = new TestBrowser(client, publicUrl, clock.read)
-  t.equal(goesOnTo(await stranger.get('/applications', { site: 'cross-site' })), '/applications')
-  t.equal((await stranger.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal(goesOnTo(await stranger.get('/page', { site: 'cross-site' })), '/page')
+  t.equal((await stranger.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
 t.test('the mark of arrival is short-lived, and a cookie like all others', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const line = setCookieLine(await signIn(browser), '__Host-arrived=') ?? ''
   t.match(line, /; Max-Age=30; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
 })

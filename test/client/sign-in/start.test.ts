@@ -2,7 +2,7 @@
 import t from 'tap'
 import {
   beginLogin,
-  buildApplicationsClient,
+  buildTestClient,
   callbackUrl,
   clientId,
   clientSecret,
@@ -25,7 +25,7 @@ const otherThanNavigations: Record<string, string>[] = [
 const loginCookies = (names: string[]) => names.filter(name => name.startsWith('__Host-login-'))
 
 t.test('CL-01: /login sends the browser to the portal with exactly the six parameters, each once', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const response = await browser.get('/login')
   t.equal(response.statusCode, 302)
   t.equal(response.headers['cache-control'], 'no-store')
@@ -47,21 +47,21 @@ t.test('CL-01: /login sends the browser to the portal with exactly the six param
 t.test('CL-01: where the portal has a path, the start keeps it', async t => {
   const platform = await startScriptedPlatform(t)
   const environment = { LOGIN_URL: 'https://platform.test/portal/', LOGIN_INTERNAL_URL: platform.url }
-  const { browser } = await buildApplicationsClient(t, { platform, environment })
+  const { browser } = await buildTestClient(t, { platform, environment })
   const { headers } = await browser.get('/login')
   t.match(headers.location, /^https:\/\/platform\.test\/portal\/\?grant_type=authorization&/)
 })
 
 t.test('F-02: /login needs no portal to redirect to it', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   platform.server.closeAllConnections()
   platform.server.close()
   t.equal((await browser.get('/login')).statusCode, 302)
 })
 
 t.test('CL-02: of 10,000 states of two replicas no two are equal, or begin alike', async t => {
-  const { client, platform } = await buildApplicationsClient(t, { environment: { LOG_LEVEL: 'silent' } })
-  const replica = await buildApplicationsClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
+  const { client, platform } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
+  const replica = await buildTestClient(t, { platform, environment: { LOG_LEVEL: 'silent' } })
   const states: string[] = []
   for (let index = 0; index < 5_000; index++) {
     for (const app of [client, replica.client]) {
@@ -78,26 +78,26 @@ t.test('CL-02: of 10,000 states of two replicas no two are equal, or begin alike
 })
 
 t.test('CL-06: two logins in two tabs both succeed, the first one finished first', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
 })
 
 t.test('CL-06: two logins in two tabs both succeed, the second one finished first', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
   t.equal((await browser.get(callbackUrl(second), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.get(callbackUrl(first), { site: 'cross-site' })).statusCode, 200)
 })
 
 t.test('CL-07: fifty logins leave five login cookies beside the session, and the last one still completes', async t => {
-  const { browser, clock } = await buildApplicationsClient(t)
+  const { browser, clock } = await buildTestClient(t)
   await signIn(browser)
   let last = new URLSearchParams()
   for (let tab = 0; tab < 50; tab++) {
     clock.advance(1)
-    last = await beginLogin(browser, '/applications?q='.padEnd(200, 'x'))
+    last = await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
   }
   t.equal(loginCookies(browser.names()).length, 5)
   t.ok(browser.cookie('__Host-session'))
@@ -110,7 +110,7 @@ for (const [when, seconds] of [
   ['within one second', 0],
 ] as const) {
   t.test(`CL-07: of logins begun ${when} it is the oldest that makes room`, async t => {
-    const { browser, clock } = await buildApplicationsClient(t)
+    const { browser, clock } = await buildTestClient(t)
     const started: URLSearchParams[] = []
     for (let tab = 0; tab < 6; tab++) {
       started.push(await beginLogin(browser))
@@ -123,26 +123,26 @@ for (const [when, seconds] of [
 }
 
 t.test('CL-08: the login cookie is Secure, HttpOnly, Lax, __Host-, of ten minutes at most, and sealed', async t => {
-  const { browser } = await buildApplicationsClient(t)
-  const response = await browser.get('/login?returnTo=/applications/new')
+  const { browser } = await buildTestClient(t)
+  const response = await browser.get('/login?returnTo=/page?q=readable')
   const [line, ...others] = setCookieLines(response)
   t.same(others, [])
   const [pair, ...attributes] = line!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', 'Secure'])
   const [name, value] = pair!.split('=', 2)
   t.match(name, /^__Host-login-[\w-]+$/)
-  t.notMatch(Buffer.from(value!, 'base64url').toString('latin1'), 'applications')
+  t.notMatch(Buffer.from(value!, 'base64url').toString('latin1'), 'readable')
 })
 
 t.test('CL-31: HEAD starts no login', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   const response = await client.inject({ method: 'HEAD', url: '/login' })
   t.not(response.statusCode, 302)
   t.equal(response.headers['set-cookie'], undefined)
 })
 
 t.test('CL-31: HEAD does not use a callback up', async t => {
-  const { browser, client, platform } = await buildApplicationsClient(t)
+  const { browser, client, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const headers = { cookie: browser.cookieHeader() }
   const response = await client.inject({ method: 'HEAD', url: callbackUrl(started), headers })
@@ -156,7 +156,7 @@ for (const [what, headers] of Object.entries({
   'of the portal (form_post)': { 'sec-fetch-site': 'cross-site', origin: 'https://portal.test' },
 })) {
   t.test(`CL-31: a POST ${what} is no callback`, async t => {
-    const { browser, client, platform } = await buildApplicationsClient(t)
+    const { browser, client, platform } = await buildTestClient(t)
     const url = callbackUrl(await beginLogin(browser))
     const response = await client.inject({
       method: 'POST',
@@ -173,7 +173,7 @@ for (const [what, headers] of Object.entries({
 for (const path of ['/login', '/exchangeToken']) {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     t.test(`CL-31: ${method} ${path} is answered 405 and Allow: GET`, async t => {
-      const { client, platform } = await buildApplicationsClient(t)
+      const { client, platform } = await buildTestClient(t)
       const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
       t.equal(response.statusCode, 405)
       t.equal(response.headers.allow, 'GET')
@@ -184,7 +184,7 @@ for (const path of ['/login', '/exchangeToken']) {
 
   for (const headers of otherThanNavigations) {
     t.test(`CL-32: ${path} refuses a load that is no navigation: ${JSON.stringify(headers)}`, async t => {
-      const { browser, platform } = await buildApplicationsClient(t)
+      const { browser, platform } = await buildTestClient(t)
       const started = await beginLogin(browser)
       const response = await browser.get(path === '/login' ? path : callbackUrl(started), { headers })
       t.equal(response.statusCode, 403)

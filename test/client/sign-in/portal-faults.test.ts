@@ -1,12 +1,12 @@
 // What the portal refuses or cannot do at the exchange, and what the visitor and the operator then read.
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 /** A login whose exchange is answered so; it ended without a session, and the portal was asked once. */
 async function failedLogin(t: Test, answer: Script) {
-  const test = await buildApplicationsClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
+  const test = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
   const started = await beginLogin(test.browser)
   const response = await test.browser.get(callbackUrl(started), { site: 'cross-site' })
   t.match(response.headers['content-type'], 'text/html')
@@ -63,6 +63,26 @@ t.test('F-16: a refusal in the API’s dialect, or in none, is a 502 page withou
   }
 })
 
+for (const [status, error] of [
+  [201, 'invalid_grant'],
+  [201, 'invalid_client'],
+  [302, 'invalid_grant'],
+] as const) {
+  t.test(
+    `F-16: ${status} with tokens and the word ${error} is no refusal, but an answer that nobody expects`,
+    async t => {
+      // RFC 6749 5.2: only an answer of status 400 or more is one, whatever words stand in it.
+      const { response, log } = await failedLogin(t, (request, response) =>
+        send(response, { status, body: tokenAnswer(request, { error }) }),
+      )
+      t.equal(response.statusCode, 502)
+      t.match(response.body, 'makes no sense here')
+      t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
+      t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
+    },
+  )
+}
+
 for (const [retryAfter, shown] of [
   ['7', '7'],
   ['0', undefined],
@@ -89,7 +109,7 @@ for (const skew of [-300, 300]) {
   t.test(
     `F-20: a portal whose clock differs by ${skew} s signs in; expires_in counts from its arrival here`,
     async t => {
-      const { browser, clock, platform } = await buildApplicationsClient(t, {
+      const { browser, clock, platform } = await buildTestClient(t, {
         scripts: {
           'POST /api/exchangeToken': (request, response) => {
             const issuedAt = Math.floor(clock.read().getTime() / 1000) + skew
@@ -97,7 +117,7 @@ for (const skew of [-300, 300]) {
             const access_token = accessTokenOf('visitor-1', { iat: issuedAt, nbf: issuedAt, exp: issuedAt + 120 })
             send(response, { body: tokenAnswer(request, { access_token, expires_in: 120, refresh_token: undefined }) })
           },
-          'GET /apps/v1': { body: { ItemList: [] } },
+          'GET /things': { body: [] },
         },
       })
       const started = await beginLogin(browser)
@@ -105,9 +125,9 @@ for (const skew of [-300, 300]) {
       t.equal(page.statusCode, 200)
       t.equal(page.cookies.find(({ name }) => name === '__Host-session')?.maxAge, 120)
       clock.advance(119)
-      t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+      t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
       clock.advance(2)
-      t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+      t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
       t.equal(platform.received('POST /api/exchangeToken').length, 1)
     },
   )

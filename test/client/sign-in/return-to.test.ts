@@ -1,13 +1,13 @@
 // Where a login ends: on the page it began from, and never on another site.
 import t from 'tap'
-import { buildApplicationsClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
 
 for (const value of [...leaving, ...leavingLater, ...staying]) {
   t.test(`CL-25: a login with returnTo ${JSON.stringify(value)} ends on this site`, async t => {
-    const { browser } = await buildApplicationsClient(t)
+    const { browser } = await buildTestClient(t)
     const page = await signIn(browser, value)
     t.equal(page.statusCode, 200)
     const target = goesOnTo(page) ?? ''
@@ -18,28 +18,23 @@ for (const value of [...leaving, ...leavingLater, ...staying]) {
   })
 }
 
-t.test('CL-25: a returnTo that is no path of this site leads to the applications', async t => {
-  const { browser } = await buildApplicationsClient(t)
-  t.equal(goesOnTo(await signIn(browser, 'https://evil.test/')), '/applications')
+t.test('CL-25: a returnTo that is no path of this site leads home', async t => {
+  const { browser } = await buildTestClient(t)
+  t.equal(goesOnTo(await signIn(browser, 'https://evil.test/')), '/page')
 })
 
-t.test('CL-25: a returnTo that stands twice leads to the applications', async t => {
-  const { browser } = await buildApplicationsClient(t)
-  const { headers } = await browser.get('/login?returnTo=/applications/new&returnTo=//evil.test/')
+t.test('CL-25: a returnTo that stands twice leads home', async t => {
+  const { browser } = await buildTestClient(t)
+  const { headers } = await browser.get('/login?returnTo=/note&returnTo=//evil.test/')
   const started = new URL(String(headers.location)).searchParams
-  t.equal(goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' })), '/applications')
+  t.equal(goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' })), '/page')
 })
 
 const deepLinks = [...leaving, ...leavingLater, ...staying].filter(value => /^\/[!-~]*$/.test(value))
 
-for (const path of [
-  ...deepLinks,
-  '/applications//evil.test/',
-  '/applications/..//evil.test/',
-  '/applications?//evil.test/',
-]) {
+for (const path of [...deepLinks, '/page//evil.test/', '/page/..//evil.test/', '/page?//evil.test/']) {
   t.test(`CL-25: a deep link to ${path} leads to no other site`, async t => {
-    const { client } = await buildApplicationsClient(t)
+    const { client } = await buildTestClient(t)
     for (const site of ['cross-site', 'same-origin']) {
       const answer = await exchangeRaw(client, rawGet(path, { 'sec-fetch-site': site }))
       t.match(answer, /^HTTP\/1\.1 [234]/)
@@ -51,10 +46,10 @@ for (const path of [
 }
 
 t.test('CL-25: a signed-in page asked for without a session is where the login ends', async t => {
-  const { browser } = await buildApplicationsClient(t)
-  const redirect = await browser.get('/applications/app-1/edit?x=1&y=%2F', { site: 'same-origin' })
+  const { browser } = await buildTestClient(t)
+  const redirect = await browser.get('/note?x=1&y=%2F', { site: 'same-origin' })
   t.equal(redirect.statusCode, 302)
-  t.equal(redirect.headers.location, '/login?returnTo=%2Fapplications%2Fapp-1%2Fedit%3Fx%3D1%26y%3D%252F')
+  t.equal(redirect.headers.location, '/login?returnTo=%2Fnote%3Fx%3D1%26y%3D%252F')
   const returnTo = new URL(String(redirect.headers.location), publicUrl).searchParams.get('returnTo')
-  t.equal(goesOnTo(await signIn(browser, returnTo!)), '/applications/app-1/edit?x=1&y=%2F')
+  t.equal(goesOnTo(await signIn(browser, returnTo!)), '/note?x=1&y=%2F')
 })

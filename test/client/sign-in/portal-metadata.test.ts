@@ -1,7 +1,7 @@
 // What the portal's own document (RFC 8414) changes in a login: PKCE, its name on the redirect; and never an address.
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
 
@@ -16,7 +16,7 @@ const withPkce = documentWith({ code_challenge_methods_supported: ['plain', 'S25
 
 /** A client whose first login, and so the document, is behind it. */
 async function buildWith(t: Test, document: Script) {
-  const test = await buildApplicationsClient(t, { scripts: { [route]: document } })
+  const test = await buildTestClient(t, { scripts: { [route]: document } })
   const started = await beginLogin(test.browser)
   return { ...test, started }
 }
@@ -107,7 +107,7 @@ for (const [what, document] of Object.entries(withoutPkce)) {
 
 t.test('contract 4: a login waits a second at most for the document, and goes on without it', async t => {
   const never: Script = () => new Promise(() => {})
-  const { browser } = await buildApplicationsClient(t, { scripts: { [route]: never } })
+  const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
   const before = performance.now()
   const started = await beginLogin(browser)
   t.ok(performance.now() - before < 3_000, 'the document has a second, this machine may need another')
@@ -124,7 +124,7 @@ t.test('contract 4: a login that began with PKCE ends with it, though the docume
 })
 
 t.test('contract 4: the document is asked for at start and kept an hour', { timeout: 10_000 }, async t => {
-  const { browser, platform, clock } = await buildApplicationsClient(t, { scripts: { [route]: withPkce } })
+  const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
   while (platform.received(route).length === 0) await new Promise(setImmediate)
   for (let login = 0; login < 20; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
@@ -179,7 +179,7 @@ t.test(
     const { browser, platform, clock, config, started } = await buildWith(t, announced)
     platform.answer(route, { status: 502, body: {} })
     const environment = { COOKIE_KEYS: config.cookieKeys[0]!.reveal() }
-    const { client } = await buildApplicationsClient(t, { platform, clock, environment })
+    const { client } = await buildTestClient(t, { platform, clock, environment })
     // A login waits for what is being read.
     await client.inject('/login')
     platform.answer(route, announced)
@@ -260,6 +260,6 @@ t.test('CL-23: an error with another iss is nobody’s', async t => {
 })
 
 t.test('signing in needs no document at all', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   t.equal((await signIn(browser)).statusCode, 200)
 })

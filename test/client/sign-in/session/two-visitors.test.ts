@@ -1,25 +1,25 @@
 // Two visitors, one browser: what is one’s never becomes the other’s.
 import t, { type Test } from 'tap'
-import { grantNames } from '../support/build-signed-in.ts'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
-import { accessTokenOf, applicationRecord, collection, send, tokenAnswer } from '../support/scripted-platform.ts'
+import { buildTestClient, signIn } from '../../support/build-test-client.ts'
+import { accessTokenOf, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { refreshCookieNames } from '../support/build-signed-in.ts'
 
-type TestClient = Awaited<ReturnType<typeof buildApplicationsClient>>
+type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** A platform whose list names the visitor that the access token belongs to. */
+/** A platform whose things name the visitor that the access token belongs to. */
 async function buildForTwo(t: Test): Promise<TestClient> {
-  return buildApplicationsClient(t, {
+  return buildTestClient(t, {
     scripts: {
-      'GET /apps/v1': ({ headers }, response) => {
+      'GET /things': ({ headers }, response) => {
         const isSecond = headers.authorization === `Bearer ${accessTokenOf('visitor-2')}`
         const name = isSecond ? 'Of the second' : 'Of the first'
-        send(response, { body: collection([applicationRecord('app-1', { name })]) })
+        send(response, { body: [name] })
       },
     },
   })
 }
 
-/** Signs this visitor in, as far as the first page, whoever was signed in before; whose grant is still good at the portal. */
+/** Signs this visitor in, as far as the first page, whoever was signed in before; whose refresh token is still good at the portal. */
 async function signInAs(test: TestClient, visitor: string, refreshToken: string | undefined, returnTo?: string) {
   const { platform, browser, clock } = test
   platform.answer('POST /api/exchangeToken', (request, response) => {
@@ -29,7 +29,7 @@ async function signInAs(test: TestClient, visitor: string, refreshToken: string 
   })
   clock.advance(1)
   await signIn(browser, returnTo)
-  return browser.get(returnTo ?? '/applications', { site: 'same-origin' })
+  return browser.get(returnTo ?? '/page', { site: 'same-origin' })
 }
 
 t.test('CL-20: signing in replaces whoever was signed in before', async t => {
@@ -38,7 +38,7 @@ t.test('CL-20: signing in replaces whoever was signed in before', async t => {
   const before = test.browser.cookie('__Host-session')
   t.match((await signInAs(test, 'visitor-2', 'refresh-of-the-second')).body, 'Of the second')
   t.not(test.browser.cookie('__Host-session'), before)
-  t.equal(grantNames(test.browser).length, 1)
+  t.equal(refreshCookieNames(test.browser).length, 1)
 })
 
 t.test('CL-20: the session of whoever was signed in before still opens only as theirs', async t => {
@@ -46,7 +46,7 @@ t.test('CL-20: the session of whoever was signed in before still opens only as t
   await signInAs(test, 'visitor-1', undefined)
   const first = test.browser.copy()
   await signInAs(test, 'visitor-2', undefined)
-  t.match((await first.get('/applications')).body, 'Of the first')
+  t.match((await first.get('/page')).body, 'Of the first')
 })
 
 for (const [what, refreshToken] of [
@@ -60,7 +60,7 @@ for (const [what, refreshToken] of [
     await signInAs(test, 'visitor-2', refreshToken)
     test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
     test.clock.advance(3601)
-    t.equal((await test.browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+    t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
     const renewals = test.platform.received('POST /api/exchangeToken').filter(({ form }) => form.has('refresh_token'))
     t.notOk(renewals.some(({ form }) => form.get('refresh_token') === 'refresh-of-the-first'))
   })
@@ -71,20 +71,20 @@ t.test('CL-20: nor does the first come back where the login of the second ended 
   await signInAs(test, 'visitor-1', 'refresh-of-the-first')
   await signInAs(test, 'visitor-2', undefined, '/')
   test.clock.advance(3601)
-  t.equal((await test.browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
 t.test('CL-20: an access token that the API refuses is not replaced by one of the first visitor', async t => {
   const test = await buildForTwo(t)
   const { browser, platform } = test
   await signInAs(test, 'visitor-1', 'refresh-of-the-first')
-  platform.answer('GET /apps/v1', ({ headers }, response) => {
+  platform.answer('GET /things', ({ headers }, response) => {
     const isSecond = headers.authorization === `Bearer ${accessTokenOf('visitor-2')}`
     if (isSecond) return send(response, { status: 401, body: {} })
-    send(response, { body: collection([applicationRecord('app-1', { name: 'Of the first' })]) })
+    send(response, { body: ['Of the first'] })
   })
   const page = await signInAs(test, 'visitor-2', undefined)
   t.equal(page.statusCode, 401)
   t.notMatch(page.body, 'Of the first')
-  t.not((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.not((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

@@ -1,9 +1,9 @@
 // A clock that jumps: by a day ahead after a suspend, or back when it is set right.
 import t from 'tap'
-import { buildSignedIn, grantNames, openList, tokenRoute } from '../support/build-signed-in.ts'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
-import { setCookieLines } from '../support/read-response.ts'
-import { giveTokens } from '../support/scripted-platform.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
+import { setCookieLines } from '../../support/read-response.ts'
+import { giveTokens } from '../../support/scripted-platform.ts'
+import { buildSignedIn, openPage, refreshCookieNames, tokenRoute } from '../support/build-signed-in.ts'
 
 const day = 24 * 3600
 
@@ -19,9 +19,9 @@ t.test(
     const started = await beginLogin(browser)
     const cookies = browser.copy()
     clock.advance(day)
-    const page = await openList(browser)
+    const page = await openPage(browser)
     t.equal(page.statusCode, 302)
-    t.same(grantNames(browser), [])
+    t.same(refreshCookieNames(browser), [])
     const name = `__Host-login-${started.get('state')}`
     const headers = { cookie: `${name}=${cookies.cookies.get(name)!.value}` }
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site', headers })).statusCode, 400)
@@ -31,18 +31,18 @@ t.test(
 t.test('F-21: a day ahead, a session that can be renewed goes on', async t => {
   const { browser, clock, renewals } = await buildSignedIn(t)
   clock.advance(day)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal((await openPage(browser)).statusCode, 200)
   t.equal(renewals().length, 1)
 })
 
 t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a time that makes no sense', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, giveTokens({ refresh_token: 'second' }))
   clock.advance(-day)
-  const page = await openList(browser)
+  const page = await openPage(browser)
   t.equal(page.statusCode, 200)
   const lines = setCookieLines(page)
   clock.advance(day + 3600 + 1)
-  lines.push(...setCookieLines(await openList(browser)))
+  lines.push(...setCookieLines(await openPage(browser)))
   clock.advance(-2 * day)
   platform.answer(tokenRoute, giveTokens({ refresh_token: 'third' }))
   lines.push(...setCookieLines(await signIn(browser)), ...setCookieLines(await browser.get('/login')))
@@ -52,13 +52,13 @@ t.test('F-21: a day back, whoever is signed in stays so, and no cookie gets a ti
 })
 
 t.test('F-21: a day back, a login begins and ends as ever', async t => {
-  const { browser, clock } = await buildApplicationsClient(t)
+  const { browser, clock } = await buildTestClient(t)
   clock.advance(-day)
   t.equal((await signIn(browser)).statusCode, 200)
 })
 
 t.test('F-21: a day back in the middle of a login, it still ends', async t => {
-  const { browser, clock } = await buildApplicationsClient(t)
+  const { browser, clock } = await buildTestClient(t)
   const started = await beginLogin(browser)
   clock.advance(-day)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
@@ -66,15 +66,15 @@ t.test('F-21: a day back in the middle of a login, it still ends', async t => {
 
 t.test('F-21: a session does not become infinite by a clock that goes back: it ends at its time', async t => {
   const { browser, clock } = await buildSignedIn(t)
-  for (const name of grantNames(browser)) browser.cookies.delete(name)
+  for (const name of refreshCookieNames(browser)) browser.cookies.delete(name)
   const cookie = browser.cookieHeader()
   clock.advance(-day)
   clock.advance(day + 3601)
-  t.equal((await browser.get('/applications', { site: 'same-origin', headers: { cookie } })).statusCode, 401)
+  t.equal((await browser.get('/page', { site: 'same-origin', headers: { cookie } })).statusCode, 401)
 })
 
 t.test('F-21: a clock that is set back does not keep the portal’s document for a day', async t => {
-  const { browser, clock, platform } = await buildApplicationsClient(t)
+  const { browser, clock, platform } = await buildTestClient(t)
   const asked = () => platform.received('GET /.well-known/oauth-authorization-server').length
   await browser.get('/login')
   t.equal(asked(), 1)
@@ -89,10 +89,10 @@ t.test('F-21: a clock that is set back does not give a renewal’s answer again 
   const { browser, clock, renewals } = await buildSignedIn(t)
   const copy = browser.copy()
   clock.advance(3601)
-  t.equal((await openList(browser)).statusCode, 200)
+  t.equal((await openPage(browser)).statusCode, 200)
   clock.advance(-60)
   copy.cookies.delete('__Host-session')
-  t.equal((await openList(copy)).statusCode, 200)
+  t.equal((await openPage(copy)).statusCode, 200)
   t.equal(renewals().length, 2)
 })
 
@@ -101,7 +101,7 @@ t.test('F-20: a clock five minutes off that is then set right refuses no cookie 
     const { browser, clock } = await buildSignedIn(t)
     const started = await beginLogin(browser)
     clock.advance(skew)
-    t.equal((await openList(browser)).statusCode, 200)
+    t.equal((await openPage(browser)).statusCode, 200)
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
   }
 })

@@ -1,31 +1,29 @@
 // Cookies that are not as they were set: changed, cut, swapped, doubled, too old, or from another version.
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn } from '../support/build-test-client.ts'
-import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
-import { setCookieLines } from '../support/read-response.ts'
-import { accessTokenOf, applicationRecord, collection } from '../support/scripted-platform.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
+import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
+import { setCookieLines } from '../../support/read-response.ts'
+import { accessTokenOf } from '../../support/scripted-platform.ts'
 
 async function buildSignedIn(t: Test) {
-  const test = await buildApplicationsClient(t, {
-    scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
-  })
+  const test = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
   await signIn(test.browser)
   const session = test.browser.cookie('__Host-session')!
-  const [grantName] = test.browser.names().filter(name => name.startsWith('__Host-refresh-'))
-  return { ...test, session, grantName: grantName!, grant: test.browser.cookie(grantName!)! }
+  const [refreshName] = test.browser.names().filter(name => name.startsWith('__Host-refresh-'))
+  return { ...test, session, refreshName: refreshName!, refresh: test.browser.cookie(refreshName!)! }
 }
 
 type Signed = Awaited<ReturnType<typeof buildSignedIn>>
 
 /** A request with exactly these cookies. */
-const listWith = ({ browser }: Signed, cookie: string) =>
-  browser.copy().get('/applications', { site: 'same-origin', headers: { cookie } })
+const pageWith = ({ browser }: Signed, cookie: string) =>
+  browser.copy().get('/page', { site: 'same-origin', headers: { cookie } })
 
 /** Led to the login; what was sent of a session is taken away. */
 async function isSignedOut(t: Test, test: Signed, cookie: string) {
-  const response = await listWith(test, cookie)
+  const response = await pageWith(test, cookie)
   t.equal(response.statusCode, 302)
-  t.match(response.headers.location, /^\/login\?returnTo=%2Fapplications$/)
+  t.match(response.headers.location, /^\/login\?returnTo=%2Fpage$/)
   return response
 }
 
@@ -36,8 +34,8 @@ function changeByte(value: string, index: number, change: (byte: number) => numb
 }
 
 t.test('CK-05: neither token can be read out of a cookie', async t => {
-  const { session, grant } = await buildSignedIn(t)
-  for (const value of [session, grant]) {
+  const { session, refresh } = await buildSignedIn(t)
+  for (const value of [session, refresh]) {
     t.notMatch(value, accessTokenOf('visitor-1').slice(0, 8))
     const bytes = Buffer.from(value, 'base64url').toString('latin1')
     for (const readable of ['eyJhbGci', 'refresh0', 'visitor-1', '"sub"']) t.notMatch(bytes, readable)
@@ -50,21 +48,21 @@ t.test('CK-05: a session cookie with any one byte changed is no session, and is 
   for (let index = 0; index < bytes.length; index++) {
     const changed = Buffer.from(bytes)
     changed[index]! ^= 1
-    const response = await listWith(test, `__Host-session=${changed.toString('base64url')}`)
+    const response = await pageWith(test, `__Host-session=${changed.toString('base64url')}`)
     if (response.statusCode !== 302) t.fail(`byte ${index}: ${response.statusCode}`)
     if (!setCookieLines(response).some(line => /^__Host-session=; Max-Age=0;/.test(line))) t.fail(`byte ${index}: kept`)
   }
-  t.equal(test.platform.received('GET /apps/v1').length, 0)
-  t.equal((await listWith(test, `__Host-session=${test.session}`)).statusCode, 200, 'unchanged it is one')
+  t.equal(test.platform.received('GET /things').length, 0)
+  t.equal((await pageWith(test, `__Host-session=${test.session}`)).statusCode, 200, 'unchanged it is one')
 })
 
 t.test('CK-05: a refresh cookie with any one byte changed renews nothing', async t => {
   const test = await buildSignedIn(t)
-  const bytes = Buffer.from(test.grant, 'base64url')
+  const bytes = Buffer.from(test.refresh, 'base64url')
   for (let index = 0; index < bytes.length; index++) {
     const changed = Buffer.from(bytes)
     changed[index]! ^= 1
-    const response = await listWith(test, `${test.grantName}=${changed.toString('base64url')}`)
+    const response = await pageWith(test, `${test.refreshName}=${changed.toString('base64url')}`)
     if (response.statusCode !== 302) t.fail(`byte ${index}: ${response.statusCode}`)
   }
   t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
@@ -72,18 +70,18 @@ t.test('CK-05: a refresh cookie with any one byte changed renews nothing', async
 
 t.test('CK-06: a sealed value is good in its own cookie alone', async t => {
   const test = await buildSignedIn(t)
-  const { session, grant, grantName, browser, platform } = test
+  const { session, refresh, refreshName, browser, platform } = test
   const started = await beginLogin(browser)
   const loginName = `__Host-login-${started.get('state')}`
   const login = browser.cookie(loginName)!
   const swaps = {
-    '__Host-session': [login, grant],
-    [grantName]: [login, session],
-    '__Host-refresh-AAAAAAAA': [grant, session],
+    '__Host-session': [login, refresh],
+    [refreshName]: [login, session],
+    '__Host-refresh-AAAAAAAA': [refresh, session],
   }
   for (const [name, values] of Object.entries(swaps))
     for (const value of values) await isSignedOut(t, test, `${name}=${value}`)
-  for (const value of [session, grant]) {
+  for (const value of [session, refresh]) {
     const response = await browser.get(callbackUrl(started), {
       site: 'cross-site',
       headers: { cookie: `${loginName}=${value}` },
@@ -91,25 +89,23 @@ t.test('CK-06: a sealed value is good in its own cookie alone', async t => {
     t.equal(response.statusCode, 400)
   }
   t.equal(platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
-  t.equal(platform.received('GET /apps/v1').length, 0)
+  t.equal(platform.received('GET /things').length, 0)
 })
 
 t.test('CK-06: the cookie of one form is no token of another', async t => {
-  const { browser, session, grant, platform } = await buildSignedIn(t)
-  for (const formToken of [session, grant]) {
-    const fields = { formToken, groupId: 'group-1', name: 'Weather', redirectUris: 'https://weather.test/' }
-    platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
-    const response = await browser.post('/applications', fields)
+  const { browser, session, refresh, platform } = await buildSignedIn(t)
+  for (const formToken of [session, refresh]) {
+    const response = await browser.post('/note', { formToken, note: 'typed' })
     t.equal(response.statusCode, 409)
   }
-  t.equal(platform.received('POST /apps/v1').length, 0)
+  t.equal(platform.received('POST /things').length, 0)
 })
 
 t.test('CK-07: a copied session cookie is over when its token is, whatever its holder says', async t => {
   const test = await buildSignedIn(t)
   const cookie = `__Host-session=${test.session}`
   test.clock.advance(3599)
-  t.equal((await listWith(test, cookie)).statusCode, 200)
+  t.equal((await pageWith(test, cookie)).statusCode, 200)
   test.clock.advance(1)
   await isSignedOut(t, test, cookie)
 })
@@ -117,7 +113,7 @@ t.test('CK-07: a copied session cookie is over when its token is, whatever its h
 t.test('CK-07: a copied refresh cookie is over after thirty days', async t => {
   const test = await buildSignedIn(t)
   test.clock.advance(30 * 24 * 3600 + 1)
-  await isSignedOut(t, test, `${test.grantName}=${test.grant}`)
+  await isSignedOut(t, test, `${test.refreshName}=${test.refresh}`)
   t.equal(test.platform.received('POST /api/exchangeToken').length, 1, 'that of the login')
 })
 
@@ -141,14 +137,8 @@ const odd: Record<string, string> = {
 
 for (const [what, cookie] of Object.entries(odd)) {
   t.test(`CK-10: ${what} is no fault of the server`, async t => {
-    const { client } = await buildApplicationsClient(t)
-    for (const path of [
-      '/',
-      '/applications',
-      '/login',
-      '/cancelled?state=x',
-      '/exchangeToken?state=x&code=y&subject=z',
-    ]) {
+    const { client } = await buildTestClient(t)
+    for (const path of ['/', '/page', '/login', '/cancelled?state=x', '/exchangeToken?state=x&code=y&subject=z']) {
       const answer = await exchangeRaw(client, rawGet(path, { cookie }))
       t.match(answer, /^HTTP\/1\.1 [234]/, path)
     }
@@ -163,7 +153,7 @@ for (const [what, order] of [
 ] as const) {
   t.test(`CK-10: a session cookie twice, ${what}, gives the page or the login, and no circle`, async t => {
     const test = await buildSignedIn(t)
-    const response = await listWith(test, order(test.session))
+    const response = await pageWith(test, order(test.session))
     t.ok([200, 302].includes(response.statusCode), `${response.statusCode}`)
     if (response.statusCode === 200) return
     t.match(response.headers.location, /^\/login/)
@@ -171,7 +161,7 @@ for (const [what, order] of [
     const { browser } = test
     const openWithBad = async () => {
       const cookie = `__Host-session=bad; ${browser.cookieHeader()}`
-      return (await browser.get('/applications', { site: 'same-origin', headers: { cookie } })).statusCode
+      return (await browser.get('/page', { site: 'same-origin', headers: { cookie } })).statusCode
     }
     t.equal(await openWithBad(), 200, 'renewed')
     await signIn(browser)
@@ -188,22 +178,22 @@ for (const [what, spoil] of Object.entries({
   'of the version before this one': (value: string) => changeByte(value, 0, byte => byte - 1),
   'sealed by a key that is gone': (value: string) => changeByte(value, 1, byte => byte ^ 0xff),
   'changed in the middle': (value: string) => changeByte(value, 100, byte => byte ^ 1),
-  'a refresh token’s': (_value: string, grant: string) => grant,
+  'a refresh token’s': (_value: string, refresh: string) => refresh,
 })) {
   t.test(`F-25: a session that is ${what} ends once and without a circle, and nothing else with it`, async t => {
     const test = await buildSignedIn(t)
     const { browser } = test
     const started = await beginLogin(browser)
-    browser.cookies.delete(test.grantName)
+    browser.cookies.delete(test.refreshName)
     browser.cookies.set('__Host-session', {
       ...browser.cookies.get('__Host-session')!,
-      value: spoil(test.session, test.grant),
+      value: spoil(test.session, test.refresh),
     })
-    const first = await browser.get('/applications', { site: 'same-origin' })
+    const first = await browser.get('/page', { site: 'same-origin' })
     t.equal(first.statusCode, 401, 'just after a login it is explained, not tried again')
     t.notOk(browser.names().includes('__Host-session'))
     t.ok(browser.cookie(`__Host-login-${started.get('state')}`), 'F-29: other cookies stay')
-    const second = await browser.get('/applications', { site: 'same-origin' })
+    const second = await browser.get('/page', { site: 'same-origin' })
     t.same(setCookieLines(second), [])
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
   })

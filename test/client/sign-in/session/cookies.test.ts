@@ -1,35 +1,26 @@
 // The session's cookies as the browser is told to keep them, and where they are not to be seen.
 import t from 'tap'
-import { buildApplicationsClient, clientSecret, signIn } from '../support/build-test-client.ts'
-import { readForm } from '../support/read-form.ts'
-import { setCookieLine, setCookieLines } from '../support/read-response.ts'
-import { accessTokenOf, applicationRecord, collection, giveTokens } from '../support/scripted-platform.ts'
+import { buildTestClient, clientSecret, signIn } from '../../support/build-test-client.ts'
+import { readForm } from '../../support/read-form.ts'
+import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
+import { accessTokenOf, giveTokens } from '../../support/scripted-platform.ts'
 
 const refreshToken = 'refresh0refresh0refresh0refresh0'
-const scripts = {
-  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
-  'GET /apps/v1/app-2': { status: 404, body: { error: { status: 404, message: 'App not found.' } } },
-  'GET /identities/v1/visitor-1/links': { body: collection([]) },
-}
+const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 503, body: {} } }
 const pages = [
   '/',
   '/login',
   '/cancelled',
-  '/applications',
-  '/applications?q=weather&page=2',
-  '/applications/new',
-  '/applications/app-1',
-  '/applications/app-1/edit',
-  '/applications/app-1/delete',
-  '/applications/app-2',
+  '/page',
+  '/page?q=first&page=2',
+  '/note',
   '/nowhere',
   '/health/live',
   '/health/ready',
 ]
 
 t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and lives as long as the token', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ expires_in: 1234 }))
   const [pair, ...attributes] = setCookieLine(await signIn(browser), '__Host-session=')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', 'Max-Age=1234', 'Path=/', 'SameSite=Strict', 'Secure'])
@@ -37,7 +28,7 @@ t.test('CK-01: the session cookie is __Host-, HttpOnly, Secure, Strict, and live
 })
 
 t.test('CK-01: the refresh cookie is as strict, and lives longer', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const [, ...attributes] = setCookieLine(await signIn(browser), '__Host-refresh-')!.split('; ')
   t.same(attributes.toSorted(), ['HttpOnly', `Max-Age=${30 * 24 * 3600}`, 'Path=/', 'SameSite=Strict', 'Secure'])
 })
@@ -49,7 +40,7 @@ for (const [what, environment] of [
   t.test(
     `CK-02: ${what} every cookie is __Host-, Secure, HttpOnly, of the whole host and without a Domain`,
     async t => {
-      const { browser } = await buildApplicationsClient(t, { scripts, environment })
+      const { browser } = await buildTestClient(t, { scripts, environment })
       const responses = [
         await browser.get('/login'),
         await signIn(browser),
@@ -69,24 +60,24 @@ for (const [what, environment] of [
 }
 
 t.test('CK-08: no page, header or address shows a token or the client secret', async t => {
-  const { browser, log } = await buildApplicationsClient(t, { scripts })
+  const { browser, log } = await buildTestClient(t, { scripts })
   const arrival = await signIn(browser)
   const responses = [arrival]
   for (const page of pages) responses.push(await browser.get(page, { site: 'same-origin' }))
-  t.match(responses[4]!.body, 'Weather', 'the crawl was signed in')
-  const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
+  t.match(responses[4]!.body, 'first thing', 'the crawl was signed in')
+  const note = readForm(await browser.get('/note'), '/note')
   for (const [form, status] of [
-    [{ ...edit, name: '' }, 422],
-    [{ ...edit, formToken: 'x' }, 409],
+    [note, 503],
+    [{ ...note, formToken: 'x' }, 409],
   ] as const) {
-    const answer = await browser.post('/applications/app-1/edit', form)
+    const answer = await browser.post('/note', form)
     t.equal(answer.statusCode, status)
     responses.push(answer)
   }
   responses.push(await browser.post('/logout', {}, { site: 'cross-site' }))
   for (const name of ['__Host-session', ...browser.names().filter(name => name.startsWith('__Host-refresh-'))])
     browser.cookies.delete(name)
-  responses.push(await browser.post('/applications/app-1/edit', { ...edit, description: 'd'.repeat(2_600) }))
+  responses.push(await browser.post('/note', { ...note, note: 'd'.repeat(2_600) }))
   t.same(
     responses.slice(-2).map(({ statusCode }) => statusCode),
     [403, 401],
@@ -104,10 +95,10 @@ t.test('CK-08: no page, header or address shows a token or the client secret', a
 })
 
 t.test('CK-17: only what changes a session sets cookies; and such an answer is not stored', async t => {
-  const { browser } = await buildApplicationsClient(t, { scripts })
+  const { browser } = await buildTestClient(t, { scripts })
   const responses = [await signIn(browser)]
   // The first page after the arrival may tidy up; from then on nothing changes.
-  await browser.get('/applications', { site: 'same-origin' })
+  await browser.get('/page', { site: 'same-origin' })
   const style = /href="(\/assets\/[^"]+\.css)"/.exec((await browser.get('/', { site: 'same-origin' })).body)![1]!
   for (const page of [...pages.filter(page => page !== '/login'), style]) {
     const response = await browser.get(page, { site: 'same-origin' })
@@ -121,7 +112,7 @@ t.test('CK-17: only what changes a session sets cookies; and such an answer is n
 })
 
 t.test('CK-17: a stranger gets no cookies but by signing in', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   for (const page of pages.filter(page => page !== '/login')) {
     t.same(setCookieLines(await browser.get(page)), [], page)
     t.same(setCookieLines(await browser.get(page, { site: 'cross-site' })), [], page)

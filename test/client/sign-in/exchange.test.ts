@@ -2,17 +2,17 @@
 import t, { type Test } from 'tap'
 import {
   beginLogin,
-  buildApplicationsClient,
+  buildTestClient,
   callbackUrl,
   clientId,
   clientSecret,
   signIn,
 } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { accessTokenOf, applicationRecord, collection, send, tokenAnswer } from '../support/scripted-platform.ts'
+import { accessTokenOf, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 t.test('CL-14: the exchange is one form post of the six fields, with the secret in the body alone', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started), { site: 'cross-site' })
   const [exchange, ...others] = platform.received('POST /api/exchangeToken')
@@ -34,7 +34,7 @@ t.test('CL-14: the exchange is one form post of the six fields, with the secret 
 })
 
 t.test('CL-15: a code that looks like fields stays one field', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=%26+b;c=d#é'
   await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })
@@ -45,7 +45,7 @@ t.test('CL-15: a code that looks like fields stays one field', async t => {
 })
 
 t.test('CL-15: a code that looks like header lines is refused', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const code = 'a&client_id=evil&x=\r\nHost:evil'
   t.equal((await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })).statusCode, 400)
@@ -54,9 +54,7 @@ t.test('CL-15: a code that looks like header lines is refused', async t => {
 
 /** A login to which the portal answers `body`, or tokens changed by it. */
 async function loginAnswered(t: Test, answer: Record<string, unknown> | string) {
-  const test = await buildApplicationsClient(t, {
-    scripts: { 'GET /apps/v1': { body: collection([applicationRecord('app-1')]) } },
-  })
+  const test = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
   test.platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: typeof answer === 'string' ? answer : tokenAnswer(request, answer) }),
   )
@@ -70,7 +68,7 @@ async function fails(t: Test, answer: Record<string, unknown> | string) {
   t.match(response.body, 'makes no sense here')
   t.equal(setCookieLine(response, '__Host-session'), undefined)
   t.equal(setCookieLine(response, '__Host-refresh'), undefined)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 302)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
   t.notMatch(log.join(''), '"event":"internal"')
 }
 
@@ -87,7 +85,7 @@ for (const [what, state] of Object.entries({
 }
 
 t.test('CL-17: a token response whose state is a list of the right one gives no session', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: tokenAnswer(request, { state: [request.form.get('state')] }) }),
   )
@@ -98,8 +96,8 @@ t.test('CL-17: a token response whose state is a list of the right one gives no 
 for (const token_type of ['Bearer', 'bearer', 'BEARER']) {
   t.test(`CL-18: token_type ${token_type} signs in`, async t => {
     const { browser, platform } = await loginAnswered(t, { token_type })
-    t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
-    t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${accessTokenOf('visitor-1')}`)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+    t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${accessTokenOf('visitor-1')}`)
   })
 }
 
@@ -145,9 +143,7 @@ for (const [name, value] of Object.entries(doubled)) {
     t.test(
       `contract 4: ${name} twice, another one ${place}, is read as JSON.parse reads it: the last counts`,
       async t => {
-        const { browser, platform } = await buildApplicationsClient(t, {
-          scripts: { 'GET /apps/v1': { body: collection([]) } },
-        })
+        const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: [] } } })
         platform.answer('POST /api/exchangeToken', (request, response) => {
           const good = JSON.stringify(tokenAnswer(request)).slice(1, -1)
           const other = `"${name}":${value}`
@@ -159,25 +155,20 @@ for (const [name, value] of Object.entries(doubled)) {
         if (isRefused) return t.equal(setCookieLine(response, '__Host-session'), undefined)
         const isOther = (counts: string) => place === 'last' && name === counts
         t.match(setCookieLine(response, '__Host-session='), `Max-Age=${isOther('expires_in') ? 9 : 3600};`)
-        await browser.get('/applications', { site: 'same-origin' })
+        await browser.get('/page', { site: 'same-origin' })
         const token = isOther('access_token') ? 'other' : accessTokenOf('visitor-1')
-        t.equal(platform.received('GET /apps/v1')[0]?.headers.authorization, `Bearer ${token}`)
+        t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
       },
     )
   }
 }
 
-t.test(
-  'contract 4: where the access token is no JWT, the visitor is nobody known, and no group list is asked for',
-  async t => {
-    const { browser, response, platform } = await loginAnswered(t, { access_token: 'opaque-access-token' })
-    t.equal(response.statusCode, 200)
-    const page = await browser.get('/applications/new', { site: 'same-origin' })
-    t.equal(page.statusCode, 200)
-    t.match(page.body, /<input type="text" id="groupId"/)
-    t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
-  },
-)
+t.test('contract 4: an access token that is no JWT signs in, and is the one that the API gets', async t => {
+  const { browser, response, platform } = await loginAnswered(t, { access_token: 'opaque-access-token' })
+  t.equal(response.statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  t.equal(platform.received('GET /things')[0]?.headers.authorization, 'Bearer opaque-access-token')
+})
 
 for (const [sent, kept] of [
   [3600, 3600],
@@ -202,7 +193,7 @@ for (const expires_in of [0, -1, -0.5, '3600', '', null, true, {}, [3600], undef
 }
 
 t.test('CL-19: expires_in beyond all numbers gives no session', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   platform.answer('POST /api/exchangeToken', (request, response) =>
     send(response, { body: JSON.stringify(tokenAnswer(request)).replace(':3600', ':1e309') }),
   )

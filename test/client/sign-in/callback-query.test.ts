@@ -1,12 +1,11 @@
 // The query of the callback: what stands there is checked, shown as text, and used for nothing else.
 import t from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
 
 /** What this callback, with a state of this browser, is answered, and how often the portal was then asked for tokens. */
-async function callback(t: Parameters<typeof buildApplicationsClient>[0], query: (good: string) => string) {
-  const { browser, platform } = await buildApplicationsClient(t)
+async function callback(t: Parameters<typeof buildTestClient>[0], query: (good: string) => string) {
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const response = await browser.get(query(callbackUrl(started)), { site: 'cross-site' })
   return { response, exchanges: platform.received('POST /api/exchangeToken') }
@@ -36,7 +35,7 @@ for (const [what, change] of [
   ['an empty code', { code: '' }],
 ] as const) {
   t.test(`CL-10: a callback with ${what} is refused, and nothing is sent`, async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
     t.equal(response.statusCode, 400)
@@ -60,17 +59,12 @@ t.test('CL-11: a callback without its redirect_uri completes: it is not used', a
 })
 
 t.test('CL-12: the subject of the address is nobody’s identity', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
-    scripts: {
-      'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-      'GET /identities/v1/visitor-1/links': { body: collection([]) },
-    },
-  })
+  const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
   const started = await beginLogin(browser)
   await browser.get(callbackUrl(started, { subject: 'visitor-2' }), { site: 'cross-site' })
   const pages = [
-    await browser.get('/applications', { site: 'same-origin' }),
-    await browser.get('/applications/new', { site: 'same-origin' }),
+    await browser.get('/page', { site: 'same-origin' }),
+    await browser.get('/note', { site: 'same-origin' }),
   ]
   for (const { statusCode, body } of pages) {
     t.equal(statusCode, 200)
@@ -87,7 +81,7 @@ t.test('CL-12: HTML in the subject is shown nowhere', async t => {
 })
 
 t.test('CL-13: an error of the portal is a page with its words as text, and no exchange', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const error_description = '<script>alert(1)</script> & "so"'
   const url = callbackUrl(started, { code: undefined, error: 'server_error', error_description })
@@ -101,7 +95,7 @@ t.test('CL-13: an error of the portal is a page with its words as text, and no e
 })
 
 t.test('CL-13: an error beside a code is an error', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const response = await browser.get(callbackUrl(started, { error: 'server_error' }), { site: 'cross-site' })
   t.equal(response.statusCode, 400)
@@ -110,7 +104,7 @@ t.test('CL-13: an error beside a code is an error', async t => {
 })
 
 t.test('CL-13: of a long error description only the beginning is shown', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const change = { code: undefined, error: 'server_error', error_description: 'long '.repeat(300) }
   const { body } = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
@@ -119,7 +113,7 @@ t.test('CL-13: of a long error description only the beginning is shown', async t
 })
 
 t.test('CL-13: an error with a state that is not this browser’s shows nothing of it', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const change = { code: undefined, error: 'server_error', error_description: 'call 555-1234' }
   const response = await browser.get(callbackUrl(new URLSearchParams({ state: 'forged' }), change), {
     site: 'cross-site',
@@ -130,7 +124,7 @@ t.test('CL-13: an error with a state that is not this browser’s shows nothing 
 })
 
 t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const change = { code: undefined, error: 'access_denied', error_description: '<script>alert(1)</script>' }
   const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
@@ -144,7 +138,7 @@ t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
 t.test(
   'CL-13: the cancel_url is a calm page with or without a state, and ends only a login of this browser',
   async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     const [first, second] = [await beginLogin(browser), await beginLogin(browser)]
     for (const query of ['', '?error=access_denied', '?error=access_denied&state=forged', '?state=a&state=b']) {
       const response = await browser.get(`/cancelled${query}`, { site: 'cross-site' })
@@ -162,7 +156,7 @@ t.test(
 
 for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']) {
   t.test(`CL-16: a callback with a ${name} of 8 KiB is refused, and nothing is sent`, async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
@@ -176,7 +170,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
 for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0', 'a DEL': '\x7f', 'a tab': '\t' })) {
   for (const name of ['code', 'subject', 'error_description']) {
     t.test(`CL-16: a callback with ${what} in its ${name} is refused, and nothing is sent`, async t => {
-      const { browser, platform } = await buildApplicationsClient(t)
+      const { browser, platform } = await buildTestClient(t)
       const started = await beginLogin(browser)
       const response = await browser.get(callbackUrl(started, { [name]: `a${text}b` }), { site: 'cross-site' })
       t.equal(response.statusCode, 400)
@@ -186,7 +180,7 @@ for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0',
 }
 
 t.test('CL-16: a code of 1,800 characters works', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const code = 'c'.repeat(1800)
   t.equal((await browser.get(callbackUrl(started, { code }), { site: 'cross-site' })).statusCode, 200)

@@ -1,0 +1,55 @@
+// A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
+import type { Test } from 'tap'
+import type { Product } from '../../../../src/client/app.ts'
+import { FieldError, PublicError } from '../../../../src/client/errors.ts'
+import { buildTestClient, signIn } from '../../support/build-test-client.ts'
+import { accessTokenOf, giveTokens, type Script } from '../../support/scripted-platform.ts'
+import { smallProduct } from '../../support/small-product.ts'
+import type { TestBrowser } from '../../support/test-browser.ts'
+
+export const tokenRoute = 'POST /api/exchangeToken'
+export const renewedToken = accessTokenOf('visitor-1', { jti: 'renewed' })
+
+/** What else a page can come to: nothing at `GET /gone`, and at `POST /strict` a form that refuses whatever is typed. */
+const product: Product = {
+  ...smallProduct,
+  pages(signedIn, parts) {
+    smallProduct.pages(signedIn, parts)
+    signedIn.get('/gone', async () => {
+      throw new PublicError('thing_not_found', 404, 'There is no such thing.')
+    })
+    const data = () => ({ title: 'A strict form', inputs: [{ name: 'note', label: 'Note' }], button: 'Send it' })
+    const strict = parts.defineForm({ page: '/strict', template: 'form', data })
+    signedIn.get('/strict', strict.open)
+    signedIn.post(
+      '/strict',
+      strict.route,
+      strict.submit(async () => {
+        throw new FieldError({ note: ['Too odd.'] })
+      }),
+    )
+  },
+}
+
+/** Signed in with the refresh token `first`, for an hour; from then on the portal answers a renewal so. */
+export async function buildSignedIn(
+  t: Test,
+  renewal: Script = giveTokens({ access_token: renewedToken, refresh_token: 'second' }),
+) {
+  const test = await buildTestClient(t, { product, scripts: { 'GET /things': { body: ['first thing'] } } })
+  test.platform.answer(tokenRoute, giveTokens({ refresh_token: 'first' }))
+  await signIn(test.browser)
+  test.platform.answer(tokenRoute, renewal)
+  /** What reached the portal since. */
+  const renewals = () => test.platform.received(tokenRoute).slice(1)
+  return { ...test, renewals }
+}
+
+export function openPage(browser: TestBrowser) {
+  return browser.get('/page', { site: 'same-origin' })
+}
+
+/** The names of the cookies that hold a refresh token. */
+export function refreshCookieNames(browser: TestBrowser): string[] {
+  return browser.names().filter(name => name.startsWith('__Host-refresh-'))
+}
