@@ -50,8 +50,8 @@ export interface AllowedApplication {
   allowedAt: Date
 }
 
-/** The applications that a user has allowed, the newest first. */
-export async function listConsents(db: Db, userId: string): Promise<AllowedApplication[]> {
+/** The applications that a user has allowed, the newest first, at most `limit`. */
+export async function listConsents(db: Db, userId: string, limit: number): Promise<AllowedApplication[]> {
   const rows = await db
     .selectFrom('consents')
     .innerJoin('applications', 'applications.id', 'consents.application_id')
@@ -61,6 +61,7 @@ export async function listConsents(db: Db, userId: string): Promise<AllowedAppli
     .where('applications.removed_at', 'is', null)
     .orderBy('consents.created_at', 'desc')
     .orderBy('applications.id')
+    .limit(limit)
     .execute()
   return rows.map(row => ({ ...row, allowedAt: new Date(row.allowedAt) }))
 }

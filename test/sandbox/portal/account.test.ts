@@ -5,7 +5,9 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
+import { addApplications } from '../support/fill-groups.ts'
 import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
 import { holdLock } from '../support/hold-lock.ts'
 import { refresh } from '../support/put-under-load.ts'
@@ -317,6 +319,34 @@ for (const database of await openDatabases(t)) {
         const code = /[?&]code=(\w+)/.exec(headers.location ?? JSON.parse(body).redirectUrl)?.[1] ?? ''
         t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' }, who)
       }
+    },
+  )
+
+  t.test(
+    `the page of allowed applications shows a hundred, and says that there are more (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { groupId, userId } = await callAsDeveloper(sandbox)
+      const fields = { description: 'd'.repeat(2000) }
+      const ids = await addApplications(sandbox, { groupId, userId, count: 100, fields })
+      const consents = ids.map((application_id, created_at) => ({ user_id: userId, application_id, created_at }))
+      await sandbox.store.write(db => db.insertInto('consents').values(consents).execute())
+      const browser = await openAsDeveloper(sandbox)
+      const read = async (address: string) => {
+        const { body } = await browser.get(address)
+        return [
+          [...body.matchAll(/>Withdraw</g)].length,
+          /You have allowed more/.test(body),
+          /role="status"/.test(body),
+        ]
+      }
+      t.strictSame(await read('/account/applications'), [100, true, false])
+      t.strictSame(await read(`/account/applications?withdrawn=${ids[0]}`), [100, true, false], 'the one not shown')
+      t.equal(
+        (await submitForm(browser, await browser.get('/account/applications'), '/account/applications')).statusCode,
+        303,
+      )
+      t.strictSame(await read('/account/applications'), [100, false, false])
     },
   )
 

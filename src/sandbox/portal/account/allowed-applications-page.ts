@@ -3,33 +3,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { findApplication } from '../../store/applications.ts'
-import { listConsents, withdrawConsent } from '../../store/consents.ts'
+import { hasConsent, listConsents, withdrawConsent } from '../../store/consents.ts'
 import { listMadeByClients } from '../../store/made-by-clients.ts'
 import { revokeGrantsOf } from '../../store/user-grants.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
-// A page is read by a person; what is renewed goes to the end of the list, and what is removed leaves it.
-const shownMade = 100
+// Of each list: a page is read by a person. What is withdrawn or removed leaves it, and what is renewed goes to its end.
+const shown = 100
 
 export function allowedApplicationsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = parts
 
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const userId = visitorOf(request).id
-    const applications = await listConsents(store.read, userId)
-    const made = await listMadeByClients(store.read, userId, { now: clock(), limit: shownMade + 1 })
+    const applications = await listConsents(store.read, userId, shown + 1)
+    const made = await listMadeByClients(store.read, userId, { now: clock(), limit: shown + 1 })
     const { withdrawn } = request.query as Record<string, unknown>
     // The address alone proves nothing, so what is said must be true whoever made it.
-    const isAllowed = applications.some(application => application.id === withdrawn)
-    const isShown = typeof withdrawn === 'string' && /^[\w-]{1,64}$/.test(withdrawn) && !isAllowed
+    const isId = typeof withdrawn === 'string' && /^[\w-]{1,64}$/.test(withdrawn)
+    const isShown = isId && !(await hasConsent(store.read, userId, withdrawn))
     return showAccountPage(reply, 'account/applications', {
       title: 'Applications you allowed',
-      applications,
+      applications: applications.slice(0, shown),
+      hasMore: applications.length > shown,
       withdrawn: isShown ? await findApplication(store.read, withdrawn) : undefined,
       formToken: makeAccountForm(parts, request, 'withdraw'),
-      made: made.slice(0, shownMade),
-      hasMore: made.length > shownMade,
+      made: made.slice(0, shown),
+      hasMoreMade: made.length > shown,
       renewToken: makeAccountForm(parts, request, 'renew'),
     })
   }
