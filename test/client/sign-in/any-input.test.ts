@@ -5,7 +5,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
-import { goesOnTo } from '../support/read-response.ts'
+import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { type Received, send, tokenAnswer } from '../support/scripted-platform.ts'
 
 const runs = { numRuns: 200 }
@@ -191,6 +191,7 @@ t.test('any answer to a renewal is a session, the login, or a page that says why
       const jar = signedIn.copy()
       const page = await jar.get('/page', { site: 'same-origin' })
       if (![200, 302, 502, 503, 504].includes(page.statusCode)) throw new Error(`status ${page.statusCode}`)
+      if (page.statusCode >= 500 && setCookieLines(page).length > 0) throw new Error('a passing fault ended something')
     }),
     runs,
   )

@@ -1,0 +1,189 @@
+// A form that is sent after the session ended, or as another visitor: nothing typed is lost, and nothing is sent by itself.
+import t, { type Test } from 'tap'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { goesOnTo, setCookieLine } from '../support/read-response.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+
+const note = 'Typed <b>“at length”</b> & not sent'
+const long = 'x'.repeat(2_600)
+const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 201, body: {} } }
+
+/** A visitor with the form open, who is signed in for another hour. */
+async function openForm(t: Test) {
+  const test = await buildTestClient(t, { scripts })
+  const { browser, platform } = test
+  await signIn(browser)
+  const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
+  /** Signs in by the link of the page; returns where that leads. */
+  const signInAgain = async (page: { body: string }, visitor = 'visitor-1') => {
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
+    const link = linksOf(page).find(href => href.startsWith('/login?'))!
+    const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+    return goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+  }
+  const sent = () => platform.received('POST /things').map(({ body }) => JSON.parse(body).note)
+  return { ...test, form, signInAgain, sent }
+}
+
+/** The same, and then the session ends: the portal refuses to renew it. */
+async function openFormAndWait(t: Test) {
+  const test = await openForm(t)
+  test.clock.advance(3601)
+  test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  return test
+}
+
+t.test('PG-14: a form sent after the session ended is filled again after signing in, and not sent', async t => {
+  const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+  const page = await browser.post('/note', { ...form, note })
+  t.equal(page.statusCode, 401)
+  t.match(textOf(page), 'Your session has ended')
+  t.match(textOf(page), 'Nothing was sent')
+  t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  t.same(sent(), [])
+
+  const path = await signInAgain(page)
+  t.equal(path, '/note')
+  const again = await browser.get(path!, { site: 'same-origin' })
+  t.equal(readForm(again, '/note').note, note)
+  t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
+  t.same(sent(), [], 'it waits for the visitor')
+
+  t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
+  t.same(sent(), [note])
+})
+
+t.test('PG-14: what was kept comes back once', async t => {
+  const { browser, form, signInAgain } = await openFormAndWait(t)
+  const path = await signInAgain(await browser.post('/note', { ...form, note }))
+  await browser.get(path!, { site: 'same-origin' })
+  t.equal(browser.cookie('__Host-handover'), undefined)
+  t.equal(readForm(await browser.get(path!, { site: 'same-origin' }), '/note').note, '')
+})
+
+t.test('PG-14: what was kept can be read by nobody on the way', async t => {
+  const { browser, form } = await openFormAndWait(t)
+  await browser.post('/note', { ...form, note })
+  const kept = browser.cookie('__Host-handover')!
+  t.notMatch(Buffer.from(kept, 'base64url').toString('latin1'), 'at length')
+})
+
+t.test('PG-14: what was kept is gone after ten minutes', async t => {
+  const { browser, form, signInAgain, clock } = await openFormAndWait(t)
+  const page = await browser.post('/note', { ...form, note })
+  const kept = browser.cookie('__Host-handover')
+  clock.advance(601)
+  const path = await signInAgain(page)
+  t.equal(browser.cookie('__Host-handover'), undefined)
+  const cookie = `${browser.cookieHeader()}; __Host-handover=${kept}`
+  const again = await browser.get(path!, { headers: { cookie } })
+  t.equal(again.statusCode, 200)
+  t.equal(readForm(again, '/note').note, '')
+})
+
+t.test(
+  'PG-14: a form too long for a cookie is shown again, filled, and can be sent after signing in beside it',
+  async t => {
+    const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+    const page = await browser.post('/note', { ...form, note: long })
+    t.equal(page.statusCode, 401)
+    t.equal(setCookieLine(page, '__Host-handover'), undefined)
+    t.equal(readForm(page, '/note').note, long)
+    t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
+    t.match(textOf(page), 'Nothing was sent')
+    t.same(sent(), [])
+
+    await signInAgain(page)
+    t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
+    t.same(sent(), [long])
+  },
+)
+
+t.test('PG-14: a form without a field does nothing after the session ended, and says where to go on', async t => {
+  const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+  const page = await browser.post('/note', { formToken: form.formToken! })
+  t.equal(page.statusCode, 401)
+  t.match(textOf(page), 'Nothing was done')
+  t.equal(setCookieLine(page, '__Host-handover'), undefined)
+  t.equal(await signInAgain(page), '/note')
+  t.same(sent(), [])
+})
+
+t.test('PG-14: a form that was not shown here keeps nothing: nobody can plant a draft', async t => {
+  const { browser } = await openFormAndWait(t)
+  const page = await browser.post('/note', { note, formToken: 'forged' })
+  t.equal(page.statusCode, 401)
+  t.equal(setCookieLine(page, '__Host-handover'), undefined)
+  t.match(textOf(page), 'Nothing was sent')
+})
+
+t.test(
+  'PG-14: a form that was open for more than a day is shown again, filled, and shown once more with a fresh token',
+  async t => {
+    const { browser, form, signInAgain, sent, clock } = await openFormAndWait(t)
+    clock.advance(24 * 60 * 60)
+    const page = await browser.post('/note', { ...form, note })
+    t.equal(page.statusCode, 401)
+    t.equal(readForm(page, '/note').note, note)
+    await signInAgain(page)
+    const again = await browser.post('/note', readForm(page, '/note'))
+    t.equal(again.statusCode, 409)
+    t.match(textOf(again, 'problem'), 'This page was open for too long')
+    t.equal(readForm(again, '/note').note, note)
+    t.same(sent(), [])
+    t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
+    t.same(sent(), [note])
+  },
+)
+
+t.test('F-23: a session that can be renewed is renewed between the form and its sending', async t => {
+  const { browser, form, platform, sent } = await openFormAndWait(t)
+  platform.answer('POST /api/exchangeToken', giveTokens())
+  const answer = await browser.post('/note', { ...form, note })
+  t.equal(answer.statusCode, 303)
+  t.same(sent(), [note])
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+  t.ok(setCookieLine(answer, '__Host-session'))
+})
+
+t.test('F-42: what one visitor typed is not shown to another who signs in', async t => {
+  const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+  const path = await signInAgain(await browser.post('/note', { ...form, note }), 'visitor-2')
+  const page = await browser.get(path!, { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.equal(readForm(page, '/note').note, '')
+  t.notMatch(page.body, 'at length')
+  t.same(sent(), [])
+})
+
+t.test('F-42: a form of the visitor before is refused, and does nothing', async t => {
+  const { browser, platform, form } = await openForm(t)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
+  await signIn(browser)
+  const calls = platform.received().length
+  const page = await browser.post('/note', { ...form, note })
+  t.equal(page.statusCode, 409)
+  t.match(textOf(page), 'You are now signed in as someone else')
+  t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'and as whom')
+  t.ok(linksOf(page).includes('/note'), 'with the way to a form of one’s own')
+  t.equal(platform.received().length, calls)
+})
+
+t.test('F-42: signed out in one tab, a form in the other leads to the login', async t => {
+  const { browser, form, sent } = await openForm(t)
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  const page = await browser.post('/note', { ...form, note })
+  t.equal(page.statusCode, 401)
+  t.ok(linksOf(page).some(href => href.startsWith('/login')))
+  t.same(sent(), [])
+})
+
+t.test('PG-21: every page behind the login says who is signed in, and offers to sign out', async t => {
+  const { browser } = await openForm(t)
+  for (const path of ['/', '/page', '/note']) {
+    const page = await browser.get(path, { site: 'same-origin' })
+    t.match(page.body, /Signed in as <b>visitor-1<\/b>/, path)
+    t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
+  }
+})
