@@ -80,6 +80,13 @@ t.test('nothing but the applications and what is marked as yours speaks of appli
     t.notMatch(read(path), /applications/i, path)
 })
 
+t.test('what every product has is tested without the applications', async t => {
+  const paths = globSync('test/client/web/**/*.ts')
+  t.ok(paths.length > 10)
+  for (const path of paths)
+    t.notMatch(read(path), /\/applications|\/apps\/v1|\/identities\/|applicationRecord|buildApplications/, path)
+})
+
 t.test('no file of the sandbox imports itself by way of others, types included', async t => {
   const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))
   t.same(findCycle(graph), undefined)

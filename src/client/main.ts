@@ -1,7 +1,7 @@
 // Starts the client: reads the settings, builds it, listens, and stops cleanly.
 import { pino } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
-import { buildClient } from './app.ts'
+import { buildClient, type Options, type Product } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLogOutput } from './operations/log-output.ts'
@@ -10,54 +10,62 @@ import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/s
 import { createTracing } from './operations/tracing.ts'
 import { createDispatcher } from './upstream.ts'
 
-try {
-  const config = readConfig(process.env)
-  const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
-  const origins = { [new URL(apiInternalUrl).origin]: 'api', [new URL(loginInternalUrl).origin]: 'portal' }
-  // Nothing is counted, and the package not even loaded, where nobody reads it.
-  const metrics =
-    metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics(origins)
-  const tracing = createTracing()
-  const options = {
-    level: config.logLevel,
-    base: { app: 'client', version: manifest.version },
-    timestamp: pino.stdTimeFunctions.isoTime,
-  }
-  const isTerminal = process.stdout.isTTY
-  const { output, flush } = isTerminal ? { output: prettyLog(process.stdout), flush: async () => {} } : openLogOutput()
-  const logger = pino(options, output)
-  exitOnCrash(logger, flush)
-  logger.info({ event: 'settings', settings: config })
-  const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
-  if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
+/** Ends the process where it cannot start. Without a product of its own it is the client of app.ts. */
+export async function start(environment: NodeJS.ProcessEnv, product?: Product): Promise<void> {
+  try {
+    const config = readConfig(environment)
+    const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
+    const origins = { [new URL(apiInternalUrl).origin]: 'api', [new URL(loginInternalUrl).origin]: 'portal' }
+    // Nothing is counted, and the package not even loaded, where nobody reads it.
+    const metrics =
+      metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics(origins)
+    const tracing = createTracing()
+    const options = {
+      level: config.logLevel,
+      base: { app: 'client', version: manifest.version },
+      timestamp: pino.stdTimeFunctions.isoTime,
+    }
+    const isTerminal = process.stdout.isTTY
+    const { output, flush } = isTerminal
+      ? { output: prettyLog(process.stdout), flush: async () => {} }
+      : openLogOutput()
+    const logger = pino(options, output)
+    exitOnCrash(logger, flush)
+    logger.info({ event: 'settings', settings: config })
+    const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
+    if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
 
-  let isDraining = false
-  const dispatcher = createDispatcher()
-  const client = await buildClient(config, {
-    logger,
-    dispatcher: tracing.observeCalls(metrics?.observeCalls(dispatcher) ?? dispatcher),
-    ...(metrics && { countEvent: metrics.countEvent }),
-    observeRequests(app) {
-      metrics?.observeRequests(app)
-      tracing.observeRequests(app)
-      endConnectionsOnClose(app)
-    },
-    isDraining: () => isDraining,
-  })
-  const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
-    throw explain(error, 'METRICS_PORT', host, metricsPort!)
-  })
-  stopOnSignal(client, config.prestopDelayMs, {
-    onDraining: () => {
-      isDraining = true
-    },
-    async onStopped() {
-      metricsServer?.close()
-      await flush()
-    },
-  })
-  await listen(client, host, port)
-} catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
-  process.exit(1)
+    let isDraining = false
+    const dispatcher = createDispatcher()
+    const operations: Options = {
+      logger,
+      dispatcher: tracing.observeCalls(metrics?.observeCalls(dispatcher) ?? dispatcher),
+      ...(metrics && { countEvent: metrics.countEvent }),
+      observeRequests(app) {
+        metrics?.observeRequests(app)
+        tracing.observeRequests(app)
+        endConnectionsOnClose(app)
+      },
+      isDraining: () => isDraining,
+    }
+    const client = await buildClient(config, operations, product)
+    const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
+      throw explain(error, 'METRICS_PORT', host, metricsPort!)
+    })
+    stopOnSignal(client, config.prestopDelayMs, {
+      onDraining: () => {
+        isDraining = true
+      },
+      async onStopped() {
+        metricsServer?.close()
+        await flush()
+      },
+    })
+    await listen(client, host, port)
+  } catch (error) {
+    process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
 }
+
+if (import.meta.main) await start(process.env)

@@ -17,8 +17,8 @@ function lineOf(entry: Record<string, unknown>, level: 'info' | 'warn' | 'error'
 
 t.test('a line has the time, the level where it matters, the event and its details', t => {
   t.match(
-    lineOf({ event: 'request', route: '/applications', status: 200, reqId: 'x', visitor: 'y' }),
-    /^\d\d:\d\d:\d\d {3}request route="\/applications" status=200\n$/,
+    lineOf({ event: 'request', route: '/page', status: 200, reqId: 'x', visitor: 'y' }),
+    /^\d\d:\d\d:\d\d {3}request route="\/page" status=200\n$/,
   )
   t.match(lineOf({ event: 'api_timeout' }, 'warn'), /^\d\d:\d\d:\d\d warn api_timeout/)
   t.match(lineOf({ event: 'internal' }, 'error'), / ERROR internal/)

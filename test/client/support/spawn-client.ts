@@ -11,6 +11,7 @@ import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { TestBrowser } from './test-browser.ts'
 
 const main = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
+const smallMain = fileURLToPath(new URL('./small-main.ts', import.meta.url))
 
 export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 
@@ -19,18 +20,27 @@ type Options = {
   prefix?: string[]
   /** A port where it is to listen, for where its log does not tell. */
   port?: number
+  /** What is run; the client as it is, where a test does not say. */
+  program?: string
 }
 
 /** NODE_OPTIONS that run these lines before the client. */
 export const importing = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
 
+/** A prefix that leaves the client as much heap as Node takes by itself in a container of 256 MiB. */
+export const smallHeap = ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1']
+
 /** A prefix that leaves the client so many open files and connections. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
 /** Comes back when it listens. It gets the settings given, and nothing of this machine's environment. */
-export async function spawnClient(t: Test, environment: Record<string, string>, { prefix, port }: Options = {}) {
+export async function spawnClient(
+  t: Test,
+  environment: Record<string, string>,
+  { prefix, port, program = main }: Options = {},
+) {
   const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
-  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, main], {
+  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, program], {
     env: {
       HOST: '127.0.0.1',
       PORT: String(port ?? 0),
@@ -82,6 +92,11 @@ export async function spawnClient(t: Test, environment: Record<string, string>, 
       while (!output.includes(text)) await once(child.stdout, 'data')
     },
   }
+}
+
+/** The client with the small product: for whoever signs in. */
+export function spawnSmallClient(t: Test, environment: Record<string, string>, options: Options = {}) {
+  return spawnClient(t, environment, { program: smallMain, ...options })
 }
 
 async function accepts(port: number): Promise<boolean> {

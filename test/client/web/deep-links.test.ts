@@ -1,20 +1,15 @@
 // A link in a mail or on another site into a signed-in page: the Strict cookies come with the second request, not the first.
 import t from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { leaving, leavingLater } from '../support/redirect-vectors.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
+import { smallApi as scripts } from '../support/small-product.ts'
 
-const scripts = {
-  'GET /apps/v1': { body: collection([applicationRecord('app-1')]) },
-  'GET /apps/v1/app-1': { body: applicationRecord('app-1') },
-  'GET /identities/v1/visitor-1/links': { body: collection([]) },
-}
-const pages = ['/applications', '/applications?q=wea&page=1', '/applications/new', '/applications/app-1/edit']
+const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
 
 t.test('PG-12: a link from another site ends on its page, signed in, after two requests', async t => {
-  const { browser } = await buildApplicationsClient(t, { scripts })
+  const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
@@ -29,7 +24,7 @@ t.test('PG-12: a link from another site ends on its page, signed in, after two r
 })
 
 t.test('PG-12: without a session a link from another site ends at the login, after three requests', async t => {
-  const { browser } = await buildApplicationsClient(t, { scripts })
+  const { browser } = await buildTestClient(t, { scripts })
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
     const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
@@ -42,10 +37,10 @@ t.test('PG-12: without a session a link from another site ends at the login, aft
 })
 
 t.test('PG-12: a form from another site is refused, and leads nowhere by itself', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, { scripts })
+  const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const calls = platform.received().length
-  for (const path of ['/applications', '/applications/app-1/delete', '/logout']) {
+  for (const path of ['/note', '/logout']) {
     const page = await browser.post(path, {}, { site: 'cross-site' })
     t.equal(page.statusCode, 403, path)
     t.equal(goesOnTo(page), undefined, path)
@@ -54,8 +49,8 @@ t.test('PG-12: a form from another site is refused, and leads nowhere by itself'
 })
 
 t.test('PG-12: no link leads off this site, however it is written', async t => {
-  const { client } = await buildApplicationsClient(t, { scripts })
-  for (const path of [...leaving, ...leavingLater, '//evil.test/applications', '/applications//evil.test/']) {
+  const { client } = await buildTestClient(t, { scripts })
+  for (const path of [...leaving, ...leavingLater, '//evil.test/page', '/page//evil.test/']) {
     const target = `/${encodeURI(path).replace(/^\//, '')}`
     const answer = await exchangeRaw(client, rawGet(target, { 'sec-fetch-site': 'cross-site' }))
     t.notMatch(answer, /location:|http-equiv/i, target)
@@ -64,7 +59,7 @@ t.test('PG-12: no link leads off this site, however it is written', async t => {
 })
 
 t.test('PG-13: where the Strict cookies do come along from another site, nothing goes round about', async t => {
-  const { browser, client } = await buildApplicationsClient(t, { scripts })
+  const { browser, client } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {
     const page = await client.inject({
@@ -78,16 +73,16 @@ t.test('PG-13: where the Strict cookies do come along from another site, nothing
 })
 
 t.test('PG-13: a session cookie that opens nothing ends at the login and not in a loop', async t => {
-  const { client } = await buildApplicationsClient(t, { scripts })
+  const { client } = await buildTestClient(t, { scripts })
   const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
-  const answer = await client.inject({ url: '/applications', headers })
+  const answer = await client.inject({ url: '/page', headers })
   t.equal(answer.statusCode, 302)
   t.match(answer.headers.location, /^\/login\?/)
   t.ok(setCookieLines(answer).some(line => line.startsWith('__Host-session=; Max-Age=0')))
 })
 
 t.test('PG-12: the start page, reached from another site, knows who is signed in', async t => {
-  const { browser } = await buildApplicationsClient(t, { scripts })
+  const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const first = await browser.get('/', { site: 'cross-site' })
   t.equal(goesOnTo(first), '/')

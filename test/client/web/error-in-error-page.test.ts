@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 
 /** A client whose template of this name ends in a fault. */
 async function buildBroken(t: Test, template: string) {
@@ -18,7 +18,7 @@ async function buildBroken(t: Test, template: string) {
       : readFileSync(path, ...more)
   Object.assign(fs, { readFileSync: broken })
   syncBuiltinESMExports()
-  const test = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { status: 500, body: '' } } })
+  const test = await buildTestClient(t, { scripts: { 'GET /things': { status: 500, body: '' } } })
   restore()
   return test
 }
@@ -38,23 +38,23 @@ for (const template of ['message.eta', 'layout.eta']) {
     async t => {
       const { browser, log } = await buildBroken(t, template)
       await signIn(browser)
-      for (const path of ['/nowhere', '/applications', '/exchangeToken?code=x']) {
+      for (const path of ['/nowhere', '/page', '/exchangeToken?code=x']) {
         const before = log.length
         isPlain(t, await browser.get(path))
         const lines = log.slice(before).filter(line => line.includes('canary of a template'))
         t.equal(lines.length, 1, path)
         t.match(JSON.parse(lines[0]!), { level: 50, event: 'internal', status: 500 })
       }
-      isPlain(t, await browser.post('/applications', {}, { site: 'cross-site' }))
+      isPlain(t, await browser.post('/note', {}, { site: 'cross-site' }))
     },
   )
 }
 
 t.test('PG-20: where the page that asks to sign in is at fault, a plain one comes', async t => {
   const { browser } = await buildBroken(t, 'go-on.eta')
-  isPlain(t, await browser.get('/applications', { site: 'cross-site' }))
+  isPlain(t, await browser.get('/page', { site: 'cross-site' }))
   const { browser: other } = await buildBroken(t, 'message.eta')
-  isPlain(t, await other.post('/applications/app-1/delete', { formToken: 'x' }))
+  isPlain(t, await other.post('/note', { formToken: 'x' }))
 })
 
 t.test('PG-20: where a page is at fault, there is one about it', async t => {

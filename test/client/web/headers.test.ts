@@ -2,46 +2,43 @@
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
 
 /** One answer of every kind, by what it is. */
 async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment })
+  const test = await buildTestClient(t, { scripts: smallApi, environment })
   const { browser, client, platform } = test
-  platform.answer('GET /apps/v1/app-2', { status: 404, body: {} })
-  platform.answer('GET /apps/v1/app-3', { status: 500, body: '' })
+  platform.answer('GET /things/2', { status: 404, body: {} })
+  platform.answer('GET /things/3', { status: 500, body: '' })
   const answers: Record<string, LightMyRequestResponse> = {}
   const post = (url: string, payload: string, type = 'application/x-www-form-urlencoded') =>
     client.inject({ method: 'POST', url, payload, headers: { origin: test.config.publicUrl, 'content-type': type } })
 
   answers['the start page'] = await browser.get('/')
-  answers['a signed-in page without a session'] = await browser.get('/applications')
-  answers['the page for a link from another site'] = await browser.get('/applications', { site: 'cross-site' })
+  answers['a signed-in page without a session'] = await browser.get('/page')
+  answers['the page for a link from another site'] = await browser.get('/page', { site: 'cross-site' })
   const started = await beginLogin(browser)
   answers['a refused callback'] = await browser.get('/exchangeToken?state=x')
   answers['a callback'] = await browser.get(callbackUrl(started), { site: 'cross-site' })
   answers['a declined login'] = await browser.get('/cancelled')
-  answers['the list'] = await browser.get('/applications')
-  answers['the form'] = await browser.get('/applications/new')
-  answers['an application'] = await browser.get('/applications/app-1')
-  answers['an application that is not there'] = await browser.get('/applications/app-2')
-  answers['an application of a broken API'] = await browser.get('/applications/app-3')
+  answers['a signed-in page'] = await browser.get('/page')
+  answers['the form'] = await browser.get('/note')
+  answers['a thing'] = await browser.get('/page/1')
+  answers['a thing that is not there'] = await browser.get('/page/2')
+  answers['a thing of a broken API'] = await browser.get('/page/3')
   answers['a page that is not there'] = await browser.get('/nowhere')
   answers['a method that is not there'] = await browser.post('/login')
-  answers['a form from another site'] = await browser.post('/applications', {}, { site: 'cross-site' })
-  answers['a form of another type'] = await post('/applications', '{}', 'application/json')
-  answers['a form that is too large'] = await post('/applications', 'a='.padEnd(100_000, 'x'))
-  answers['an address that cannot be decoded'] = await client.inject('/applications/%E0%A4%A')
-  answers['an address that is too long'] = await client.inject(`/applications/${'x'.repeat(300)}`)
-  answers['a refused form'] = await browser.post('/applications', readForm(answers['the form'], '/applications'))
-  answers['a form without a session'] = await post('/applications', 'name=x')
+  answers['a form from another site'] = await browser.post('/note', {}, { site: 'cross-site' })
+  answers['a form of another type'] = await post('/note', '{}', 'application/json')
+  answers['a form that is too large'] = await post('/note', 'a='.padEnd(100_000, 'x'))
+  answers['an address that cannot be decoded'] = await client.inject('/page/%E0%A4%A')
+  answers['an address that is too long'] = await client.inject(`/page/${'x'.repeat(300)}`)
+  platform.answer('POST /things', { status: 503, body: {} })
+  answers['a refused form'] = await browser.post('/note', readForm(answers['the form'], '/note'))
+  answers['a form without a session'] = await post('/note', 'note=x')
   answers['the health'] = await client.inject('/health/live')
   answers['the readiness'] = await client.inject('/health/ready')
   answers['signing out'] = await browser.post('/logout')
@@ -156,7 +153,7 @@ for (const [what, status, request] of [
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
   t.test(`PG-09: a request ${what} gets ${status}, and nothing of it comes back`, async t => {
-    const { client } = await buildApplicationsClient(t)
+    const { client } = await buildTestClient(t)
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)

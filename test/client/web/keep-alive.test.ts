@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { buildApplicationsClient, publicUrl } from '../support/build-test-client.ts'
+import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
 import { openSocket, rawGet } from '../support/raw-socket.ts'
 
 const health = rawGet('/health/live', { connection: 'keep-alive' })
@@ -16,7 +16,7 @@ async function ask(socket: Socket, request: string): Promise<string> {
 }
 
 t.test('F-45: a connection is kept for 72 idle seconds, longer than a proxy keeps it', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const answer = await ask(socket, health)
   t.match(answer, /^HTTP\/1\.1 200 /)
@@ -26,7 +26,7 @@ t.test('F-45: a connection is kept for 72 idle seconds, longer than a proxy keep
 })
 
 t.test('F-45: a kept connection that was idle for longer than an answer may take is used again', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   await client.listen({ host: '127.0.0.1', port: 0 })
   client.server.timeout = 500
   const socket = await openSocket(client)
@@ -39,7 +39,7 @@ t.test('F-45: a kept connection that was idle for longer than an answer may take
 })
 
 t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const head =
     `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\nexpect: 100-continue\r\n` +

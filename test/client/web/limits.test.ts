@@ -2,22 +2,21 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
+import { smallApi } from '../support/small-product.ts'
 
 const form = 'application/x-www-form-urlencoded'
 
-async function start(t: Parameters<typeof buildApplicationsClient>[0]) {
-  const clock = new TestClock()
-  const test = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
+async function start(t: Parameters<typeof buildTestClient>[0]) {
+  const test = await buildTestClient(t, { scripts: smallApi })
   await signIn(test.browser)
   const cookie = test.browser.cookieHeader()
   const post = (payload: string | Buffer, type: string | undefined, more: Record<string, string> = {}) =>
     test.client.inject({
       method: 'POST',
-      url: '/applications',
+      url: '/note',
       payload,
       headers: { cookie, origin: publicUrl, ...(type && { 'content-type': type }), ...more },
     })
@@ -27,19 +26,19 @@ async function start(t: Parameters<typeof buildApplicationsClient>[0]) {
 t.test('DO-01: a form of more than 32 KiB is refused', async t => {
   const { post, platform } = await start(t)
   const calls = platform.received().length
-  const page = await post('name='.padEnd(100 * 1024, 'x'), form)
+  const page = await post('note='.padEnd(100 * 1024, 'x'), form)
   t.equal(page.statusCode, 413)
   t.match(textOf(page), 'more than can be sent at once')
-  t.equal((await post('name='.padEnd(32 * 1024 + 1, 'x'), form)).statusCode, 413)
+  t.equal((await post('note='.padEnd(32 * 1024 + 1, 'x'), form)).statusCode, 413)
   t.equal(platform.received().length, calls)
-  t.not((await post('name='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
+  t.not((await post('note='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
 })
 
 t.test('DO-01: a form that does not say how long it is is cut at the limit', async t => {
   const { client, cookie } = await start(t)
   const chunk = `1000\r\n${'x'.repeat(0x1000)}\r\n`
   const head =
-    `POST /applications HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncookie: ${cookie}\r\n` +
+    `POST /note HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncookie: ${cookie}\r\n` +
     `content-type: ${form}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`
   // The last chunk never comes: the answer is there before the end of the form.
   t.match(await exchangeRaw(client, head + chunk.repeat(20)), /^HTTP\/1\.1 413 /)
@@ -64,9 +63,9 @@ for (const type of [
     const { post, platform } = await start(t)
     const calls = platform.received().length
     for (const payload of [
-      '{"name":"x"}',
-      'name=x',
-      '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\nx\r\n--x--\r\n',
+      '{"note":"x"}',
+      'note=x',
+      '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\nx\r\n--x--\r\n',
     ])
       t.equal((await post(payload, type)).statusCode, 415)
     t.equal(platform.received().length, calls)
@@ -75,7 +74,7 @@ for (const type of [
 
 t.test('PG-18: a form in capitals and with a charset is a form', async t => {
   const { post } = await start(t)
-  t.equal((await post('name=x', 'Application/X-WWW-Form-URLEncoded; charset=UTF-8')).statusCode, 409)
+  t.equal((await post('note=x', 'Application/X-WWW-Form-URLEncoded; charset=UTF-8')).statusCode, 409)
 })
 
 t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from the API makes no sense', async t => {
@@ -87,27 +86,26 @@ t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from t
   t.ok(delay.max / 1e6 < 100, `${delay.max / 1e6} ms`)
 
   const deep = '['.repeat(100_000) + ']'.repeat(100_000)
-  platform.answer('GET /apps/v1', { body: `{"ItemList":${deep}}` })
+  platform.answer('GET /things', { body: deep })
   const startedAt = performance.now()
-  t.ok([200, 502].includes((await browser.get('/applications')).statusCode))
+  t.ok([200, 502].includes((await browser.get('/page')).statusCode))
   t.ok(performance.now() - startedAt < 1_000)
-  platform.answer('GET /apps/v1', { body: '['.repeat(250_000) })
-  t.equal((await browser.get('/applications')).statusCode, 502)
+  platform.answer('GET /things', { body: '['.repeat(250_000) })
+  t.equal((await browser.get('/page')).statusCode, 502)
 })
 
 t.test('a compressed form is not unpacked', async t => {
   const { post, platform } = await start(t)
-  const page = await post(gzipSync('name=x'.padEnd(1_000_000, 'x')), form, { 'content-encoding': 'gzip' })
+  const page = await post(gzipSync('note=x'.padEnd(1_000_000, 'x')), form, { 'content-encoding': 'gzip' })
   t.ok(page.statusCode >= 400 && page.statusCode < 500)
-  t.equal(platform.received('POST /apps/v1').length, 0)
+  t.equal(platform.received('POST /things').length, 0)
 })
 
 for (const [what, path, status] of [
-  ['bad percent-encoding', '/applications/%E0%A4%A', 400],
-  ['half an escape', '/applications/%', 400],
-  ['an id of 101 characters', `/applications/${'x'.repeat(101)}`, 404],
-  ['an id of 300 characters', `/applications/${'x'.repeat(300)}`, 414],
-  ['bad percent-encoding in a query', '/applications?q=%E0%A4%A&page=%', 200],
+  ['bad percent-encoding', '/page/%E0%A4%A', 400],
+  ['half an escape', '/page/%', 400],
+  ['an id of 300 characters', `/page/${'x'.repeat(300)}`, 414],
+  ['bad percent-encoding in a query', '/page?q=%E0%A4%A&page=%', 200],
 ] as const) {
   t.test(`DO-12: an address with ${what} gets ${status}, and the client goes on`, { timeout: 10_000 }, async t => {
     const { client, cookie, log } = await start(t)
@@ -134,7 +132,7 @@ for (const [what, request] of [
   ['bare line feeds', 'x-a: b\nx-c: d\r\n\r\n'],
 ] as const) {
   t.test(`DO-11: a request with ${what} is refused`, async t => {
-    const { client } = await buildApplicationsClient(t)
+    const { client } = await buildTestClient(t)
     const head = `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\ncontent-type: ${form}\r\n`
     const answer = await exchangeRaw(client, `${head}connection: close\r\n${request}`)
     t.match(answer, /^HTTP\/1\.1 400 /)
@@ -145,7 +143,7 @@ for (const [what, request] of [
 }
 
 t.test('DO-11: a request with two hosts, with none, or for another host is no way around anything', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
   const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
   const absolute = await exchangeRaw(client, rawGet('http://evil.test/login'))
@@ -153,7 +151,7 @@ t.test('DO-11: a request with two hosts, with none, or for another host is no wa
 })
 
 t.test('DO-03: headers of more than 16 KiB, or two thousand of them, get 431', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, rawGet(`/?${'x'.repeat(17 * 1024)}`)), /^HTTP\/1\.1 431 /)
   t.match(await exchangeRaw(client, rawGet('/', { 'x-a': 'x'.repeat(17 * 1024) })), /^HTTP\/1\.1 431 /)
   const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`x-${index}`, 'y']))
@@ -163,9 +161,9 @@ t.test('DO-03: headers of more than 16 KiB, or two thousand of them, get 431', a
 t.test('DO-13: too many cookies of this host get a 431 that says what to do', async t => {
   const { client, cookie } = await start(t)
   const planted = Array.from({ length: 5 }, (_, index) => `planted-${index}=${'x'.repeat(4_000)}`).join('; ')
-  const answer = await exchangeRaw(client, rawGet('/applications', { cookie: `${cookie}; ${planted}` }))
+  const answer = await exchangeRaw(client, rawGet('/page', { cookie: `${cookie}; ${planted}` }))
   t.match(answer, /^HTTP\/1\.1 431 /)
   t.match(answer, 'Your browser sends too many cookies to this site. Delete the cookies of this site')
   const less = `${cookie}; planted=${'x'.repeat(4_000)}`
-  t.match(await exchangeRaw(client, rawGet('/applications', { cookie: less })), /^HTTP\/1\.1 200 /)
+  t.match(await exchangeRaw(client, rawGet('/page', { cookie: less })), /^HTTP\/1\.1 200 /)
 })

@@ -6,9 +6,9 @@ const here = 'http://localhost:3000'
 
 for (const path of [
   '/',
-  '/applications',
-  '/applications/new',
-  '/applications?q=a%20b&page=2',
+  '/notes',
+  '/notes/new',
+  '/notes?q=a%20b&page=2',
   '/a-b_c.d~e/!$&()*+,;=:@',
   '/search?next=//evil.test/',
 ]) {
@@ -40,11 +40,11 @@ t.test('CL-25: what is left of a path is good as a path again, unchanged', async
 })
 
 t.test('a fragment is left out: it never reaches a server', async t => {
-  t.equal(localPath('/applications#end'), '/applications')
+  t.equal(localPath('/notes#end'), '/notes')
 })
 
 t.test('what is no text is no path', async t => {
-  for (const value of [undefined, null, '', 7, ['/applications'], { path: '/' }]) t.equal(localPath(value), undefined)
+  for (const value of [undefined, null, '', 7, ['/notes'], { path: '/' }]) t.equal(localPath(value), undefined)
 })
 
 t.test('a path of 200 characters is kept, and one of 201 is not', async t => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { buildApplicationsClient, publicUrl } from '../support/build-test-client.ts'
+import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
 import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
 
 /** Sends `start` at once, and then an `x` every 200 ms; gives the answer, and the seconds until the connection closed. */
@@ -22,7 +22,7 @@ const form =
   'content-type: application/x-www-form-urlencoded\r\n'
 
 t.test('DO-02: headers or a body that drip are cut off with 408, and nobody else waits', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   // With the interval of the checks, and some patience for a busy machine.
   const cases = [
     ['headers', 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: ', 10],

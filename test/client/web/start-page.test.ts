@@ -1,12 +1,12 @@
 // The start page: it knows who is signed in, also where only the means to renew the session are left.
 import t from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 
-const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/applications')
+const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/page')
 
 t.test('a stranger is offered to sign in, and nothing else', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
   t.notMatch(textOf(page), 'You are signed out')
@@ -16,19 +16,19 @@ for (const [what, isKept] of [
   ['a session alone', (name: string) => name === '__Host-session'],
   ['a refresh token alone', (name: string) => name.startsWith('__Host-refresh-')],
 ] as const) {
-  t.test(`whoever has ${what} is led on to the applications`, async t => {
-    const { browser } = await buildApplicationsClient(t)
+  t.test(`whoever has ${what} is led on to the product`, async t => {
+    const { browser } = await buildTestClient(t)
     await signIn(browser)
     for (const name of browser.names()) if (!isKept(name)) browser.cookies.delete(name)
     t.equal(browser.names().length, 1)
     const page = await browser.get('/')
-    t.ok(onward(page).includes('/applications'))
+    t.ok(onward(page).includes('/page'))
     t.notOk(onward(page).includes('/login'))
   })
 }
 
 t.test('whoever has signed out reads so, until the next login', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).headers.location, '/')
   t.match(textOf(await browser.get('/')), 'You are signed out')

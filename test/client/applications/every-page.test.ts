@@ -1,0 +1,161 @@
+// What holds for every page and form of any product, here on each of the applications.
+import t, { type Test } from 'tap'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
+import { goesOnTo, setCookieLines } from '../support/read-response.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord } from '../support/scripted-platform.ts'
+
+const pages = [
+  '/applications',
+  '/applications?q=wea&page=1',
+  '/applications/new',
+  '/applications/app-1',
+  '/applications/app-1/edit',
+  '/applications/app-1/delete',
+]
+
+/** A signed-in visitor, and for each form what would do as it says. */
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  const { browser, client } = test
+  test.platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  await signIn(browser)
+  const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+  const read = async (page: string, action = page) => ({ ...readForm(await browser.get(page), action), ...typed })
+  const forms: Record<string, Record<string, string>> = {
+    '/applications': await read('/applications/new', '/applications'),
+    '/applications/app-1/edit': await read('/applications/app-1/edit'),
+    '/applications/app-1/secret': await read('/applications/app-1', '/applications/app-1/secret'),
+    '/applications/app-1/delete': await read('/applications/app-1/delete'),
+  }
+  /** With the Strict cookies, as a sibling's page or a redirect through another site would have it. */
+  const send = (url: string, headers: Record<string, string>) =>
+    client.inject({
+      method: 'POST',
+      url,
+      payload: new URLSearchParams(forms[url]).toString(),
+      headers: { cookie: browser.cookieHeader(), 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    })
+  return { ...test, api, forms, send }
+}
+
+for (const [what, headers] of Object.entries({
+  'cross-site': { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
+  'same-site, as a sibling’s page sends it': { 'sec-fetch-site': 'same-site', origin: 'http://localhost:4000' },
+  'another origin': { origin: 'https://evil.test' },
+  'neither Sec-Fetch-Site nor Origin': {},
+})) {
+  t.test(`PG-01: a POST with ${what} is refused, and nothing is called`, async t => {
+    const { forms, send, platform } = await start(t)
+    const calls = platform.received().length
+    for (const url of Object.keys(forms)) {
+      const page = await send(url, headers as Record<string, string>)
+      t.equal(page.statusCode, 403, url)
+      t.match(page.body, 'This form was not sent from a page of this site', url)
+      t.equal(goesOnTo(page), undefined, url)
+      t.same(setCookieLines(page), [], url)
+    }
+    t.equal(platform.received().length, calls)
+  })
+}
+
+t.test('PG-01: a POST from a page of this site is done', async t => {
+  const { forms, send } = await start(t)
+  for (const url of Object.keys(forms)) t.equal((await send(url, { origin: publicUrl })).statusCode, 303, url)
+})
+
+t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookies come along', async t => {
+  const { browser, client, platform, forms } = await start(t)
+  const before = platform.received().length
+  for (const [url, form] of Object.entries(forms))
+    for (const method of ['GET', 'HEAD'] as const) {
+      const answer = await client.inject({
+        method,
+        url: `${url}?${new URLSearchParams(form)}`,
+        headers: { cookie: browser.cookieHeader(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+      })
+      t.ok([200, 405].includes(answer.statusCode), `${method} ${url}: ${answer.statusCode}`)
+      t.same(setCookieLines(answer), [], `${method} ${url}`)
+    }
+  await browser.get('/applications/new?name=planted&redirectUris=https://evil.test/')
+  t.same(
+    platform
+      .received()
+      .slice(before)
+      .filter(({ method }) => method !== 'GET'),
+    [],
+  )
+})
+
+t.test('PG-04: a link can put nothing into a form', async t => {
+  const { browser } = await start(t)
+  for (const path of ['/applications/new', '/applications/app-1/edit'])
+    t.notMatch(
+      (await browser.get(`${path}?name=planted&redirectUris=https://evil.test/`)).body,
+      /planted|evil\.test/,
+      path,
+    )
+})
+
+t.test('CL-31, PG-04: HEAD is 405, and renews, shows and sets nothing', async t => {
+  const { browser, client, platform, clock } = await start(t)
+  clock.advance(3601)
+  const before = platform.received().length
+  for (const url of pages) {
+    const head = await client.inject({ method: 'HEAD', url, headers: { cookie: browser.cookieHeader() } })
+    t.equal(head.statusCode, 405, url)
+    t.match(head.headers.allow, /^GET(, POST)?$/, url)
+    t.same(setCookieLines(head), [], url)
+  }
+  t.equal(platform.received().length, before)
+})
+
+t.test('PG-12: a link from another site ends on its page, signed in, after two requests', async t => {
+  const { browser } = await start(t)
+  for (const path of pages) {
+    const first = await browser.get(path, { site: 'cross-site' })
+    t.equal(goesOnTo(first), path)
+    t.same(setCookieLines(first), [], path)
+    const second = await browser.get(path, { site: 'same-origin' })
+    t.equal(second.statusCode, 200, path)
+    t.match(second.body, 'Signed in as', path)
+  }
+})
+
+t.test('PG-12: without a session a link from another site ends at the login, with the way back', async t => {
+  const { browser } = await start(t)
+  browser.cookies.clear()
+  for (const path of pages) {
+    t.equal(goesOnTo(await browser.get(path, { site: 'cross-site' })), path)
+    const second = await browser.get(path, { site: 'same-origin' })
+    t.equal(second.statusCode, 302, path)
+    t.equal(second.headers.location, `/login?${new URLSearchParams({ returnTo: path })}`)
+  }
+})
+
+t.test('PG-03, PG-08, PG-09, PG-11: every page has the headers that keep it to itself, and needs no more', async t => {
+  const { browser, platform } = await start(t)
+  const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
+  for (const path of pages) {
+    const { headers, body } = await browser.get(path)
+    t.hasStrict(
+      headers,
+      {
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'cache-control': 'no-store',
+        'referrer-policy': 'same-origin',
+        'content-type': 'text/html; charset=utf-8',
+      },
+      path,
+    )
+    t.match(headers['content-security-policy'], `form-action 'self' ${platform.url}`, path)
+    t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, path)
+    for (const [, address] of body.matchAll(loads)) t.match(address, /^\/assets\/\w+\.[0-9a-f]{12}\.(css|js|svg)$/)
+    t.notMatch(body, /fastify|undici|node\.js|node_modules|\.ts:\d/i, path)
+  }
+})

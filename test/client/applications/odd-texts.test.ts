@@ -1,0 +1,63 @@
+// Long and repetitive texts in every field of an application: no check may take longer the odder they are.
+import t from 'tap'
+import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { fastest, oddPatterns, repeatTo } from '../support/odd-texts.ts'
+import { readForm } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { applicationRecord, collection } from '../support/scripted-platform.ts'
+
+t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async t => {
+  const clock = new TestClock()
+  const { browser, client } = await buildApplicationsClient(t, { clock, scripts: rememberingApi(clock).scripts })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const headers = {
+    cookie: browser.cookieHeader(),
+    origin: publicUrl,
+    'content-type': 'application/x-www-form-urlencoded',
+  }
+  for (const field of Object.keys(form)) {
+    const rest = new URLSearchParams({ ...form, [field]: '' }).toString()
+    for (const pattern of oddPatterns) {
+      const payload = `${rest}&${field}=${repeatTo(30_000, encodeURIComponent(pattern))}`
+      const { ms, statusCode } = await fastest(() =>
+        client.inject({ method: 'POST', url: '/applications', payload, headers }),
+      )
+      if (ms >= 100 || statusCode >= 500) t.fail(`${field} of ${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)
+    }
+  }
+  t.pass(`${Object.keys(form).length * oddPatterns.length} forms`)
+})
+
+t.test('DO-05: 25 KB of anything in a field of the API is shown within 100 ms', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  for (const pattern of oddPatterns) {
+    const long = repeatTo(25_000, pattern)
+    const data = { name: long, webPageUrl: `https://${long}` }
+    const record = applicationRecord('app-1', data, { client: { redirectUris: long } })
+    platform.answer('GET /apps/v1', {
+      body: collection([applicationRecord('app-1', { name: long, description: long })]),
+    })
+    platform.answer('GET /apps/v1/app-1', { body: record })
+    for (const path of ['/applications?q=aaaa', '/applications', '/applications/app-1']) {
+      const { ms, statusCode } = await fastest(() => browser.get(path))
+      if (ms >= 100 || statusCode !== 200) t.fail(`${path} of ${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)
+    }
+  }
+  t.pass(`${oddPatterns.length * 3} pages`)
+})
+
+t.test('DO-05: 10 KB of anything in a search is answered within 100 ms', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const { browser } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  await signIn(browser)
+  for (const pattern of oddPatterns) {
+    const text = repeatTo(10_000, encodeURIComponent(pattern))
+    const { ms, statusCode } = await fastest(() => browser.get(`/applications?q=${text}`))
+    if (ms >= 100 || statusCode !== 200) t.fail(`${JSON.stringify(pattern)}: ${statusCode}, ${ms} ms`)
+  }
+  t.pass(`${oddPatterns.length} searches`)
+})

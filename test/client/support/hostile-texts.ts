@@ -1,0 +1,17 @@
+// Texts that would be markup on a page that does not escape them.
+
+export const hostileTexts: Record<string, string> = {
+  'an image with a handler': '<img src=x onerror=alert(1)>',
+  'the end of an attribute': '"><svg onload=alert(1)>',
+  'the end of an attribute in apostrophes': "' onmouseover='alert(1)",
+  'the end of a title': '</title><script>alert(1)</script>',
+  'the end of a text field': '</textarea><script>alert(1)</script>',
+  'the tags of templates': '{{191*211}} $' + '{191*211} <%= 191*211 %>',
+  entities: '&lt;b&gt; &amp; &#39;',
+  'separators of lines': 'line\u2028paragraph\u2029end',
+  'a turn of direction': '\u202egnp.exe',
+  'a comment': '<!-- --><![CDATA[ ]]>',
+}
+
+/** The markup of a page without the texts in it: what a hostile text may not add to. */
+export const markupOf = (body: string) => body.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)

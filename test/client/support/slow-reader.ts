@@ -1,0 +1,37 @@
+// Reads an answer as slowly as a bad network, or whoever wants to hold connections.
+import { connect, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import { memoryOf } from './memory-of.ts'
+import { rawGet } from './raw-socket.ts'
+import type { SpawnedClient } from './spawn-client.ts'
+
+/** Asks for the page, and reads a byte of it every second. */
+export function readSlowly(socket: Socket, path: string, cookie: string): Socket {
+  socket.on('error', () => {}).write(rawGet(path, { cookie, connection: 'keep-alive' }))
+  socket.once('readable', () => {
+    socket.read(1)
+    const timer = setInterval(() => socket.read(1), 1_000)
+    socket.once('close', () => clearInterval(timer))
+  })
+  return socket
+}
+
+/** Two hundred of them ask for the page of whoever is signed in; others are served meanwhile, within 256 MiB. */
+export async function holdWithSlowReaders(t: Test, client: SpawnedClient, path: string): Promise<void> {
+  const cookie = client.browser.cookieHeader()
+  const sockets: Socket[] = []
+  const open = async () => {
+    const socket = readSlowly(connect(Number(new URL(client.url).port), '127.0.0.1'), path, cookie)
+    sockets.push(socket)
+    await new Promise(resolve => socket.once('readable', resolve))
+  }
+  for (let count = 0; count < 200; count += 10) await Promise.all(Array.from({ length: 10 }, open))
+
+  const askedAt = performance.now()
+  t.equal((await client.browser.get(path)).statusCode, 200)
+  t.equal((await client.get('/health/ready')).statusCode, 200)
+  t.ok(performance.now() - askedAt < 1_000, 'others are served meanwhile')
+  const memory = memoryOf(client.child.pid)
+  t.ok(memory < 256, `${memory} MiB`)
+  for (const socket of sockets) socket.destroy()
+}

@@ -1,0 +1,5 @@
+// The client's process with the small product in place of the applications.
+import { start } from '../../../src/client/main.ts'
+import { smallProduct } from './small-product.ts'
+
+await start(process.env, smallProduct)
