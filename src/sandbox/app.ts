@@ -9,6 +9,7 @@ import { createPasswords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
 import { seedStore } from './seed.ts'
 import type { SeedReport } from './seeding.ts'
+import type { Observer } from './steps.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
@@ -32,7 +33,12 @@ export interface Sandbox {
 /** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
 export async function buildSandbox(
   config: SandboxConfig,
-  { clock, logger, isSeedForced }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean },
+  {
+    clock,
+    logger,
+    isSeedForced,
+    observe,
+  }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean; observe?: Observer },
 ): Promise<Sandbox> {
   const store = await openStore(config.databaseUrl, {
     clock,
@@ -56,6 +62,8 @@ export async function buildSandbox(
       passwords,
       clock,
       logger,
+      observe,
+      explainAt: undefined,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),
       sourceOf: request => readSource(request.raw),

@@ -1,6 +1,7 @@
 // What the parts of the sandbox are given; nothing is looked up anywhere else. Each takes what it needs: `Pick<Parts, …>`.
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Passwords } from './passwords.ts'
+import type { Observer } from './steps.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
@@ -24,6 +25,10 @@ export interface Parts {
   passwords: Passwords
   clock: () => Date
   logger: FastifyBaseLogger
+  /** Who looks on, if anybody does. */
+  observe: Observer | undefined
+  /** Where somebody reads what became of the request with this id, if anywhere. */
+  explainAt: ((requestId: string) => string) | undefined
   isStopping: () => boolean
   /** Throws when the store cannot be written to; asked often, it looks once a second. */
   probe: () => Promise<void>

@@ -5,6 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { finishRequests } from './finish-requests.ts'
+import { whoAndWhy } from './observe.ts'
 import { boundPipelining } from './pipelining.ts'
 
 export const jsonBodyLimit = 64 * 1024
@@ -73,6 +74,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
         route: request.routeOptions.url ?? '(none)',
         statusCode: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime),
+        ...whoAndWhy(request),
       },
       'request',
     )

@@ -16,9 +16,12 @@ export type StepKind =
 /** Why a request was refused. It goes into the log and to whoever observes; the wire stays terse. */
 export type Reason =
   | 'body-unreadable'
+  | 'body-too-large'
+  | 'content-type-unsupported'
   | 'field-missing'
   | 'field-repeated'
   | 'field-misplaced'
+  | 'field-too-long'
   | 'fields-invalid'
   | 'grant-type-unsupported'
   | 'response-type-unsupported'
@@ -38,6 +41,7 @@ export type Reason =
   | 'code-unknown'
   | 'code-used'
   | 'code-expired'
+  | 'code-revoked'
   | 'code-of-another-client'
   | 'consent-declined'
   | 'consent-missing'
@@ -72,6 +76,8 @@ export interface Check {
 /** Whom a request is about. An id that a client claims is told apart from one that it has proven. */
 export interface About {
   claimedClientId?: string | undefined
+  /** A claimed one that the portal has, whoever claims it. */
+  knownClientId?: string | undefined
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined

@@ -2,19 +2,22 @@
 import type { FastifyInstance } from 'fastify'
 import { bounds } from '../groups/bounds.ts'
 import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
+import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
+import type { Reason } from '../steps.ts'
 
 /** Problems by field; a field may have several. */
 export type FieldProblems = Record<string, string[]>
 
-export class ApiError extends Error {
-  readonly statusCode: number
+export class ApiError extends Refusal {
   readonly body: string | FieldProblems
   readonly headers: Record<string, string>
 
-  constructor(statusCode: number, body: string | FieldProblems, headers: Record<string, string> = {}) {
-    super(typeof body === 'string' ? body : `bad fields: ${Object.keys(body).join(', ')}`)
-    this.statusCode = statusCode
+  constructor(
+    statusCode: number,
+    body: string | FieldProblems,
+    { headers = {}, reason }: { headers?: Record<string, string>; reason?: Reason } = {},
+  ) {
+    super(statusCode, typeof body === 'string' ? body : `bad fields: ${Object.keys(body).join(', ')}`, reason)
     this.body = body
     this.headers = headers
   }
@@ -28,13 +31,7 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 export function answerInApiDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const answer = toApiError(error)
-    if (answer.statusCode >= 500)
-      request.log.error({ code: 'api-failed', cause: (error as Error).message }, 'a call failed')
-    else
-      request.log.info(
-        { code: 'api-refused', statusCode: answer.statusCode, reason: answer.message },
-        'a call was refused',
-      )
+    logRefusal(request, error, answer, 'api')
     return reply.status(answer.statusCode).headers(answer.headers).send(toErrorBody(answer.statusCode, answer.body))
   })
   scope.setNotFoundHandler(() => {
@@ -74,13 +71,19 @@ const groupRefusals: Record<GroupRefusalReason, [statusCode: number, body: strin
   ],
 }
 
+const faults: Record<FaultReason, string> = {
+  busy: 'Service Unavailable',
+  'store-unavailable': 'Service Unavailable',
+  'body-too-large': 'The request body is larger than 64 KiB.',
+  'content-type-unsupported': 'Send the body as application/json.',
+  'body-unreadable': 'The request cannot be read.',
+  internal: 'Internal Server Error',
+}
+
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GroupRefusal) return new ApiError(...groupRefusals[error.reason])
-  if (storeFaultOf(error)) return new ApiError(503, 'Service Unavailable', { 'retry-after': '2' })
-  const { statusCode } = error as { statusCode?: number }
-  if (statusCode === 413) return new ApiError(413, 'The request body is larger than 64 KiB.')
-  if (statusCode === 415) return new ApiError(415, 'Send the body as application/json.')
-  if (statusCode && statusCode < 500) return new ApiError(statusCode, 'The request cannot be read.')
-  return new ApiError(500, 'Internal Server Error')
+  const { statusCode, reason } = faultOf(error)
+  const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterFaultSeconds}` } : {}
+  return new ApiError(statusCode, faults[reason], { reason, headers })
 }

@@ -3,6 +3,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { healthRoutes, logFaultsOnly } from '../health.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import { observeRequests } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
@@ -22,6 +23,7 @@ const exposeHeadRoute = true
 
 /** Reading is all that an application's own token is for. */
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
+const usersAlone = whoMay()
 const toRemove = whoMay({ refusal: refusalToRemove })
 // Who is in a group is for its people to say, on the portal's page or with a token from there: a client to which they
 // signed in cannot bring anybody in.
@@ -32,6 +34,7 @@ const portalTokensOnly = whoMay({
 
 export async function buildApi(parts: Parts): Promise<FastifyInstance> {
   const api = createServer(parts.logger, toErrorBody)
+  observeRequests(api, { ...parts, listener: 'api' })
 
   const health = healthRoutes(parts)
   api.get('/health/live', logFaultsOnly, health.live)
@@ -71,21 +74,25 @@ export async function buildApi(parts: Parts): Promise<FastifyInstance> {
         { schema: operations.listApplications, config: anyToken, exposeHeadRoute },
         applications.list,
       )
-      signedIn.post('/apps/v1', { schema: operations.createApplication }, applications.create)
+      signedIn.post('/apps/v1', { schema: operations.createApplication, config: usersAlone }, applications.create)
       const one = '/apps/v1/:app_id'
       signedIn.get(one, { schema: operations.getApplication, config: anyToken, exposeHeadRoute }, applications.show)
-      signedIn.put(one, { schema: operations.updateApplication }, applications.update)
+      signedIn.put(one, { schema: operations.updateApplication, config: usersAlone }, applications.update)
       signedIn.delete(one, { schema: operations.removeApplication, config: toRemove }, applications.remove)
-      signedIn.post(`${one}/refreshSecret`, { schema: operations.refreshSecret }, applications.renewSecret)
+      signedIn.post(
+        `${one}/refreshSecret`,
+        { schema: operations.refreshSecret, config: usersAlone },
+        applications.renewSecret,
+      )
 
       const groups = groupRoutes(parts)
       const link = '/identities/v1/:user_id/link/:group_id'
-      signedIn.post('/identities/v1', { schema: operations.createGroup }, groups.create)
+      signedIn.post('/identities/v1', { schema: operations.createGroup, config: usersAlone }, groups.create)
       signedIn.post(link, { schema: operations.linkUser, config: portalTokensOnly }, groups.link)
       signedIn.delete(link, { schema: operations.unlinkUser, config: portalTokensOnly }, groups.unlink)
       signedIn.get(
         '/identities/v1/:user_id/links',
-        { schema: operations.listMemberships, exposeHeadRoute },
+        { schema: operations.listMemberships, config: usersAlone, exposeHeadRoute },
         groups.listOwn,
       )
     })

@@ -18,11 +18,12 @@ export function readJsonBodies(scope: FastifyInstance): void {
     { parseAs: 'string', bodyLimit: jsonBodyLimit },
     (request, body, done) => {
       if (body === '') return done(null, undefined)
-      const refuse = () => done(new ApiError(400, 'The request body is not JSON.'))
+      const refuse = () => done(new ApiError(400, 'The request body is not JSON.', { reason: 'body-unreadable' }))
       try {
         parse(request, body as string, (error, value) => {
           if (error) refuse()
-          else if (isTooDeep(body as string)) done(new ApiError(400, 'The request body is nested too deeply.'))
+          else if (isTooDeep(body as string))
+            done(new ApiError(400, 'The request body is nested too deeply.', { reason: 'body-unreadable' }))
           else done(null, value)
         })
       } catch {
@@ -35,7 +36,7 @@ export function readJsonBodies(scope: FastifyInstance): void {
 
 /** The parsed body, for a route that needs one. Throws ApiError 400. */
 export function bodyOf(request: FastifyRequest): unknown {
-  if (request.body === undefined) throw new ApiError(400, 'The request has no body.')
+  if (request.body === undefined) throw new ApiError(400, 'The request has no body.', { reason: 'body-unreadable' })
   return request.body
 }
 

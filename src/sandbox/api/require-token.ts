@@ -1,8 +1,9 @@
 // Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { noteAbout, step } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import type { Maker } from '../store/applications.ts'
-import { type Caller, findCaller, type TokenKind } from '../tokens/find-caller.ts'
+import { type Caller, type CallerFault, findCaller, type TokenKind } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
 
 const decoratorName = 'caller'
@@ -17,11 +18,11 @@ const users: readonly TokenKind[] = ['portal', 'client']
 export const permissionDenied = 'Permission denied'
 
 /**
- * For a route's `config`: whose tokens it takes, and in which words it refuses others (403). A route that says nothing
- * takes those of users.
+ * For a route's `config`, which is then a step of kind api: whose tokens it takes, and in which words it refuses others
+ * (403). A route that says nothing takes those of users.
  */
-export function whoMay(answer: Partial<WhoMay>): object {
-  return answer
+export function whoMay(answer: Partial<WhoMay> = {}): object {
+  return { ...step('api').config, ...answer }
 }
 
 /** Who makes this request; only in a scope that called requireToken. */
@@ -43,13 +44,14 @@ export function requireToken(
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async request => {
     const { authorization } = request.headers
-    if (authorization === undefined) throw unauthorized()
+    if (authorization === undefined) throw unauthorized('token-missing')
     // Two ways to say who calls are one too many (RFC 6750 3.1); the address alone is never taken.
     if ((request.query as Record<string, unknown>).access_token !== undefined)
-      throw new ApiError(400, 'Send the access token in the Authorization header only.')
+      throw new ApiError(400, 'Send the access token in the Authorization header only.', { reason: 'field-misplaced' })
     const caller = await findCaller(parts, authorization)
-    // To whom sent no token the challenge names no error (RFC 6750 3.1).
-    if (!caller) throw unauthorized(/^Bearer +\S/i.test(authorization) ? 'invalid_token' : undefined)
+    if (typeof caller === 'string') throw unauthorized(caller)
+    const { kind, userId, clientId } = caller
+    noteAbout(request, { userId, ...(kind !== 'portal' && { knownClientId: clientId }) })
     const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<WhoMay>
     if (!kinds.includes(caller.kind))
       throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))
@@ -57,7 +59,9 @@ export function requireToken(
   })
 }
 
-function unauthorized(error?: 'invalid_token'): ApiError {
-  const challenge = `Bearer realm="application API"${error ? `, error="${error}"` : ''}`
-  return new ApiError(401, 'Unauthorized', { 'www-authenticate': challenge })
+function unauthorized(reason: CallerFault): ApiError {
+  // To whom sent no token the challenge names no error (RFC 6750 3.1).
+  const error = reason === 'token-missing' ? '' : ', error="invalid_token"'
+  const headers = { 'www-authenticate': `Bearer realm="application API"${error}` }
+  return new ApiError(401, 'Unauthorized', { headers, reason })
 }

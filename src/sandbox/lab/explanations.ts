@@ -16,6 +16,16 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Send what the Content-Type says: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
     source: 'specification 4.2; the API’s own description',
   },
+  'body-too-large': {
+    found: 'The body of the request is larger than is taken here.',
+    mend: 'A call to the portal needs less than 32 KiB, and one to the application API less than 64 KiB.',
+    source: 'RFC 9110 15.5.14',
+  },
+  'content-type-unsupported': {
+    found: 'The Content-Type of the request is none that is taken here.',
+    mend: 'Send application/x-www-form-urlencoded or application/json to the portal, and application/json to the application API.',
+    source: 'RFC 9110 15.5.16',
+  },
   'field-missing': {
     found: 'A field that is needed was not sent, or was empty.',
     mend: 'Compare the fields that arrived with those of the specification; generic OAuth libraries leave out state, cancel_url or client_id.',
@@ -30,6 +40,11 @@ export const explanations: Record<Reason, Explanation> = {
     found: 'A field stood in the address or in a header, where only the body counts.',
     mend: 'Send client_id, client_secret and all other fields in the body of the POST.',
     source: 'specification 4.2; RFC 6749 2.3.1',
+  },
+  'field-too-long': {
+    found: 'A field was longer than any that is good.',
+    mend: 'Look at what your client puts into it; a state needs no more than 43 characters.',
+    source: 'specification 4.2',
   },
   'fields-invalid': {
     found: 'A field has a value that is not allowed.',
@@ -124,6 +139,11 @@ export const explanations: Record<Reason, Explanation> = {
   'code-expired': {
     found: 'The code was older than it may be.',
     mend: 'Exchange it at once. Compare the clocks of the two machines if you do.',
+    source: 'RFC 6749 4.1.2',
+  },
+  'code-revoked': {
+    found: 'The login of the code was ended before the code was exchanged.',
+    mend: 'Nothing is wrong with your client: the person signed out everywhere, or took the consent back.',
     source: 'RFC 6749 4.1.2',
   },
   'code-of-another-client': {

@@ -1,5 +1,8 @@
 // Makes sure that a call comes from the client it names, by the client's secret.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
+import { findApplication } from '../store/applications.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
@@ -13,23 +16,34 @@ import { OAuthError } from './oauth-error.ts'
  * nobody can lock a client out.
  */
 export async function authenticateClient(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock, sourceOf }: Pick<Parts, 'store' | 'clock' | 'sourceOf'>,
   fields: CallFields,
-  source: string,
+  request: FastifyRequest,
 ): Promise<string> {
   const clientId = requireField(fields, 'client_id')
-  const hash = hashToken(requireField(fields, 'client_secret'))
+  const secret = requireField(fields, 'client_secret')
+  const hash = hashToken(secret)
   // What cannot be an id is counted under one name, so that made-up ids do not fill the table.
   const isPossible = /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
   const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
-  if (hashes.some(valid => isEqualHash(valid, hash))) return clientId
+  const isRight = hashes.some(valid => isEqualHash(valid, hash))
+  noteCheck(request, { name: 'client_secret', passed: isRight, received: secret })
+  if (isRight) {
+    noteAbout(request, { knownClientId: clientId, provenClientId: clientId })
+    return clientId
+  }
   const buckets: Bucket[] = [
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10 },
-    { key: `address ${source}`, limit: 100 },
+    { key: `address ${sourceOf(request)}`, limit: 100 },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0)
-    throw new OAuthError(429, 'temporarily_unavailable', 'Too Many Requests', retryAfterSeconds)
+    throw new OAuthError(429, 'temporarily_unavailable', 'Too Many Requests', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
-  throw new OAuthError(401, 'invalid_client', 'The client is unknown or its secret is wrong.')
+  // A client whose secrets were all ended is known, too.
+  const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
+  if (isKnown) noteAbout(request, { knownClientId: clientId })
+  throw new OAuthError(401, 'invalid_client', 'The client is unknown or its secret is wrong.', {
+    reason: isKnown ? 'secret-wrong' : 'client-unknown',
+  })
 }

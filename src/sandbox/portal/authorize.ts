@@ -1,5 +1,6 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteAbout } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { makeAllowedRedirect } from './code-redirect.ts'
 import { showConsentPage } from './consent.ts'
@@ -14,8 +15,9 @@ export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | '
     const query = request.query as Record<string, unknown>
     // Somebody typed the portal's address: no client has sent them.
     if (!isLoginRequest(query)) return reply.redirect('/account', 303)
-    const login = await readLoginRequest(parts, query)
+    const login = await readLoginRequest(parts, query, request)
     const visitor = await findVisitor(parts, request)
+    noteAbout(request, { userId: visitor?.id })
     if (!visitor)
       return showSignInPage(reply, parts, {
         returnTo: toLoginPath(login),

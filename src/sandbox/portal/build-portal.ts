@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { healthRoutes, logFaultsOnly } from '../health.ts'
 import { trackMethods } from '../method-not-allowed.ts'
+import { observeRequests, step } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
 import { accessTokenRoutes } from './account/access-token-page.ts'
@@ -34,6 +35,7 @@ import { UserCallError } from './user-calls/user-call-error.ts'
 export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
   const { portalUrl } = parts.addresses
   const portal = createServer(parts.logger, (_statusCode, message) => message)
+  observeRequests(portal, { ...parts, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
       // For this host alone: other names below it are not ours to decide about.
@@ -49,16 +51,16 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(pages)
     // The one page that other sites send visitors to, also by form; it changes nothing.
     const authorize = authorizeRoutes(parts)
-    pages.get('/', authorize.show)
+    pages.get('/', step('authorize'), authorize.show)
     pages.post('/', authorize.takeForm)
     await pages.register(async ownForms => {
       ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
-      ownForms.post('/sign-in', signIn(parts))
-      ownForms.post('/sign-up', signUp(parts))
+      ownForms.post('/sign-in', step('sign-in'), signIn(parts))
+      ownForms.post('/sign-up', step('sign-up'), signUp(parts))
       // A reload of the page that answered the form lands here.
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
-      ownForms.post('/consent', answerConsent(parts))
+      ownForms.post('/consent', step('consent'), answerConsent(parts))
       ownForms.post('/sign-out', signOut(parts))
       ownForms.get('/signed-out', show('signed-out', 'Signed out'))
       ownForms.get('/terms', show('terms', 'Terms'))
@@ -73,8 +75,8 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
     async clientCalls => {
       await useClientCalls(clientCalls, portalUrl)
       const refuseOtherMethods = trackMethods(clientCalls)
-      clientCalls.post('/exchangeToken', exchangeToken(parts))
-      clientCalls.post('/revokeToken', revokeToken(parts))
+      clientCalls.post('/exchangeToken', step('exchange'), exchangeToken(parts))
+      clientCalls.post('/revokeToken', step('revoke'), revokeToken(parts))
       refuseOtherMethods(() => {
         throw new OAuthError(405, 'invalid_request', 'This address takes another method; see the Allow header.')
       })
@@ -86,10 +88,10 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
     async userCalls => {
       await useUserCalls(userCalls, portalUrl)
       const refuseOtherMethods = trackMethods(userCalls)
-      userCalls.get('/me', showMe(parts))
-      userCalls.post('/register', register(parts))
-      userCalls.post('/authorize', logIn(parts))
-      userCalls.post('/authorizeApplication', allowApplication(parts))
+      userCalls.get('/me', step('me'), showMe(parts))
+      userCalls.post('/register', step('sign-up'), register(parts))
+      userCalls.post('/authorize', step('sign-in'), logIn(parts))
+      userCalls.post('/authorizeApplication', step('consent'), allowApplication(parts))
       refuseOtherMethods(() => {
         throw new UserCallError(405, { message: 'This address takes another method; see the Allow header.' })
       })
@@ -106,8 +108,8 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
       answerInOAuthDialect(wellKnown)
       const refuseOtherMethods = trackMethods(wellKnown)
       const metadata = metadataRoutes(parts)
-      wellKnown.get('/oauth-authorization-server', metadata.describe)
-      wellKnown.get('/jwks.json', metadata.listKeys)
+      wellKnown.get('/oauth-authorization-server', step('metadata'), metadata.describe)
+      wellKnown.get('/jwks.json', step('metadata'), metadata.listKeys)
       refuseOtherMethods(() => {
         throw new OAuthError(405, 'invalid_request', 'This address takes GET only.')
       })

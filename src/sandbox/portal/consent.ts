@@ -1,6 +1,7 @@
 // Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteAbout, noteReason } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { rememberConsent } from '../store/consents.ts'
 import { finishAuthorization } from '../store/finished-authorizations.ts'
@@ -48,21 +49,22 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { decision, formToken } = (request.body ?? {}) as Record<string, unknown>
     const question = readFormToken<ConsentQuestion>(keyRing.sealingKey, 'consent', formToken, clock())
-    if (!question) throw new PageError(400, 'This page has been open for too long.')
+    if (!question) throw new PageError(400, 'This page has been open for too long.', { reason: 'form-expired' })
+    noteAbout(request, { startPath: question.path, userId: question.userId })
     const startAgain = { href: question.path, label: 'Start again' }
     if (decision === 'another-account') {
       await endPortalSession(parts, request, reply)
       return reply.redirect(question.path, 303)
     }
     if (decision !== 'allow' && decision !== 'decline')
-      throw new PageError(400, 'The form is not complete.', { next: startAgain })
+      throw new PageError(400, 'The form is not complete.', { next: startAgain, reason: 'field-missing' })
     const visitor = await findVisitor(parts, request)
     // Signed out meanwhile, or signed in as somebody else: they have not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
     // Read again, because the application may have been changed or removed since the page was shown.
     const query = Object.fromEntries(new URL(question.path, parts.addresses.portalUrl).searchParams)
-    const login = await readLoginRequest(parts, query)
+    const login = await readLoginRequest(parts, query, request)
     const answer = store.transaction(async db => {
       const expiresAt = new Date(clock().getTime() + formLifetimeMs)
       if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
@@ -72,6 +74,7 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
     })
     const location = await answer.catch(refuseRemoved)
     if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
+    if (decision === 'decline') noteReason(request, 'consent-declined')
     request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
     return reply.redirect(location, 303)
   }

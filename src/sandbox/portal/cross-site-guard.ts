@@ -12,7 +12,9 @@ export function refuseCrossSitePosts(portalUrl: string) {
     const site = request.headers['sec-fetch-site']
     const isOwn = site === undefined ? request.headers.origin === portalUrl : site === 'same-origin'
     if (!isOwn)
-      throw new PageError(403, 'This form was sent from another site. Open the page again and send it from there.')
+      throw new PageError(403, 'This form was sent from another site. Open the page again and send it from there.', {
+        reason: 'cross-site',
+      })
   }
 }
 

@@ -1,23 +1,25 @@
 // Error pages of the portal.
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
-import { Busy } from '../turns.ts'
+import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
+import type { Reason } from '../steps.ts'
 import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
-export class PageError extends Error {
-  readonly statusCode: number
+export class PageError extends Refusal {
   readonly next: { href: string; label: string } | undefined
   readonly retryAfterSeconds: number | undefined
 
   constructor(
     statusCode: number,
     message: string,
-    { next, retryAfterSeconds }: { next?: { href: string; label: string }; retryAfterSeconds?: number } = {},
+    {
+      next,
+      retryAfterSeconds,
+      reason,
+    }: { next?: { href: string; label: string }; retryAfterSeconds?: number; reason?: Reason } = {},
   ) {
-    super(message)
-    this.statusCode = statusCode
+    super(statusCode, message, reason)
     this.next = next
     this.retryAfterSeconds = retryAfterSeconds
   }
@@ -26,14 +28,11 @@ export class PageError extends Error {
 export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof LoginRequestError) {
-      request.log.info({ code: error.code, reason: error.message }, 'an authorization was refused')
+      logRefusal(request, error, error, 'page')
       return answerLoginRequestError(parts, error, request, reply)
     }
     const page = toPageError(error)
-    if (error instanceof Busy) request.log.info({ code: 'busy' }, 'too many passwords are waiting to be hashed')
-    else if (page.statusCode >= 500)
-      request.log.error({ code: 'page-failed', cause: (error as Error).message }, 'a page failed')
-    else request.log.info({ code: 'page-refused', reason: page.message }, 'a page was refused')
+    logRefusal(request, error, page, 'page')
     if (page.retryAfterSeconds !== undefined) reply.header('retry-after', page.retryAfterSeconds)
     return reply
       .status(page.statusCode)
@@ -51,14 +50,20 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
   })
 }
 
+const busyPortal = 'The portal is very busy. Wait a moment and send the page again.'
+
+const faults: Record<FaultReason, string> = {
+  busy: busyPortal,
+  'store-unavailable': busyPortal,
+  'body-too-large': 'That was more than this page takes.',
+  'content-type-unsupported': 'The request cannot be read.',
+  'body-unreadable': 'The request cannot be read.',
+  internal: 'Something went wrong on our side. Your work is not lost; try again.',
+}
+
 function toPageError(error: unknown): PageError {
   if (error instanceof PageError) return error
-  if (storeFaultOf(error) || error instanceof Busy)
-    return new PageError(503, 'The portal is very busy. Wait a moment and send the page again.', {
-      retryAfterSeconds: 2,
-    })
-  const { statusCode } = error as { statusCode?: number }
-  if (statusCode === 413) return new PageError(413, 'That was more than this page takes.')
-  if (statusCode && statusCode < 500) return new PageError(statusCode, 'The request cannot be read.')
-  return new PageError(500, 'Something went wrong on our side. Your work is not lost; try again.')
+  const { statusCode, reason } = faultOf(error)
+  const retryAfterSeconds = statusCode === 503 ? { retryAfterSeconds: retryAfterFaultSeconds } : {}
+  return new PageError(statusCode, faults[reason], { reason, ...retryAfterSeconds })
 }

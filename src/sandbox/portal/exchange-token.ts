@@ -1,5 +1,6 @@
 // POST /api/exchangeToken: a code (specification 4.2), or later a refresh token, becomes tokens for its client.
 import type { FastifyRequest } from 'fastify'
+import { noteKind } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { type CallFields, readCallFields, requireField } from './call-fields.ts'
@@ -23,38 +24,44 @@ const fieldNames = [
 ] as const
 
 export function exchangeToken(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger' | 'sourceOf'>,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>,
 ) {
   return async (request: FastifyRequest) => {
     const fields = readCallFields(request, fieldNames)
     const grantType = requireField(fields, 'grant_type')
     if (!grantTypes.includes(grantType))
-      throw new OAuthError(400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`)
-    const clientId = await authenticateClient(parts, fields, parts.sourceOf(request))
-    const tokens =
-      grantType === 'refresh_token' ? await refresh(parts, clientId, fields) : await redeem(parts, clientId, fields)
+      throw new OAuthError(400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`, {
+        reason: 'grant-type-unsupported',
+      })
+    if (grantType === 'refresh_token') noteKind(request, 'refresh')
+    const clientId = await authenticateClient(parts, fields, request)
+    const tokens = await (grantType === 'refresh_token' ? refresh : redeem)(parts, clientId, fields, request)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
     return { ...tokens, ...(fields.state !== undefined && { state: fields.state }) }
   }
 }
 
 async function redeem(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger'>,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   clientId: string,
   fields: CallFields,
+  request: FastifyRequest,
 ): Promise<TokenResponse> {
   const code = requireField(fields, 'code')
   const redirectUri = requireField(fields, 'redirect_uri')
-  return redeemCode(parts, { clientId, code, redirectUri, state: fields.state, codeVerifier: fields.code_verifier })
+  const exchange = { clientId, code, redirectUri, state: fields.state, codeVerifier: fields.code_verifier }
+  return redeemCode(parts, exchange, request)
 }
 
 async function refresh(
   parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   clientId: string,
   fields: CallFields,
+  request: FastifyRequest,
 ): Promise<TokenResponse> {
   const refreshToken = requireField(fields, 'refresh_token')
   // Logins have no scope here, and refreshing must not add one (RFC 6749 6).
-  if (fields.scope !== undefined) throw new OAuthError(400, 'invalid_scope', 'The login was given no scope.')
-  return rotateRefreshToken(parts, { clientId, refreshToken })
+  if (fields.scope !== undefined)
+    throw new OAuthError(400, 'invalid_scope', 'The login was given no scope.', { reason: 'scope-refused' })
+  return rotateRefreshToken(parts, { clientId, refreshToken }, request)
 }

@@ -2,18 +2,24 @@
 // with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
+import { Refusal } from '../refusal.ts'
+import type { Reason } from '../steps.ts'
 import type { Application } from '../store/applications.ts'
 import { hasConsent } from '../store/consents.ts'
 import { findVisitor } from './portal-session.ts'
 
 /** Told to the client, at a redirect URI that has been checked before (RFC 6749 4.1.2.1). */
-export class LoginRequestError extends Error {
+export class LoginRequestError extends Refusal {
   readonly code: string
   readonly application: Application
   readonly location: string
 
-  constructor(code: string, description: string, application: Application, location: string) {
-    super(description)
+  constructor(
+    code: string,
+    description: string,
+    { application, location, reason }: { application: Application; location: string; reason: Reason },
+  ) {
+    super(400, description, reason)
     this.code = code
     this.application = application
     this.location = location

@@ -1,5 +1,8 @@
 // Reads the request that starts a login: whom to trust with an answer is settled first, everything else after that.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
+import type { Reason } from '../steps.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
 import { addToUrl } from './add-to-url.ts'
@@ -44,34 +47,34 @@ export function isLoginRequest(query: Record<string, unknown>): boolean {
 export async function readLoginRequest(
   { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
   query: Record<string, unknown>,
+  request: FastifyRequest,
 ): Promise<LoginRequest> {
+  if (typeof query.client_id === 'string')
+    noteAbout(request, { claimedClientId: query.client_id.slice(0, longestText) })
   const { parameters, repeated } = collectParameters(query)
-  const application = await findClient(store.read, parameters)
-  const redirectUri = checkRedirectUri(application, parameters)
+  const application = await findClient(store.read, parameters, repeated)
+  noteAbout(request, { knownClientId: application.id })
+  const redirectUri = checkRedirectUri(application, parameters, repeated, request)
   const state = parameters.state
-  const refuse = (code: string, description: string): never => {
-    throw new LoginRequestError(
-      code,
-      description,
-      application,
-      addToUrl(redirectUri, { error: code, error_description: description, state, iss: addresses.portalUrl }),
-    )
+  const refuse = (reason: Reason, description: string, code = 'invalid_request'): never => {
+    const parameters = { error: code, error_description: description, state, iss: addresses.portalUrl }
+    throw new LoginRequestError(code, description, { application, location: addToUrl(redirectUri, parameters), reason })
   }
-  if (repeated.length > 0) refuse('invalid_request', `${repeated[0]} was given more than once.`)
-  if (parameters.response_type === undefined) refuse('invalid_request', 'response_type is missing.')
-  if (parameters.response_type !== 'code') refuse('unsupported_response_type', 'response_type must be code.')
-  if (parameters.grant_type !== 'authorization') refuse('invalid_request', 'grant_type must be authorization.')
-  if (!isCancelUrlOf(application, parameters.cancel_url))
-    refuse('invalid_request', 'cancel_url must be given, and have the origin of a registered redirect URI.')
+  const { response_type: responseType, grant_type: grantType, cancel_url: cancelUrl } = parameters
+  if (repeated.length > 0) refuse('field-repeated', `${repeated[0]} was given more than once.`)
+  if (responseType === undefined) refuse('field-missing', 'response_type is missing.')
+  if (responseType !== 'code')
+    refuse('response-type-unsupported', 'response_type must be code.', 'unsupported_response_type')
+  if (grantType !== 'authorization')
+    refuse(grantType ? 'grant-type-unsupported' : 'field-missing', 'grant_type must be authorization.')
+  const isCancelUrl = isCancelUrlOf(application, cancelUrl)
+  const origins = originsOf(application).join(', ')
+  noteCheck(request, { name: 'cancel_url', passed: isCancelUrl, expected: origins, received: cancelUrl })
+  if (!isCancelUrl)
+    refuse('cancel-url-foreign', 'cancel_url must be given, and have the origin of a registered redirect URI.')
   const challengeFault = findChallengeFault(parameters)
-  if (challengeFault) refuse('invalid_request', challengeFault)
-  return {
-    application,
-    redirectUri,
-    cancelUrl: parameters.cancel_url as string,
-    state,
-    codeChallenge: parameters.code_challenge,
-  }
+  if (challengeFault) refuse('challenge-invalid', challengeFault)
+  return { application, redirectUri, cancelUrl: cancelUrl as string, state, codeChallenge: parameters.code_challenge }
 }
 
 function collectParameters(query: Record<string, unknown>): { parameters: Parameters; repeated: string[] } {
@@ -83,22 +86,30 @@ function collectParameters(query: Record<string, unknown>): { parameters: Parame
     if (Array.isArray(value)) repeated.push(name)
     else if (typeof value === 'string' && value !== '') {
       if (value.length > longestText)
-        throw new PageError(400, `The application sent a ${name} of more than ${longestText} characters.`)
+        throw new PageError(400, `The application sent a ${name} of more than ${longestText} characters.`, {
+          reason: 'field-too-long',
+        })
       parameters[name] = value
     }
   }
   return { parameters, repeated }
 }
 
-async function findClient(db: Db, { client_id: clientId }: Parameters): Promise<Application> {
+async function findClient(db: Db, { client_id: clientId }: Parameters, repeated: string[]): Promise<Application> {
   const isPossible = clientId !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
   const application = isPossible ? await findApplication(db, clientId) : undefined
-  if (!application) throw notRegistered()
+  if (!application) throw notRegistered(clientId === undefined ? whyMissing('client_id', repeated) : undefined)
   return application
 }
 
-function notRegistered(): PageError {
-  return new PageError(400, 'The application that sent you here is not registered, so you cannot sign in to it.')
+function notRegistered(reason: Reason = 'client-unknown'): PageError {
+  return new PageError(400, 'The application that sent you here is not registered, so you cannot sign in to it.', {
+    reason,
+  })
+}
+
+function whyMissing(name: string, repeated: string[]): Reason {
+  return repeated.includes(name) ? 'field-repeated' : 'field-missing'
 }
 
 /** For a consent or a code that could not be stored: the application may have been removed since the request was read. */
@@ -106,12 +117,21 @@ export function refuseRemoved(error: unknown): never {
   throw error instanceof ApplicationRemoved ? notRegistered() : error
 }
 
-function checkRedirectUri(application: Application, { redirect_uri: redirectUri }: Parameters): string {
+function checkRedirectUri(
+  { redirectUris }: Application,
+  { redirect_uri: redirectUri }: Parameters,
+  repeated: string[],
+  request: FastifyRequest,
+): string {
   // Byte by byte: every kindness here has been somebody's open redirect (RFC 9700 4.1).
-  if (redirectUri === undefined || !application.redirectUris.includes(redirectUri))
+  const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
+  const expected = redirectUris.join(', ')
+  noteCheck(request, { name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })
+  if (!isRegistered)
     throw new PageError(
       400,
       'The application that sent you here asked to send you on to an address that it has not registered.',
+      { reason: redirectUri === undefined ? whyMissing('redirect_uri', repeated) : 'redirect-uri-unregistered' },
     )
   return redirectUri
 }

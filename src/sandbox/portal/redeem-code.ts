@@ -1,5 +1,8 @@
 // Redeems an authorization code for the first tokens of its family.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
+import type { Reason } from '../steps.ts'
 import { type CodeBinding, findGrantByCode, redeemGrant, revokeGrant } from '../store/grants.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
@@ -19,8 +22,9 @@ export interface Exchange {
 
 /** Throws OAuthError. The code is spent by one statement, so of any number of callers one succeeds. */
 export async function redeemCode(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'logger'>,
+  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   exchange: Exchange,
+  request: FastifyRequest,
 ): Promise<TokenResponse> {
   const { store, clock } = parts
   const now = clock()
@@ -38,34 +42,74 @@ export async function redeemCode(
   const redeemed = binding.redirectUri.includes('\0')
     ? undefined
     : await store.write(db => redeemGrant(db, binding, hashToken(refreshToken), now))
-  if (!redeemed) throw await explainRefusal(parts, binding)
+  if (!redeemed) throw await explainRefusal(parts, binding, exchange, request)
+  noteAbout(request, redeemed)
+  for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
+    noteCheck(request, { name, passed: true, received: receivedOf(exchange, binding)[name] })
   return issueTokens(parts, { ...redeemed, clientId: exchange.clientId, refreshToken })
 }
 
+/** What is compared: of a verifier its challenge. */
+function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, codeChallenge }: CodeBinding) {
+  return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
+}
+
+/** Finds out why, and ends the family of a code that is in two hands. */
 async function explainRefusal(
-  { store, clock, logger }: Pick<Parts, 'store' | 'clock' | 'logger'>,
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
   binding: CodeBinding,
+  exchange: Exchange,
+  request: FastifyRequest,
 ): Promise<OAuthError> {
-  const refused = new OAuthError(401, 'invalid_grant', 'The code is not valid, or not for this request.')
+  const refused = (reason: Reason) =>
+    new OAuthError(401, 'invalid_grant', 'The code is not valid, or not for this request.', { reason })
+  const received = receivedOf(exchange, binding)
   const grant = await findGrantByCode(store.read, binding.codeHash)
-  if (!grant || grant.application_id !== binding.clientId) return refused
+  const isOwn = grant?.application_id === binding.clientId
+  const isFresh = isOwn && grant.redeemed_at === null && grant.revoked_at === null && grant.expires_at > +clock()
+  noteCheck(request, { name: 'code', passed: isFresh, received: received.code })
+  if (!grant) return refused('code-unknown')
+  if (!isOwn) return refused('code-of-another-client')
+  noteAbout(request, { grantId: grant.id, userId: grant.user_id })
+  const isSameUri = noteCheck(request, {
+    name: 'redirect_uri',
+    passed: grant.redirect_uri === binding.redirectUri,
+    expected: grant.redirect_uri ?? undefined,
+    received: received.redirect_uri,
+  })
+  // Of the state the store has a hash alone, so what was expected cannot be told.
+  const isSameState = noteCheck(request, {
+    name: 'state',
+    passed: ['', binding.stateHash].includes(grant.state_hash ?? ''),
+    received: received.state,
+  })
+  const isSameChallenge = noteCheck(request, {
+    name: 'code_verifier',
+    passed: grant.code_challenge === binding.codeChallenge,
+    expected: grant.code_challenge || undefined,
+    received: received.code_verifier,
+  })
   if (grant.redeemed_at !== null) {
-    const isSame =
-      grant.redirect_uri === binding.redirectUri &&
-      ['', binding.stateHash].includes(grant.state_hash) &&
-      grant.code_challenge === binding.codeChallenge
-    if (isSame && clock().getTime() - grant.redeemed_at <= graceMs) {
-      logger.info(
+    const isSame = isSameUri && isSameState && isSameChallenge
+    if (isSame && clock().getTime() - grant.redeemed_at <= graceMs)
+      request.log.info(
         { code: 'code-replayed', clientId: binding.clientId },
         'a code came twice within 10 s; its tokens live',
       )
-      return refused
-    }
     // Somebody else has the code too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
-    await store.write(db => revokeGrant(db, grant.id, clock()))
-    return refused
+    else await store.write(db => revokeGrant(db, grant.id, clock()))
+    return refused('code-used')
   }
-  if (grant.redirect_uri !== binding.redirectUri)
-    return new OAuthError(400, 'invalid_request', 'redirect_uri is not the one of the start.')
-  return refused
+  if (!isSameUri)
+    return new OAuthError(400, 'invalid_request', 'redirect_uri is not the one of the start.', {
+      reason: 'redirect-uri-differs',
+    })
+  if (!isSameState) return refused(exchange.state === undefined ? 'state-missing' : 'state-differs')
+  if (!isSameChallenge) return refused(whyNotVerified(exchange, grant.code_challenge ?? ''))
+  return refused(grant.revoked_at === null ? 'code-expired' : 'code-revoked')
+}
+
+function whyNotVerified({ codeVerifier }: Exchange, challenge: string): Reason {
+  if (codeVerifier === undefined) return 'verifier-missing'
+  return challenge === '' ? 'verifier-unexpected' : 'verifier-differs'
 }

@@ -16,7 +16,7 @@ export function revokeToken(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing'
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const fields = readCallFields(request, fieldNames)
     const token = requireField(fields, 'token')
-    const clientId = await authenticateClient(parts, fields, parts.sourceOf(request))
+    const clientId = await authenticateClient(parts, fields, request)
     if (await revoke(parts, token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
     // Also for a token that nobody knows: what the client wanted is the case (RFC 7009 2.2).

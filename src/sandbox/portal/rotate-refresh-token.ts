@@ -1,7 +1,10 @@
 // Takes a refresh token and gives its successor, with a new access token (RFC 6749 6, RFC 9700 4.14.2).
+import type { FastifyRequest } from 'fastify'
+import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
+import type { Reason } from '../steps.ts'
 import { revokeGrant } from '../store/grants.ts'
-import { findReplacedToken, replaceRefreshToken, type TokenFamily } from '../store/refresh-tokens.ts'
+import { describeToken, findReplacedToken, replaceRefreshToken, type TokenFamily } from '../store/refresh-tokens.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -13,6 +16,7 @@ const graceMs = 10_000
 export async function rotateRefreshToken(
   parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   { clientId, refreshToken }: { clientId: string; refreshToken: string },
+  request: FastifyRequest,
 ): Promise<TokenResponse> {
   const { store, keyRing, clock } = parts
   const token = { tokenHash: hashToken(refreshToken), clientId, now: clock() }
@@ -20,7 +24,12 @@ export async function rotateRefreshToken(
   const family =
     (await store.transaction(db => replaceRefreshToken(db, { ...token, successorHash: hashToken(successor) }))) ??
     (await forgiveOrRevoke(parts, token))
-  if (!family) throw new OAuthError(401, 'invalid_grant', 'The refresh token is not valid, or not for this client.')
+  noteCheck(request, { name: 'refresh_token', passed: family !== undefined, received: refreshToken })
+  if (!family)
+    throw new OAuthError(401, 'invalid_grant', 'The refresh token is not valid, or not for this client.', {
+      reason: await whyNot(parts, token),
+    })
+  noteAbout(request, { grantId: family.grantId, userId: family.userId })
   return issueTokens(parts, { ...family, clientId, refreshToken: successor })
 }
 
@@ -38,4 +47,14 @@ async function forgiveOrRevoke(
   if (isLatest && token.now.getTime() - replacedAt.getTime() < graceMs) return { grantId, userId }
   await store.write(db => revokeGrant(db, grantId, token.now))
   return undefined
+}
+
+async function whyNot(
+  { store }: Pick<Parts, 'store'>,
+  token: { tokenHash: string; clientId: string },
+): Promise<Reason> {
+  const found = await describeToken(store.read, token.tokenHash)
+  if (!found) return 'refresh-token-unknown'
+  if (found.clientId !== token.clientId) return 'refresh-token-of-another-client'
+  return found.isReplaced ? 'refresh-token-used' : 'refresh-token-expired'
 }

@@ -1,4 +1,6 @@
 // What somebody signs in for: it travels in the forms of the page, sealed, so that nothing is stored until they have.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { PageError } from './error-pages.ts'
@@ -20,8 +22,14 @@ export function makePurposeToken({ keyRing, clock }: Pick<Parts, 'keyRing' | 'cl
 }
 
 /** The purpose that a form was made for. Throws PageError. */
-export function readPurpose({ keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>, formToken: unknown): SignInPurpose {
+export function readPurpose(
+  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  formToken: unknown,
+  request: FastifyRequest,
+): SignInPurpose {
   const purpose = readFormToken<SignInPurpose>(keyRing.sealingKey, 'sign-in', formToken, clock())
-  if (!purpose) throw new PageError(400, 'This page has been open for too long.')
+  if (!purpose) throw new PageError(400, 'This page has been open for too long.', { reason: 'form-expired' })
+  // Any other path is one of the portal's own pages.
+  if (purpose.returnTo.startsWith('/?')) noteAbout(request, { startPath: purpose.returnTo })
   return purpose
 }

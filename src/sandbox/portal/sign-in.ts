@@ -1,5 +1,6 @@
 // POST /sign-in: signing in with e-mail and password, on to where the visitor was going.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteAbout, noteReason, whoAndWhy } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
@@ -11,20 +12,23 @@ import { readPurpose } from './sign-in-purpose.ts'
 export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
-    const purpose = readPurpose(parts, formToken)
-    if (typeof email !== 'string' || typeof password !== 'string') throw new PageError(400, 'The form is not complete.')
+    const purpose = readPurpose(parts, formToken, request)
+    if (typeof email !== 'string' || typeof password !== 'string')
+      throw new PageError(400, 'The form is not complete.', { reason: 'field-missing' })
 
     const sender = { source: parts.sourceOf(request), mark: readMark(parts, request) }
     const checked = await checkPassword(parts, { email, password, ...sender })
     if ('credentials' in checked) {
       const { userId } = checked.credentials
+      noteAbout(request, { userId })
       await startPortalSession(parts, userId, request, reply)
       markBrowser(parts, checked.credentials, request, reply)
       request.log.info({ code: 'signed-in', userId }, 'a visitor signed in')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
-    request.log.info({ code: 'sign-in-refused', reason: checked.refusal }, 'a sign-in was refused')
+    noteReason(request, checked.refusal === 'wrong' ? 'password-wrong' : checked.refusal)
+    request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
     if (checked.refusal === 'too-many-failures') {
       const problem = describeBackOff(reply, 'failed attempts', checked.retryAfterSeconds)
       return showSignInPage(reply, parts, purpose, { signIn: { problem, email } })

@@ -1,5 +1,6 @@
 // POST /sign-up: a new account, made on the page to sign in, signed in at once, and on to where the visitor was going.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteAbout, noteReason } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { markBrowser } from './known-browser.ts'
 import { startPortalSession } from './portal-session.ts'
@@ -10,10 +11,11 @@ import { readPurpose } from './sign-in-purpose.ts'
 export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
-    const purpose = readPurpose(parts, formToken)
+    const purpose = readPurpose(parts, formToken, request)
     const registration = await registerUser(parts, fields, parts.sourceOf(request))
     if ('credentials' in registration) {
       const { userId } = registration.credentials
+      noteAbout(request, { userId })
       await startPortalSession(parts, userId, request, reply)
       markBrowser(parts, registration.credentials, request, reply)
       request.log.info({ code: 'signed-up', userId }, 'a visitor signed up')
@@ -21,10 +23,12 @@ export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
       return reply.redirect(purpose.returnTo, 303)
     }
     if ('retryAfterSeconds' in registration) {
+      noteReason(request, 'too-many-failures')
       const problem = describeBackOff(reply, 'new accounts from your address', registration.retryAfterSeconds)
       return showSignInPage(reply, parts, purpose, { signUp: { problem, fields } })
     }
     const { problems } = registration
+    noteReason(request, 'fields-invalid')
     request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
     reply.status(422)
     const problem =

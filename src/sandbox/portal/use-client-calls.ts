@@ -11,6 +11,8 @@ export async function useClientCalls(scope: FastifyInstance, portalUrl: string):
   answerInOAuthDialect(scope)
   scope.addHook('onRequest', async request => {
     if (isFromOtherSite(request, portalUrl))
-      throw new OAuthError(403, 'access_denied', 'Calls from pages of other sites are not answered.')
+      throw new OAuthError(403, 'access_denied', 'Calls from pages of other sites are not answered.', {
+        reason: 'cross-site',
+      })
   })
 }

@@ -93,3 +93,23 @@ export async function findFamilyId(
     .executeTakeFirst()
   return row?.id
 }
+
+/** What is known of a token that is not taken, whoever brings it: whose it was, and whether another has its place. */
+export async function describeToken(
+  db: Db,
+  tokenHash: string,
+): Promise<{ clientId: string | null; isReplaced: boolean } | undefined> {
+  const newest = await db
+    .selectFrom('grants')
+    .select('application_id as clientId')
+    .where('refresh_token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  if (newest) return { ...newest, isReplaced: false }
+  const replaced = await db
+    .selectFrom('spent_refresh_tokens as spent')
+    .innerJoin('grants', 'grants.id', 'spent.grant_id')
+    .select('grants.application_id as clientId')
+    .where('spent.hash', '=', tokenHash)
+    .executeTakeFirst()
+  return replaced && { ...replaced, isReplaced: true }
+}

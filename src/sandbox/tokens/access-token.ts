@@ -82,15 +82,25 @@ function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-/**
- * The claims of a token that we signed and that has not expired, else undefined. Whether it was revoked is in the store.
- * One algorithm, one type, our own keys by their id: the header decides nothing else (RFC 8725 3.1, 3.11).
- */
+/** The claims of a token that we signed and that has not expired, else undefined. */
 export async function verifyAccessToken(
   keyRing: KeyRing,
   token: string,
-  { issuer, now }: { issuer: string; now: Date },
+  order: { issuer: string; now: Date },
 ): Promise<AccessTokenClaims | undefined> {
+  const read = await readAccessToken(keyRing, token, order)
+  return typeof read === 'string' ? undefined : read
+}
+
+/**
+ * The claims of a token that we signed, or why it does not count. Whether it was revoked is in the store.
+ * One algorithm, one type, our own keys by their id: the header decides nothing else (RFC 8725 3.1, 3.11).
+ */
+export async function readAccessToken(
+  keyRing: KeyRing,
+  token: string,
+  { issuer, now }: { issuer: string; now: Date },
+): Promise<AccessTokenClaims | 'token-expired' | 'token-malformed'> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(
       token,
@@ -110,9 +120,10 @@ export async function verifyAccessToken(
         requiredClaims: ['sub', 'aud', 'iat', 'exp', 'jti', 'type'],
       },
     )
-    return isTokenId(payload.jti) ? payload : undefined
+    return isTokenId(payload.jti) ? payload : 'token-malformed'
   } catch (error) {
-    if (error instanceof errors.JOSEError) return undefined
+    if (error instanceof errors.JWTExpired) return 'token-expired'
+    if (error instanceof errors.JOSEError) return 'token-malformed'
     throw error
   }
 }

@@ -2,7 +2,7 @@
 import type { Parts } from '../parts.ts'
 import { findClientOfAppToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
-import { type AccessTokenClaims, grantIdOf, verifyAccessToken } from './access-token.ts'
+import { type AccessTokenClaims, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
  * What an access token is: made on the portal's own page, given to a client at a login, or listed with an application's
@@ -19,16 +19,21 @@ export interface Caller {
   clientId: string
 }
 
-/** Undefined without an access token of ours (RFC 6750 2.1) that is neither expired nor revoked. */
+/** Why nobody is known to call. */
+export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
+
+/** Whose access token it is (RFC 6750 2.1), or why it does not count. */
 export async function findCaller(
   parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
-): Promise<Caller | undefined> {
+): Promise<Caller | CallerFault> {
+  if (!/^Bearer +\S/i.test(authorization ?? '')) return 'token-missing'
   const token = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1]
-  if (!token) return undefined
+  if (!token) return 'token-malformed'
   const { addresses, keyRing, clock } = parts
-  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
-  if (!claims || !(await isLive(parts, claims))) return undefined
+  const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
+  if (typeof claims === 'string') return claims
+  if (!(await isLive(parts, claims))) return 'token-revoked'
   return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
 }
 

@@ -39,6 +39,7 @@ export function readAccountForm(
   if (form?.userId !== visitorOf(request).id)
     throw new PageError(400, 'This page has been open for too long, or was opened by somebody else.', {
       next: { href: pathOf(request), label: 'Open it again' },
+      reason: 'form-expired',
     })
   const texts = Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return { id: form.id, fields: Object.fromEntries(texts) }

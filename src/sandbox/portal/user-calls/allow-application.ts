@@ -1,5 +1,6 @@
 // POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
 import type { FastifyRequest } from 'fastify'
+import { noteAbout } from '../../observe.ts'
 import type { Parts } from '../../parts.ts'
 import { ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
@@ -17,10 +18,12 @@ export function allowApplication(parts: Pick<Parts, 'store' | 'passwords' | 'clo
     const fields = readCallFields(request, fieldNames)
     const userId = requireField(fields, 'userId')
     const clientId = requireField(fields, 'clientId')
+    noteAbout(request, { claimedClientId: clientId })
     if ((await findSender(parts, request, fields)) !== userId) throw permissionDenied()
     const isPossible = /^[A-Za-z0-9_-]{1,64}$/.test(clientId)
     const application = isPossible ? await findApplication(store.read, clientId) : undefined
     if (!application) throw notFound()
+    noteAbout(request, { knownClientId: clientId, userId })
     await store
       .write(db => rememberConsent(db, userId, clientId, clock()))
       .catch(error => {
@@ -33,7 +36,7 @@ export function allowApplication(parts: Pick<Parts, 'store' | 'passwords' | 'clo
 }
 
 function notFound(): UserCallError {
-  return new UserCallError(404, { message: 'App not found.' })
+  return new UserCallError(404, { message: 'App not found.' }, { reason: 'client-unknown' })
 }
 
 /** By e-mail and password, or else by the portal's session. */

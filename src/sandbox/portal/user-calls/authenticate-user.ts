@@ -14,5 +14,5 @@ export async function authenticateUser(
   const password = requireField(fields, 'password')
   const checked = await checkPassword(parts, { email, password, source })
   if ('credentials' in checked) return checked.credentials.userId
-  throw checked.refusal === 'wrong' ? permissionDenied() : tooManyRequests(checked.retryAfterSeconds)
+  throw checked.refusal === 'wrong' ? permissionDenied('password-wrong') : tooManyRequests(checked.retryAfterSeconds)
 }

@@ -1,5 +1,6 @@
 // GET /api/me: the user of an access token.
 import type { FastifyRequest } from 'fastify'
+import { noteAbout } from '../../observe.ts'
 import type { Parts } from '../../parts.ts'
 import { findUser } from '../../store/users.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
@@ -9,10 +10,12 @@ import { permissionDenied } from './user-call-error.ts'
 export function showMe(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   return async (request: FastifyRequest) => {
     const caller = await findCaller(parts, request.headers.authorization)
+    if (typeof caller === 'string') throw permissionDenied(caller)
+    if (caller.kind !== 'portal') noteAbout(request, { knownClientId: caller.clientId })
     // An application's own token is nobody's login.
-    const isUsers = caller !== undefined && caller.kind !== 'application'
-    const user = isUsers ? await findUser(parts.store.read, caller.userId) : undefined
+    const user = caller.kind === 'application' ? undefined : await findUser(parts.store.read, caller.userId)
     if (!user) throw permissionDenied()
+    noteAbout(request, { userId: user.id })
     return toPersonJson(user)
   }
 }

@@ -13,6 +13,10 @@ export async function useUserCalls(scope: FastifyInstance, portalUrl: string): P
   answerInMessages(scope)
   scope.addHook('onRequest', async request => {
     if (isFromOtherSite(request, portalUrl))
-      throw new UserCallError(403, { message: 'Calls from pages of other sites are not answered.' })
+      throw new UserCallError(
+        403,
+        { message: 'Calls from pages of other sites are not answered.' },
+        { reason: 'cross-site' },
+      )
   })
 }
