@@ -30,9 +30,11 @@ export function createFinishLogin({ portal, sealer, sessions, clock, home, after
   async function finishLogin(request: FastifyRequest, reply: FastifyReply) {
     const context = contextOf(request)
 
+    // Anyone can make this address: until a cookie says that this browser began the login, nothing is asked or set.
     const callback = readCallback(request.query as Record<string, unknown>)
     checkState(callback)
     const login = findLoginOfThisBrowser(request, callback)
+    // A login has one answer, whatever it says.
     setCookies(reply, [expireLoginCookie(callback.state)])
     await checkIssuer(callback, portal, context)
     if (callback.error) return showRefusal(reply, callback)
