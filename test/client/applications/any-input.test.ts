@@ -1,10 +1,11 @@
 // Whatever the API answers and whatever a browser sends: a page, and never a crash.
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const runs = { numRuns: 200 }
 const anyText = fc.oneof(

@@ -1,10 +1,12 @@
 // What the pages of the applications do with cookies, and with what is in them: nothing that can be seen.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { beginLogin, buildApplicationsClient, clientSecret, signIn } from '../support/build-test-client.ts'
+import { beginLogin, clientSecret, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
-import { accessTokenOf, applicationRecord, collection, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
 
 const refreshToken = 'refresh0refresh0refresh0refresh0'
 const scripts = {

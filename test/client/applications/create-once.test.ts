@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
 import { type Received, send } from '../support/scripted-platform.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const environment = { COOKIE_KEYS: randomBytes(32).toString('base64url') }

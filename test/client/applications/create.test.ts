@@ -1,10 +1,12 @@
 // Creating an application: what is sent, what is shown this once, and what happens to what was typed.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { collection, giveTokens } from '../support/scripted-platform.ts'
+import { giveTokens } from '../support/scripted-platform.ts'
+import { collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = {
   name: 'Weather <b>& tides</b>',

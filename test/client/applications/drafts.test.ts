@@ -1,10 +1,12 @@
 // A form that is sent after the session ended: nothing typed is lost, and nothing is sent by itself.
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = {
   groupId: 'group-1',

@@ -1,8 +1,10 @@
 // Editing an application: what is sent is what was typed, and never a guess.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
-import { applicationRecord, type Script } from '../support/scripted-platform.ts'
+import type { Script } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
 
 const action = '/applications/app-1/edit'
 const data = {

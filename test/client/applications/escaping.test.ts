@@ -1,10 +1,11 @@
 // What people have typed stands on the pages as text, whoever sent it and however the API tells it.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'
 import { linksOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const fields = ['name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl']
 

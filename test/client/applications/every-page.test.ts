@@ -1,10 +1,11 @@
 // What holds for every page and form of any product, here on each of the applications.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const pages = [
   '/applications',

@@ -1,9 +1,10 @@
 // The bounds of the fields: told to the browser, checked here for those that do not keep them, and shown beside the field.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const url = (length: number) => 'https://weather.test/'.padEnd(length, 'x')

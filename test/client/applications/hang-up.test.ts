@@ -1,10 +1,11 @@
 // The visitor presses Stop while an application is made.
 import t from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { holdAnswer } from '../support/hold-answer.ts'
 import { postAndHangUp } from '../support/post-and-hang-up.ts'
 import { linksOf, readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 t.test(
   'F-40: Stop during a new application undoes nothing: the list shows it, and the form creates no other',

@@ -1,7 +1,8 @@
 // What stands in the place of an application's id, and must not lead a request astray.
 import t from 'tap'
-import { buildApplicationsClient, publicUrl, signIn } from '../support/build-test-client.ts'
+import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
 
 for (const id of [
   '..%2f..%2fapi%2fexchangeToken',

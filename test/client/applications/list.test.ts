@@ -1,8 +1,9 @@
 // The list of the visitor's applications: search, pages, order, and what it makes of records that are not whole.
 import t from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
 
 /** `count` applications, a minute apart, in an order that is neither theirs nor the other way round. */
 function applications(count: number) {

@@ -1,10 +1,11 @@
 // Long and repetitive texts in every field of an application: no check may take longer the odder they are.
 import t from 'tap'
-import { buildApplicationsClient, publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { fastest, oddPatterns, repeatTo } from '../support/odd-texts.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async t => {
   const clock = new TestClock()

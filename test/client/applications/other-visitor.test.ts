@@ -1,9 +1,11 @@
 // Two tabs of one browser, signed in as different visitors: a form acts for whom it was shown to, or not at all.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 

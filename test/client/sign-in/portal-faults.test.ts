@@ -69,7 +69,7 @@ for (const [status, error] of [
   [302, 'invalid_grant'],
 ] as const) {
   t.test(
-    `F-16: ${status} with tokens and the word ${error} is no refusal, but an answer that nobody expects`,
+    `UP-14: ${status} with tokens and the word ${error} is no refusal, but an answer that nobody expects`,
     async t => {
       // RFC 6749 5.2: only an answer of status 400 or more is one, whatever words stand in it.
       const { response, log } = await failedLogin(t, (request, response) =>

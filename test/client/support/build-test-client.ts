@@ -14,7 +14,7 @@ export const clientId = '7d9c1f0e-5f2e-4a57-9d0a-0f4b1b1f6b11'
 export const clientSecret = 'a-client-credential-only-for-tests-0001'
 export const publicUrl = 'http://localhost:3000'
 
-type Settings = {
+export type Settings = {
   /** What the platform answers, by route; see startScriptedPlatform. */
   scripts?: Record<string, Script>
   /** A platform that is there already, for a second replica. */
@@ -41,15 +41,11 @@ export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
 /** The client with a page and a form that are about nothing: for all that every product has. */
 export function buildTestClient(t: Test, settings: Settings = {}) {
-  return build(t, { product: smallProduct, ...settings })
+  return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
 
-/** The client as it is, with the applications. */
-export function buildApplicationsClient(t: Test, settings: Settings = {}) {
-  return build(t, settings)
-}
-
-async function build(t: Test, settings: Settings) {
+/** With the product that app.ts names, unless the settings name one. */
+export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
   const config: Config = readConfig({
@@ -111,3 +107,5 @@ export async function signIn(browser: TestBrowser, returnTo?: string): Promise<L
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })
 }
+
+export { buildApplicationsClient } from '../applications/support/build-applications-client.ts'

@@ -105,30 +105,9 @@ export function tokenAnswer(request: Received, more: Record<string, unknown> = {
   }
 }
 
-/** An application as the API tells it; `data` overrides its fields. */
-export function applicationRecord(id: string, data: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
-  return {
-    '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
-    '@type': 'App',
-    '@id': id,
-    data: { name: 'Weather', description: '', privacyPolicyUrl: '', webPageUrl: '', iconUrl: '', ...data },
-    metadata: {
-      createdAt: '2026-01-01T00:00:00+00:00',
-      createdBy: 'visitor-1',
-      updatedAt: '2026-01-01T00:00:00+00:00',
-      updatedBy: 'visitor-1',
-    },
-    inLinks: [{ '@type': 'DeveloperOf', '@id': 'link-1', from: 'group-1', to: id, data: {}, metadata: {} }],
-    outLinks: [],
-    ...more,
-  }
-}
-
-export function collection(items: unknown[]) {
-  return { '@context': 'https://schema.org/', '@type': 'collection', ItemList: items }
-}
-
 /** Gives tokens, or new ones for old; `more` replaces members of the answer. */
 export function giveTokens(more: Record<string, unknown> = {}): Script {
   return (request, response) => send(response, { body: tokenAnswer(request, more) })
 }
+
+export { applicationRecord, collection } from '../applications/support/application-record.ts'

@@ -1,0 +1,61 @@
+// Scripts that together are an application API with a memory: what was created is listed, and what was removed is gone.
+import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { type Received, type Script, send } from '../../support/scripted-platform.ts'
+import { applicationRecord, collection } from './application-record.ts'
+
+type Answer = Parameters<typeof send>[1]
+type Stored = ReturnType<typeof applicationRecord>
+
+/**
+ * `clock` dates what is created; `records` is what there is, and `secrets` every client secret given, in order. With
+ * `losesAnswers` whatever changes something is done, and the connection breaks before the answer.
+ */
+export function rememberingApi(clock: { read: () => Date }) {
+  const records = new Map<string, Stored>()
+  const secrets: string[] = []
+  const api = { records, secrets, losesAnswers: false, scripts: {} as Record<string, Script> }
+  const newSecret = () => {
+    const secret = randomBytes(32).toString('base64url')
+    secrets.push(secret)
+    return secret
+  }
+
+  const respond =
+    (work: (request: Received) => Answer): Script =>
+    (request: Received, response: ServerResponse) => {
+      const answer = work(request)
+      if (api.losesAnswers && request.method !== 'GET') response.destroy()
+      else send(response, answer)
+    }
+
+  const create = respond(request => {
+    const { groupId, redirectUris, defaultRedirectUri, scopes, defaultScopes, ...data } = JSON.parse(request.body).data
+    const id = `app-${records.size + 1}`
+    const createdAt = clock
+      .read()
+      .toISOString()
+      .replace(/\.\d+Z$/, '+00:00')
+    const record = applicationRecord(id, data, {
+      metadata: { createdAt, createdBy: 'visitor-1', updatedAt: createdAt, updatedBy: 'visitor-1' },
+      inLinks: [{ '@type': 'DeveloperOf', '@id': `link-${id}`, from: groupId, to: id, data: {}, metadata: {} }],
+    })
+    records.set(id, record)
+    const client = { clientId: id, redirectUris, defaultRedirectUri, scopes, defaultScopes }
+    const tokens = [1, 2].map(number => ({ id: `token-${number}`, token: `app-access-token-${number}-of-${id}` }))
+    return { status: 201, body: { ...record, client: { ...client, clientSecrets: [newSecret()] }, tokens } }
+  })
+
+  const { scripts } = api
+  scripts['GET /apps/v1'] = respond(() => ({ body: collection([...records.values()]) }))
+  scripts['POST /apps/v1'] = create
+  scripts['GET /identities/v1/visitor-1/links'] = { body: collection([{ to: 'group-1' }]) }
+  /** The routes of one application, which need not exist yet. */
+  for (const id of ['app-1', 'app-2', 'app-3']) {
+    const notFound = { status: 404, body: { error: { status: 404, message: 'App not found.' } } }
+    scripts[`GET /apps/v1/${id}`] = respond(() => (records.has(id) ? { body: records.get(id) } : notFound))
+    scripts[`DELETE /apps/v1/${id}`] = respond(() => (records.delete(id) ? { status: 204, body: '' } : notFound))
+    scripts[`POST /apps/v1/${id}/refreshSecret`] = respond(() => ({ status: 201, body: { clientSecret: newSecret() } }))
+  }
+  return api
+}
