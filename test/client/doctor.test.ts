@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { diagnose } from '../../src/client/doctor.ts'
-import { buildApplicationsClient, clientId, clientSecret } from './support/build-test-client.ts'
+import { buildTestClient, clientId, clientSecret } from './support/build-test-client.ts'
 import { findFreePort } from './support/free-port.ts'
 import { type Script, startScriptedPlatform } from './support/scripted-platform.ts'
 
@@ -125,7 +125,7 @@ t.test('one host for client and portal is a fault, two hosts are fine', async t 
 t.test('a running client is asked through its public address; a proxy that changes its cookies is noticed', async t => {
   const { environment, platform } = await setUp(t)
   t.match(await ask(environment, 'proxy:'), /^cannot tell: .*not running/)
-  const { client } = await buildApplicationsClient(t, { platform, environment })
+  const { client } = await buildTestClient(t, { platform, environment })
   await client.listen({ host: 'localhost', port: Number(environment.PORT) })
   t.match(await ask(environment, 'proxy:'), /^yes/)
 

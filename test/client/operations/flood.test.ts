@@ -5,18 +5,17 @@ import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { Client } from 'undici'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
-import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
+import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
+import { type SpawnedClient, spawnClient, spawnSmallClient, underLimit } from '../support/spawn-client.ts'
 
 t.test('DO-06: thousands of logins are begun in seconds: each is answered, and nothing of them stays', async t => {
   const platform = await startScriptedPlatform(t)
   const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: [] })
   const begin = async (count: number) => {
-    const answer = await client.get(`/login?returnTo=/applications?page=${count}`, {
-      'x-forwarded-for': `10.0.0.${count}`,
-    })
+    const answer = await client.get(`/login?returnTo=/page?page=${count}`, { 'x-forwarded-for': `10.0.0.${count}` })
     return answer.statusCode
   }
   const beginAThousand = async () => {
@@ -49,15 +48,12 @@ t.test('DO-06: thousands of logins are begun in seconds: each is answered, and n
 })
 
 t.test('F-37: with all its files taken it refuses new visitors, serves those who are there, and recovers', async t => {
-  const platform = await startScriptedPlatform(t, {
-    'POST /api/exchangeToken': giveTokens(),
-    'GET /apps/v1': { body: collection([]) },
-  })
+  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
   const environment = { LOGIN_URL: platform.url, API_URL: platform.url }
-  const client = await spawnClient(t, environment, { prefix: underLimit(100) })
+  const client = await spawnSmallClient(t, environment, { prefix: underLimit(100) })
   await signIn(client.browser)
   const visitor = stayConnected(t, client)
-  const visit = async () => [await visitor('/'), await visitor('/applications'), await visitor('/health/ready')]
+  const visit = async () => [await visitor('/'), await visitor('/page'), await visitor('/health/ready')]
   t.same(await visit(), [200, 200, 200])
 
   const flood = await openConnections(client, 300)
@@ -74,7 +70,7 @@ t.test('F-37: with all its files taken it refuses new visitors, serves those who
 })
 
 t.test('F-37: where no file can be opened any more, a page that was never shown before comes all the same', async t => {
-  const { browser } = await buildApplicationsClient(t)
+  const { browser } = await buildTestClient(t)
   await browser.get('/health/live')
   const { openSync, readFileSync } = fs
   t.teardown(() => {

@@ -1,61 +1,24 @@
-// A replica that is killed in the middle of something, and the other one that goes on.
+// A replica that is killed in the middle of a login, and the other one that goes on.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
-import { readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
+import { beginLogin, callbackUrl } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { spawnClient } from '../support/spawn-client.ts'
-
-t.test('F-28: killed while it creates, sent again by the browser to another replica: one application', async t => {
-  const api = rememberingApi({ read: () => new Date() })
-  const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })
-  const environment = {
-    LOGIN_URL: platform.url,
-    API_URL: platform.url,
-    COOKIE_KEYS: randomBytes(32).toString('base64url'),
-  }
-  const [first, second] = await Promise.all([spawnClient(t, environment), spawnClient(t, environment)])
-  const { browser } = first
-  t.equal((await signIn(browser)).statusCode, 200)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  const typed = { ...form, name: 'Weather', redirectUris: 'https://weather.test/back' }
-
-  const create = api.scripts['POST /apps/v1'] as (request: unknown, response: unknown) => void
-  platform.answer('POST /apps/v1', (request, response) => {
-    first.child.kill('SIGKILL')
-    void first.exited.then(() => create(request, response))
-  })
-  await t.rejects(browser.post('/applications', typed), 'the connection breaks')
-  t.same(await first.exited, [null, 'SIGKILL'])
-  while (api.records.size === 0) await new Promise(setImmediate)
-
-  browser.client = second.client
-  const answer = await browser.post('/applications', typed)
-  t.equal(answer.statusCode, 303)
-  const page = await browser.get(String(answer.headers.location))
-  t.match(textOf(page), 'Its first client secret was not seen: make a new one below')
-  t.equal(api.records.size, 1)
-  t.equal(platform.received('POST /apps/v1').length, 1)
-})
+import { smallApi } from '../support/small-product.ts'
+import { spawnSmallClient } from '../support/spawn-client.ts'
 
 t.test('F-29: killed between the login and the callback, another replica finishes the login', async t => {
-  const clock = new TestClock()
-  const platform = await startScriptedPlatform(t, {
-    ...rememberingApi(clock).scripts,
-    'POST /api/exchangeToken': giveTokens(),
-  })
+  const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
   const environment = {
     LOGIN_URL: platform.url,
     API_URL: platform.url,
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
   }
-  const first = await spawnClient(t, environment)
+  const first = await spawnSmallClient(t, environment)
   const { browser } = first
   const started = await beginLogin(browser)
   first.child.kill('SIGKILL')
   await first.exited
-  browser.client = (await spawnClient(t, environment)).client
+  browser.client = (await spawnSmallClient(t, environment)).client
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
-  t.equal((await browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

@@ -5,8 +5,9 @@ import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
-import { collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { importing, spawnClient } from '../support/spawn-client.ts'
+import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
+import { importing, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
 
 const isThere = (address: string) =>
   Object.values(networkInterfaces()).some(all => all?.some(one => one.address === address))
@@ -65,15 +66,15 @@ for (const address of addresses) {
 
 for (const address of addresses) {
   t.test(`F-46: a platform at http://localhost that listens on ${address} alone is reached${rest}`, async t => {
-    const scripts = { 'POST /api/exchangeToken': giveTokens(), 'GET /apps/v1': { body: collection([]) } }
+    const scripts = { 'POST /api/exchangeToken': giveTokens(), ...smallApi }
     const { url } = await startScriptedPlatform(t, scripts, address)
     const platformUrl = `http://localhost:${new URL(url).port}`
-    const client = await spawnClient(t, {
+    const client = await spawnSmallClient(t, {
       LOGIN_URL: platformUrl,
       API_URL: platformUrl,
       NODE_OPTIONS: importing(nameBoth(['127.0.0.1', '::1'])),
     })
     t.equal((await signIn(client.browser)).statusCode, 200)
-    t.equal((await client.browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+    t.equal((await client.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   })
 }

@@ -1,69 +1,51 @@
 // The log: every event by its name, for whom and under which request id, and no more than that.
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
 
 const person = { email: 'quill@example.test', name: 'Quill Example', given_name: 'Quill' }
 
 async function start(t: Test) {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'info' } })
+  const test = await buildTestClient(t, { scripts: smallApi, environment: { LOG_LEVEL: 'info' } })
   test.platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
-  test.platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
   /** The lines that `work` has caused. */
   const logged = async (work: () => Promise<unknown>) => {
     const before = test.log.length
     await work()
     return test.log.slice(before).map(line => JSON.parse(line) as Record<string, unknown>)
   }
-  return { ...test, api, logged }
+  return { ...test, logged }
 }
 
 type Started = Awaited<ReturnType<typeof start>>
 const invalidGrant = { status: 401, body: { error: 'invalid_grant' } }
 const unauthorized = { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } }
 
-async function send({ browser }: Started, page: string, action: string, typed: Record<string, string> = {}) {
-  return browser.post(action, { ...readForm(await browser.get(page), action), ...typed })
-}
-
-const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
-
 /** What a visitor who is signed in does, or what happens then, by the event that tells it. */
 const ofVisitors: Record<string, (test: Started) => Promise<unknown>> = {
-  application_created: test => send(test, '/applications/new', '/applications', typed),
-  application_updated: test => send(test, '/applications/app-1/edit', '/applications/app-1/edit', typed),
-  application_removed: test => send(test, '/applications/app-1/delete', '/applications/app-1/delete'),
-  client_secret_renewed: test => send(test, '/applications/app-1', '/applications/app-1/secret'),
   signed_out: ({ browser }) => browser.post('/logout'),
   session_renewed: ({ browser, clock }) => {
     clock.advance(3_590)
-    return browser.get('/applications')
+    return browser.get('/page')
   },
   session_not_renewed: ({ browser, clock, platform }) => {
     clock.advance(3_590)
     platform.answer('POST /api/exchangeToken', { status: 500, body: '' })
-    return browser.get('/applications')
+    return browser.get('/page')
   },
   access_token_refused: ({ browser, platform }) => {
-    platform.answer('GET /apps/v1', unauthorized)
-    return browser.get('/applications')
-  },
-  api_forbidden: ({ browser, platform }) => {
-    platform.answer('GET /apps/v1', { status: 403, body: {} })
-    return browser.get('/applications')
+    platform.answer('GET /things', unauthorized)
+    return browser.get('/page')
   },
   api_unreachable: ({ browser, platform }) => {
-    platform.answer('GET /apps/v1', (_request, response) => response.destroy())
-    return browser.get('/applications')
+    platform.answer('GET /things', (_request, response) => response.destroy())
+    return browser.get('/page')
   },
   api_busy: ({ browser, platform }) => {
-    platform.answer('GET /apps/v1', { status: 429, body: {} })
-    return browser.get('/applications')
+    platform.answer('GET /things', { status: 429, body: {} })
+    return browser.get('/page')
   },
 }
 
@@ -112,9 +94,9 @@ const ofAnybody: Record<string, (test: Started) => Promise<unknown>> = {
     await signIn(browser)
     platform.answer('POST /api/exchangeToken', invalidGrant)
     clock.advance(3_601)
-    await browser.get('/applications')
+    await browser.get('/page')
   },
-  session_unreadable: ({ browser }) => browser.get('/applications', { headers: { cookie: '__Host-session=x' } }),
+  session_unreadable: ({ browser }) => browser.get('/page', { headers: { cookie: '__Host-session=x' } }),
   cross_site_request: ({ browser }) => browser.post('/logout', {}, { site: 'cross-site' }),
 }
 
@@ -131,7 +113,7 @@ t.test('LG-04: who has signed in is told apart in the log from the first', async
   const test = await start(t)
   const lines = await test.logged(async () => {
     await signIn(test.browser)
-    await test.browser.get('/applications')
+    await test.browser.get('/page')
   })
   const visitorOf = (event: string) => lines.filter(line => line.event === event).at(-1)?.visitor
   t.ok(visitorOf('login_succeeded'))
@@ -141,10 +123,13 @@ t.test('LG-04: who has signed in is told apart in the log from the first', async
 t.test('LG-06: what people are called and what they type is in no line', async t => {
   const test = await start(t)
   await signIn(test.browser)
-  const words = { name: 'Quiet weather', description: 'Typed by Quill', ...{ webPageUrl: 'https://quiet.test/' } }
-  await send(test, '/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })
-  await send(test, '/applications/app-1/edit', '/applications/app-1/edit', { ...words, redirectUris: '' })
-  await test.browser.get('/applications?q=Quiet')
+  const { browser, platform } = test
+  const form = { ...readForm(await browser.get('/note'), '/note'), note: 'Quiet weather, typed by Quill' }
+  platform.answer('POST /things', { status: 503, body: {} })
+  t.equal((await browser.post('/note', form)).statusCode, 503)
+  platform.answer('POST /things', smallApi['POST /things']!)
+  t.equal((await browser.post('/note', form)).statusCode, 303)
+  await browser.get('/page?q=Quiet')
   t.notMatch(test.log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
@@ -157,15 +142,15 @@ t.test('LG-03: whatever is sent, each line is one event in JSON, without control
     'x-request-id': '"}\t{"level":60}',
     referer: planted.slice(0, 9),
   }
-  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const form = readForm(await browser.get('/note'), '/note')
   const line = `${planted}\n{"level":60,"event":"planted"}`
-  await browser.post('/applications', { ...form, ...typed, name: line, description: line }, { headers })
-  await browser.get(`/applications?q=${encodeURIComponent(line)}`, { headers })
+  await browser.post('/note', { ...form, note: line }, { headers })
+  await browser.get(`/page?q=${encodeURIComponent(line)}`, { headers })
   await browser.get(callbackUrl(await beginLogin(browser), { code: undefined, error: line, error_description: line }))
   await client.inject({ url: `/${encodeURIComponent(line)}`, headers })
-  await client.inject({ url: `/applications/${encodeURIComponent(line)}`, headers })
-  platform.answer('GET /apps/v1', { status: 500, body: line })
-  await browser.get('/applications', { headers })
+  await client.inject({ url: `/page/${encodeURIComponent(line)}`, headers })
+  platform.answer('GET /things', { status: 500, body: line })
+  await browser.get('/page', { headers })
   for (const entry of log) {
     t.match(JSON.parse(entry), { level: Number, event: String })
     t.not(JSON.parse(entry).event, 'planted')

@@ -5,33 +5,23 @@ import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { findFreePort } from '../support/free-port.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import {
-  accessTokenOf,
-  applicationRecord,
-  collection,
-  giveTokens,
-  send,
-  startScriptedPlatform,
-} from '../support/scripted-platform.ts'
-import { spawnClient } from '../support/spawn-client.ts'
+import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
+import { spawnSmallClient } from '../support/spawn-client.ts'
 
 /** A client with its metrics, and how to read them. */
 async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
   const metricsPort = await findFreePort()
   const port = await findFreePort()
   const settings = { METRICS_PORT: String(metricsPort), ...environment }
-  const client = await spawnClient(t, settings, environment.LOG_LEVEL === 'silent' ? { port } : {})
+  const client = await spawnSmallClient(t, settings, environment.LOG_LEVEL === 'silent' ? { port } : {})
   const read = async () => (await request(`http://127.0.0.1:${metricsPort}/metrics`)).body.text()
   return { client, read }
 }
 
 t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
   const counts = async (level: string) => {
-    const platform = await startScriptedPlatform(t, {
-      'POST /api/exchangeToken': giveTokens(),
-      'GET /apps/v1': { body: collection([]) },
-    })
+    const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url, LOG_LEVEL: level }
     const { client, read } = await spawnWithMetrics(t, environment)
     const { browser } = client
@@ -41,7 +31,7 @@ t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
     await browser.get(callbackUrl(await beginLogin(browser), declined), { site: 'cross-site' })
     await signIn(browser)
     browser.cookies.delete('__Host-session')
-    t.equal((await browser.get('/applications')).statusCode, 200)
+    t.equal((await browser.get('/page')).statusCode, 200)
     const lines = (await read()).match(/^client_(logins|refreshes)_total.*$/gm)
     return { lines: lines?.toSorted(), output: client.output() }
   }
@@ -63,13 +53,13 @@ t.test('LG-08: the gauge of open requests goes up with each, and down with its a
   const gauge = async () => Number(/^client_requests_open (\d+)$/m.exec(await read())?.[1])
   t.equal(await gauge(), 0)
   const answers: (() => void)[] = []
-  platform.answer('GET /apps/v1', (_request, response) => {
-    answers.push(() => send(response, { body: collection([]) }))
+  platform.answer('GET /things', (_request, response) => {
+    answers.push(() => send(response, { body: ['one'] }))
   })
   const hangUp = new AbortController()
   const headers = { cookie: client.browser.cookieHeader() }
   const open = [0, 1, 2].map(index =>
-    request(`${client.url}/applications`, { headers, signal: index === 0 ? hangUp.signal : null }),
+    request(`${client.url}/page`, { headers, signal: index === 0 ? hangUp.signal : null }),
   )
   const settled = Promise.allSettled(open)
   while (answers.length < 3) await setImmediate()
@@ -85,13 +75,13 @@ t.test('LG-08: the gauge of open requests goes up with each, and down with its a
 t.test(
   'LG-08: requests, logins, renewals and calls are counted, and no label holds an id, a token or a query',
   async t => {
-    const api = rememberingApi({ read: () => new Date() })
-    api.records.set('app-1', applicationRecord('app-1'))
-    const scripts = { ...api.scripts, 'POST /api/exchangeToken': giveTokens() }
-    const platform = await startScriptedPlatform(t, scripts)
-    const apiPlatform = await startScriptedPlatform(t, api.scripts)
+    const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
+    const apiPlatform = await startScriptedPlatform(t, {
+      ...smallApi,
+      'GET /things/thing-1': { body: { name: 'one' } },
+    })
     const metricsPort = await findFreePort()
-    const client = await spawnClient(t, {
+    const client = await spawnSmallClient(t, {
       LOGIN_URL: platform.url,
       API_URL: apiPlatform.url,
       METRICS_PORT: String(metricsPort),
@@ -108,12 +98,12 @@ t.test(
       giveTokens({ access_token: accessTokenOf(canary), refresh_token: canary }),
     )
     browser.cookies.delete('__Host-session')
-    t.equal((await browser.get(`/applications?q=${canary}`, { headers })).statusCode, 200)
-    await browser.get('/applications/app-1')
-    await client.get('/applications', { cookie: '__Host-session=sealed-by-another-key' })
+    t.equal((await browser.get(`/page?q=${canary}`, { headers })).statusCode, 200)
+    await browser.get('/page/thing-1')
+    await client.get('/page', { cookie: '__Host-session=sealed-by-another-key' })
     await browser.get(`/${canary}?code=${canary}`)
-    await browser.get(`/applications/%ff${canary}`)
-    await browser.post(`/applications/${canary}/delete`, { formToken: canary })
+    await browser.get(`/page/%ff${canary}`)
+    await browser.post(`/note?${canary}`, { formToken: canary })
 
     const read = async (path: string, method: 'GET' | 'POST' = 'GET') => {
       const { statusCode, headers, body } = await request(`http://127.0.0.1:${metricsPort}${path}`, { method })
@@ -123,8 +113,8 @@ t.test(
     t.equal(statusCode, 200)
     t.match(type, 'text/plain')
     for (const line of [
-      'client_requests_total{method="GET",route="/applications",status="200"} 1',
-      'client_requests_total{method="GET",route="/applications/:id",status="200"} 1',
+      'client_requests_total{method="GET",route="/page",status="200"} 1',
+      'client_requests_total{method="GET",route="/page/:id",status="200"} 1',
       'client_requests_total{method="GET",route="none",status="404"} 1',
       'client_logins_total{outcome="login_succeeded"} 1',
       'client_logins_total{outcome="login_callback_invalid"} 1',
@@ -136,7 +126,7 @@ t.test(
       t.match(text, line)
     t.match(text, /^client_requests_open \d+$/m)
     t.notMatch(text, canary)
-    t.notMatch(text, /app-1|visitor-1|127\.0\.0\.1|code=|token/)
+    t.notMatch(text, /thing-1|visitor-1|127\.0\.0\.1|code=|token/)
 
     t.equal((await read('/')).statusCode, 404)
     t.equal((await read('/metrics', 'POST')).statusCode, 404)

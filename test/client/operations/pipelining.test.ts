@@ -3,12 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient } from '../support/build-test-client.ts'
+import { buildTestClient } from '../support/build-test-client.ts'
 import { openSocket } from '../support/raw-socket.ts'
-import { type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
-
-/** As much heap as Node takes by itself in a container of 256 MiB. */
-const smallHeap = ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1']
+import { type SpawnedClient, smallHeap, spawnClient } from '../support/spawn-client.ts'
 
 /** 64 KiB of requests, as short as they can be. */
 function pipelined(request: string): Buffer {
@@ -74,7 +71,7 @@ for (const [request, connections] of [
 }
 
 t.test('DO-07: a few requests in one go are all answered, and a connection may be used for any number', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   for (let round = 1; round <= 200; round++) {
     socket.write('GET /health/live HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(4))
@@ -86,7 +83,7 @@ t.test('DO-07: a few requests in one go are all answered, and a connection may b
 })
 
 t.test('DO-07: a connection that is cut is one line of the log', async t => {
-  const { client, log } = await buildApplicationsClient(t)
+  const { client, log } = await buildTestClient(t)
   const socket = await openSocket(client)
   socket.write(pipelined('GET /'))
   await once(socket.resume(), 'close')

@@ -3,15 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
-import {
-  applicationRecord,
-  collection,
-  giveTokens,
-  type Received,
-  send,
-  startScriptedPlatform,
-} from '../support/scripted-platform.ts'
-import { importing, spawnClient } from '../support/spawn-client.ts'
+import { giveTokens, type Received, send, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { importing, spawnSmallClient } from '../support/spawn-client.ts'
 
 const stall = `
   process.on('SIGUSR2', () => {
@@ -24,35 +17,35 @@ t.test(
   'F-38: after five seconds without a step, answers that came meanwhile are used, and health is right',
   async t => {
     const asked: ServerResponse[] = []
-    const answer = (response: ServerResponse) => send(response, { body: collection([applicationRecord('app-1')]) })
+    const answer = (response: ServerResponse) => send(response, { body: ['one'] })
     const platform = await startScriptedPlatform(t, {
       'POST /api/exchangeToken': giveTokens(),
-      'GET /apps/v1': (_request: Received, response: ServerResponse) => void asked.push(response),
+      'GET /things': (_request: Received, response: ServerResponse) => void asked.push(response),
     })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url, NODE_OPTIONS: importing(stall) }
-    const client = await spawnClient(t, environment)
+    const client = await spawnSmallClient(t, environment)
     await signIn(client.browser)
-    const list = () => client.browser.copy().get('/applications', { site: 'same-origin' })
+    const visit = () => client.browser.copy().get('/page', { site: 'same-origin' })
 
     const startedAt = performance.now()
     const seconds = () => (performance.now() - startedAt) / 1_000
-    // Ten seconds is what a list may take: the first ones are late only because nobody reads their answers.
-    const early = Array.from({ length: 5 }, list)
+    // Ten seconds is what a page may take: the first ones are late only because nobody reads their answers.
+    const early = Array.from({ length: 5 }, visit)
     while (asked.length < 5) await setTimeout(10)
     await setTimeout(6_000)
-    const late = Array.from({ length: 5 }, list)
+    const late = Array.from({ length: 5 }, visit)
     while (asked.length < 10) await setTimeout(10)
     client.child.kill('SIGUSR2')
     await client.says('stalled')
     const health = client.get('/health/ready')
     asked.forEach(answer)
     await setTimeout(500)
-    platform.answer('GET /apps/v1', (_request, response) => answer(response))
+    platform.answer('GET /things', (_request, response) => answer(response))
 
     t.equal((await health).statusCode, 200)
     t.ok(seconds() > 10.5, `late: ${seconds()} s`)
     for (const page of await Promise.all([...early, ...late])) t.equal(page.statusCode, 200)
     t.equal((await client.get('/health/live')).statusCode, 200)
-    t.equal((await list()).statusCode, 200)
+    t.equal((await visit()).statusCode, 200)
   },
 )

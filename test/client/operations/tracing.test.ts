@@ -1,18 +1,17 @@
 // A caller's trace goes on to the portal and the API, and nothing else does that calls itself one.
 import t, { type Test } from 'tap'
 import { signIn } from '../support/build-test-client.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { spawnClient } from '../support/spawn-client.ts'
+import { smallApi } from '../support/small-product.ts'
+import { spawnSmallClient } from '../support/spawn-client.ts'
 
 async function start(t: Test) {
-  const api = rememberingApi({ read: () => new Date() })
-  const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })
-  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
+  const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
   await signIn(client.browser)
   const traceOf = async (headers: Record<string, string>) => {
-    t.equal((await client.browser.get('/applications', { headers })).statusCode, 200)
-    return platform.received('GET /apps/v1').at(-1)!.headers
+    t.equal((await client.browser.get('/page', { headers })).statusCode, 200)
+    return platform.received('GET /things').at(-1)!.headers
   }
   return { ...client, platform, traceOf }
 }
@@ -25,9 +24,9 @@ t.test('a trace context of the W3C form is passed on unchanged, each request its
   t.equal((await traceOf({})).traceparent, undefined)
 
   const others = Array.from({ length: 10 }, (_, index) => trace.replace('0af76519', `0af7651${index}`))
-  await Promise.all(others.map(traceparent => browser.get('/applications', { headers: { traceparent } })))
+  await Promise.all(others.map(traceparent => browser.get('/page', { headers: { traceparent } })))
   const passedOn = platform
-    .received('GET /apps/v1')
+    .received('GET /things')
     .slice(2)
     .map(({ headers }) => headers.traceparent)
   t.same(passedOn.sort(), others)

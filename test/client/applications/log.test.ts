@@ -1,0 +1,72 @@
+// What the log tells of the applications: every event by its name, for whom, and no more than that.
+import t, { type Test } from 'tap'
+import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { readForm } from '../support/read-form.ts'
+import { rememberingApi } from '../support/remembering-api.ts'
+import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+
+const person = { email: 'quill@example.test', name: 'Quill Example', given_name: 'Quill' }
+
+async function start(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts, environment: { LOG_LEVEL: 'info' } })
+  const { browser, platform } = test
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1', person) }))
+  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
+  await signIn(browser)
+  const send = async (page: string, action: string, typed: Record<string, string> = {}) =>
+    browser.post(action, { ...readForm(await browser.get(page), action), ...typed })
+  return { ...test, send }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
+
+const events: Record<string, (test: Started) => Promise<unknown>> = {
+  application_created: ({ send }) => send('/applications/new', '/applications', typed),
+  application_updated: ({ send }) => send('/applications/app-1/edit', '/applications/app-1/edit', typed),
+  application_removed: ({ send }) => send('/applications/app-1/delete', '/applications/app-1/delete'),
+  client_secret_renewed: ({ send }) => send('/applications/app-1', '/applications/app-1/secret'),
+  api_forbidden: ({ browser, platform }) => {
+    platform.answer('GET /apps/v1', { status: 403, body: {} })
+    return browser.get('/applications')
+  },
+}
+
+for (const [event, work] of Object.entries(events)) {
+  t.test(`LG-04: ${event} is logged once, with a request id and the visitor as a hash`, async t => {
+    const test = await start(t)
+    await work(test)
+    const lines = test.log.map(line => JSON.parse(line)).filter(line => line.event === event)
+    t.equal(lines.length, 1)
+    t.match(lines[0]?.reqId, /^[\w-]{1,64}$/)
+    t.match(lines[0]?.visitor, /^[\w-]{12}$/)
+    t.notMatch(JSON.stringify(lines), 'visitor-1')
+  })
+}
+
+t.test('LG-06: what people are called and what they type is in no line', async t => {
+  const { browser, log, send } = await start(t)
+  const words = { name: 'Quiet weather', description: 'Typed by Quill', webPageUrl: 'https://quiet.test/' }
+  await send('/applications/new', '/applications', { ...words, redirectUris: 'https://quiet.test/back' })
+  await send('/applications/app-1/edit', '/applications/app-1/edit', { ...words, redirectUris: '' })
+  await browser.get('/applications?q=Quiet')
+  t.notMatch(log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
+})
+
+t.test('LG-03: whatever is sent, each line is one event in JSON, without control characters', async t => {
+  const { browser, client, log, send } = await start(t)
+  const line = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028\n{"level":60,"event":"planted"}'
+  await send('/applications/new', '/applications', { ...typed, name: line, description: line })
+  await browser.get(`/applications?q=${encodeURIComponent(line)}`)
+  await client.inject(`/applications/${encodeURIComponent(line)}`)
+  for (const entry of log) {
+    t.match(JSON.parse(entry), { level: Number, event: String })
+    t.not(JSON.parse(entry).event, 'planted')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    t.notMatch(entry.slice(0, -1), /[\u0000-\u001f\u007f]/)
+  }
+  t.ok(log.length >= 5)
+})
