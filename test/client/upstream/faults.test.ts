@@ -3,11 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { applicationRecord, collection } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { applicationRecord, collection, type Received, tokenAnswer } from '../support/scripted-platform.ts'
+import { type Received, tokenAnswer } from '../support/scripted-platform.ts'
 
 /** What is sent in place of a good answer, whose body is given. */
 type Fault = (socket: Socket, body: string) => unknown

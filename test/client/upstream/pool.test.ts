@@ -1,11 +1,12 @@
 // Many calls at once, and connections that the other side closes at the wrong moment.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { applicationRecord, collection } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { rememberingApi } from '../applications/support/remembering-api.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, collection } from '../support/scripted-platform.ts'
 
 const list = rawAnswer(JSON.stringify(collection([applicationRecord('app-1')])))
 

@@ -2,10 +2,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { beginLogin, buildApplicationsClient, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { applicationRecord } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { rememberingApi } from '../applications/support/remembering-api.ts'
+import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 
 /** Counts who connects. */
 async function startListener(t: Test) {

@@ -2,10 +2,12 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { applicationRecord, collection } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
-import { applicationRecord, collection, giveTokens, tokenAnswer } from '../support/scripted-platform.ts'
+import { giveTokens, tokenAnswer } from '../support/scripted-platform.ts'
 
 const mebibyte = 2 ** 20
 const block = Buffer.alloc(mebibyte / 16, ' ')

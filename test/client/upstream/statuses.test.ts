@@ -1,11 +1,13 @@
 // What the statuses of the API mean to a visitor, and what of an answer never reaches a browser or a log.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { applicationRecord, collection } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { rememberingApi } from '../applications/support/remembering-api.ts'
+import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, collection, giveTokens, send } from '../support/scripted-platform.ts'
+import { giveTokens, send } from '../support/scripted-platform.ts'
 
 async function start(t: Test) {
   const clock = new TestClock()

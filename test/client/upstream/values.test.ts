@@ -1,9 +1,11 @@
 // What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn } from '../support/build-test-client.ts'
+import { applicationRecord, collection } from '../applications/support/application-record.ts'
+import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
+import { signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { textOf } from '../support/read-form.ts'
-import { applicationRecord, collection, giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { spawnClient } from '../support/spawn-client.ts'
 
 const mebibyte = 2 ** 20
