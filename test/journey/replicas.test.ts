@@ -21,7 +21,7 @@ t.test('CK-12, F-29: every request of a whole visit can go to the other replica'
   const form = await read('/applications/new')
   const fields = {
     ...hiddenFields(form, '/applications'),
-    groupId: /<option[^>]*>([^<]+)</.exec(form.text)?.[1] ?? '',
+    groupId: /<option value="([^"]+)"/.exec(form.text)?.[1] ?? '',
     name: 'Weather station',
     redirectUris: 'http://localhost:5000/exchangeToken',
   }

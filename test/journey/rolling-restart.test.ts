@@ -112,7 +112,7 @@ t.test(
       note('signing in', page, page.status === 200 && page.url === `${publicUrl}/applications`)
       const form = await browser.get(`${publicUrl}/applications/new`)
       note('the form', form, form.status === 200)
-      const groupId = /<option[^>]*>([^<]+)<\/option>/.exec(form.text)?.[1] ?? ''
+      const groupId = /<option value="([^"]+)"/.exec(form.text)?.[1] ?? ''
       const fields = { ...hiddenFields(form, '/applications'), groupId, name, redirectUris: 'http://localhost:1/x' }
       const created = await browser.follow(await browser.post(`${publicUrl}/applications`, fields))
       note('creating', created, created.status === 200 && created.text.includes('is registered'))

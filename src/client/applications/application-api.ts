@@ -54,6 +54,9 @@ const groupLimits = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
 /** Of a sentence of the API, in characters. */
 const longestReason = 500
 
+/** `isOwn`: whether the visitor made it; undefined where the API does not tell. */
+export type Group = { id: string; name: string; isOwn: boolean | undefined }
+
 export type ApplicationApi = ReturnType<typeof createApplicationApi>
 
 /** `apiUrl`: where this server reaches the API, without `/apps/v1`. Every call throws PublicError, 401 included. */
@@ -142,15 +145,18 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
       return secret
     },
 
-    /** Ids of the visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
-    async listGroups(caller: Caller): Promise<string[] | undefined> {
+    /** The visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
+    async listGroups(caller: Caller): Promise<Group[] | undefined> {
       if (!caller.userId) return undefined
       try {
         const path = `/identities/v1/${encodeURIComponent(caller.userId)}/links?type=MemberOf`
         const answer = await send(caller, 'GET', path, undefined, groupLimits)
         const items = answer.status === 200 && isRecord(answer.json) ? answer.json.ItemList : undefined
         if (!Array.isArray(items)) return undefined
-        return items.map(link => (isRecord(link) ? asText(link.to) : '')).filter(Boolean)
+        return items
+          .filter(isRecord)
+          .map(readGroup)
+          .filter(({ id }) => id !== '')
       } catch (error) {
         if (error instanceof PublicError && error.statusCode === 401) throw error
         return undefined
@@ -172,6 +178,11 @@ export function isApplicationId(id: string): boolean {
 
 function pathOf(id: string): string {
   return `/apps/v1/${encodeURIComponent(id)}`
+}
+
+function readGroup({ to, data }: Record<string, unknown>): Group {
+  const { name, status } = isRecord(data) ? data : {}
+  return { id: asText(to), name: asText(name), isOwn: status === undefined ? undefined : status === 'maker' }
 }
 
 /** Whatever is missing or of another type becomes an empty text: one odd record must not hide the others. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import { visitorOf } from '../sign-in/sign-in.ts'
 import type { Forms, Shown } from '../web/forms.ts'
-import { type ApplicationApi, allFields } from './application-api.ts'
+import { type ApplicationApi, allFields, type Group } from './application-api.ts'
 import { createOnce } from './create-once.ts'
 import { handOverCredentials } from './credentials.ts'
 import { idOf } from './details.ts'
@@ -26,7 +26,7 @@ export function createApplicationForms({ api, clock, portalUrl, defineForm, hand
 
   async function showNew(request: FastifyRequest, { errors, signInHref }: Shown) {
     // Without a session nobody can be asked for the groups.
-    const groups = signInHref ? undefined : await visitorOf(request).call(api.listGroups)
+    const groups = signInHref ? undefined : (await visitorOf(request).call(api.listGroups))?.map(toChoice)
     const title = signInHref ? 'Your session has ended' : 'New application'
     return { ...common(errors), isNew: true, title, action: '/applications', groups, portalUrl }
   }
@@ -70,6 +70,15 @@ export function createApplicationForms({ api, clock, portalUrl, defineForm, hand
       return reply.redirect(`/applications/${id}?saved=yes`, 303)
     }),
   }
+}
+
+/** Anybody can invite a visitor to a group, so the one that is chosen by itself is of the visitor's own making. */
+function toChoice({ id, name, isOwn }: Group, _index: number, groups: Group[]) {
+  const isAlone = groups.filter(other => other.name === name).length === 1
+  const text = isAlone ? name : `${name} (${id})`
+  const firstOwn = groups.find(group => group.isOwn)
+  const isUsual = firstOwn ? firstOwn.id === id : groups.length === 1 && isOwn === undefined
+  return { value: id, text: name ? text : id, isUsual }
 }
 
 function common(errors: Record<string, string[]>) {

@@ -80,6 +80,43 @@ t.test('a visitor in no group is told where to make one, and one in several has 
   t.equal(several.body.match(/<option/g)?.length, 3)
 })
 
+t.test('a group is offered by its name, and the one of the visitor’s own making is chosen beforehand', async t => {
+  const { browser, platform } = await openForm(t)
+  const link = (to: string, name: string, status?: string) => ({ to, data: { name, ...(status && { status }) } })
+  const rows: [string, unknown[], chosen: string, texts: string[]][] = [
+    [
+      'a group of a stranger comes first',
+      [
+        link('group-1', 'Of a stranger', 'member'),
+        link('group-2', 'My own', 'maker'),
+        link('group-3', 'Other', 'maker'),
+      ],
+      'group-2',
+      ['Of a stranger', 'My own', 'Other'],
+    ],
+    ['the only group is a stranger’s', [link('group-1', 'Of a stranger', 'member')], '', ['Choose…', 'Of a stranger']],
+    ['the only group, of an API that does not tell whose', [link('group-1', 'Mine')], 'group-1', ['Mine']],
+    [
+      'two groups of one name',
+      [link('group-1', 'Same', 'maker'), link('group-2', 'Same', 'member')],
+      'group-1',
+      ['Same (group-1)', 'Same (group-2)'],
+    ],
+    ['no names', [link('group-1', '', 'maker'), { to: 'group-2' }], 'group-1', ['group-1', 'group-2']],
+    ['a hostile name', [link('group-1', '<b>&"', 'maker')], 'group-1', ['&lt;b&gt;&amp;&quot;']],
+  ]
+  for (const [what, links, chosen, texts] of rows) {
+    platform.answer('GET /identities/v1/visitor-1/links', { body: collection(links) })
+    const page = await browser.get('/applications/new')
+    t.equal(readForm(page, '/applications').groupId, chosen, what)
+    t.same(
+      [...page.body.matchAll(/<option[^>]*>([^<]*)</g)].map(([, text]) => text),
+      texts,
+      what,
+    )
+  }
+})
+
 t.test('PG-16: a created application answers 303, and a reload sends nothing again', async t => {
   const { browser, platform, form } = await openForm(t)
   const answer = await browser.post('/applications', { ...form, ...typed })
