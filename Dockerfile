@@ -45,7 +45,7 @@ RUN install -d -m 0700 -o 1000 -g 1000 /app/data /secrets/client /secrets/sandbo
 USER 1000:1000
 # Hashing a password takes 19 MiB, in any of four threads. Without this the C library keeps them all for later.
 ENV MALLOC_MMAP_THRESHOLD_=1048576
-EXPOSE 4000 4001
+EXPOSE 4000 4001 4002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "Promise.all([process.env.PORTAL_PORT || 4000, process.env.API_PORT || 4001].map(port => fetch('http://127.0.0.1:' + port + '/health/live'))).then(answers => process.exit(answers.every(answer => answer.ok) ? 0 : 1), () => process.exit(1))"]
 CMD ["src/sandbox/main.ts"]

@@ -8,6 +8,7 @@ import { readConfig as readClientConfig } from './client/config.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
 import { startSandbox } from './sandbox/start.ts'
+import type { Step } from './sandbox/steps.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
 
@@ -15,11 +16,12 @@ const folder = 'data'
 const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
-const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LOG_LEVEL = 'warn' } = process.env
+const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
 // Two sites on purpose: two ports of one host hide every fault that SameSite cookies can have.
 const publicUrl = `http://localhost:${PORT}`
 const portalUrl = `http://127.0.0.1:${PORTAL_PORT}`
 const apiUrl = `http://127.0.0.1:${API_PORT}`
+const labUrl = `http://127.0.0.1:${LAB_PORT}`
 
 try {
   const secrets = keepSecrets()
@@ -29,6 +31,7 @@ try {
   const sandboxConfig = readSandboxConfig({
     PORTAL_PORT,
     API_PORT,
+    LAB_PORT,
     PORTAL_URL: portalUrl,
     API_URL: apiUrl,
     DATABASE_URL: `sqlite:${folder}/demo.db`,
@@ -42,6 +45,7 @@ try {
   const sandbox = await buildSandbox(sandboxConfig, {
     clock,
     logger: logger('sandbox'),
+    onStep: tellRefusal,
     isSeedForced: parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed,
   })
   await startSandbox(sandbox, sandboxConfig)
@@ -67,7 +71,7 @@ try {
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
 
-  console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}`)
+  console.log(`Open: ${publicUrl}\nE-mail: ${email}\nPassword: ${secrets.password}\nLab: ${labUrl}`)
   // Its password or client was changed, and signing in with what stands above may fail.
   const changes = sandbox.seedReport?.outdated ?? []
   if (changes.length > 0)
@@ -88,11 +92,16 @@ function keepSecrets(): Secrets {
   return secrets
 }
 
+/** Why somebody was refused, for whoever writes the client; of a client the portal does not know, only that. */
+function tellRefusal({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: Step): void {
+  if (reason && kind !== 'page') console.log(`Refused: ${kind}, ${reason}, ${knownClientId} (${labUrl}/requests/${id})`)
+}
+
 function whyNot(error: unknown): string {
   const { code, port, message } = error as NodeJS.ErrnoException & { port?: number }
   if (code !== 'EADDRINUSE') return `The demo did not start: ${message}`
   return (
     `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +
-    '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 npm run demo'
+    '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 LAB_PORT=4102 npm run demo'
   )
 }

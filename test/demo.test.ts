@@ -12,17 +12,23 @@ t.setTimeout(120_000)
 
 /** Starts the demo, with its data in this folder, and stops it as soon as it runs: what it has printed. */
 async function visitDemo(t: Test, folder: string, ports: number[], ...options: string[]): Promise<string> {
-  const [port, portalPort, apiPort] = ports
+  const [port, portalPort, apiPort, labPort] = ports
   const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...options], {
     cwd: folder,
-    env: { PATH: process.env.PATH, PORT: `${port}`, PORTAL_PORT: `${portalPort}`, API_PORT: `${apiPort}` },
+    env: {
+      PATH: process.env.PATH,
+      PORT: `${port}`,
+      PORTAL_PORT: `${portalPort}`,
+      API_PORT: `${apiPort}`,
+      LAB_PORT: `${labPort}`,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => demo.kill('SIGKILL'))
   let output = ''
   for (const stream of [demo.stdout, demo.stderr]) stream.on('data', chunk => (output += chunk))
   const closed = once(demo, 'close')
-  while (!output.includes('Password: ')) {
+  while (!output.includes('Lab: ')) {
     await Promise.race([once(demo.stdout, 'data'), closed])
     if (demo.exitCode !== null) throw new Error(`the demo ended early: ${output}`)
   }
@@ -34,13 +40,17 @@ async function visitDemo(t: Test, folder: string, ports: number[], ...options: s
 t.test('the demo says that its client or password was changed, and --seed undoes that', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
   const change = (statement: string) => {
     const file = new DatabaseSync(join(folder, 'data/demo.db'))
     file.exec(statement)
     file.close()
   }
-  t.match(await visitDemo(t, folder, ports), /^Open: .*\nE-mail: .*\nPassword: .*\n$/, 'a new demo says nothing of it')
+  t.match(
+    await visitDemo(t, folder, ports),
+    /^Open: .*\nE-mail: .*\nPassword: .*\nLab: http:\/\/127.0.0.1:\d+\n$/,
+    'a new demo says nothing of it',
+  )
   const otherHash = '$argon2id$v=19$m=19456,t=2,p=1$EWYXOQaWLxiXd448pjoyUw$FSE29utEYAfR9ubxfFmQngNVt96IF1WWsv6-aO3jylo'
   const changes = [
     [

@@ -37,7 +37,7 @@ const scripts = [
     lastWords: 'stopping',
   },
   { script: 'sandbox', settings: {}, isUp: 'the sandbox is ready', lastWords: 'the sandbox has stopped' },
-  { script: 'demo', settings: {}, isUp: 'Password: ', lastWords: '' },
+  { script: 'demo', settings: {}, isUp: 'Lab: ', lastWords: '' },
 ]
 
 for (const { script, settings, isUp, lastWords } of scripts.filter(
@@ -45,8 +45,8 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
 ))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.test(`${signal} to npm stops what "npm run ${script}" started, cleanly, and frees its ports`, async t => {
-      const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
-      const [port, portalPort, apiPort] = ports.map(String)
+      const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+      const [port, portalPort, apiPort, labPort] = ports.map(String)
       // By way of env, because tap adds to the environment of whatever a test starts directly.
       const npm = spawn('env', ['-u', 'NODE_OPTIONS', 'npm', 'run', script], {
         cwd: makeFolder(t),
@@ -56,6 +56,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
           PORT: port,
           PORTAL_PORT: portalPort,
           API_PORT: apiPort,
+          LAB_PORT: labPort,
           ...settings,
         },
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,9 +1,10 @@
-// The map of the sandbox: what its parts are made of, and two listeners on one store. Every route of each is listed in
-// portal/build-portal.ts and api/build-api.ts.
+// The map of the sandbox: what its parts are made of, and two listeners on one store, and the laboratory, which
+// looks on. Every route of each is listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
+import { buildLab } from './lab/build-lab.ts'
 import type { Parts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -19,6 +20,8 @@ import { createSourceReader } from './trusted-proxies.ts'
 export interface Sandbox {
   portal: FastifyInstance
   api: FastifyInstance
+  /** Only where the settings ask for it. */
+  lab: FastifyInstance | undefined
   store: Store
   /** What came of the SEED_ settings, where there are any. */
   seedReport: SeedReport | undefined
@@ -30,15 +33,15 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Opens the store, seeds it and builds both applications; neither listens yet. Throws what openStore throws. */
+/** Opens the store, seeds it and builds the applications; none listens yet. `onStep` is told of every step, as the laboratory is. Throws what openStore throws. */
 export async function buildSandbox(
   config: SandboxConfig,
   {
     clock,
     logger,
     isSeedForced,
-    observe,
-  }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean; observe?: Observer },
+    onStep,
+  }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean; onStep?: Observer },
 ): Promise<Sandbox> {
   const store = await openStore(config.databaseUrl, {
     clock,
@@ -54,16 +57,19 @@ export async function buildSandbox(
     if (seedReport) logSeeding(logger, seedReport)
     let isStopping = false
     const readSource = createSourceReader(config.trustedProxies)
+    const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl }
+    const lab =
+      config.lab && (await buildLab({ addresses, labUrls: config.lab.urls, token: config.lab.token, clock, logger }))
     const parts: Parts = {
-      addresses: { portalUrl: config.portalUrl, apiUrl: config.apiUrl },
+      addresses,
       lifetimes: { accessTokenSeconds: config.accessTokenSeconds, codeSeconds: config.codeSeconds },
       store,
       keyRing: await openKeyRing(store, clock),
       passwords,
       clock,
       logger,
-      observe,
-      explainAt: undefined,
+      observe: tellAll([lab?.observe, onStep]),
+      explainAt: lab?.explainAt,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),
       sourceOf: request => readSource(request.raw),
@@ -76,6 +82,7 @@ export async function buildSandbox(
     return {
       portal,
       api,
+      lab: lab?.server,
       store,
       seedReport,
       sweeper,
@@ -84,13 +91,22 @@ export async function buildSandbox(
       },
       async close() {
         isStopping = true
-        await Promise.all([portal.close(), api.close(), sweeper.stop()])
+        await Promise.all([portal.close(), api.close(), lab?.server.close(), sweeper.stop()])
         await store.close()
       },
     }
   } catch (error) {
     await store.close()
     throw error
+  }
+}
+
+/** Undefined when nobody observes, so that nothing is collected. */
+function tellAll(those: (Observer | undefined)[]): Observer | undefined {
+  const observers = those.filter(observer => observer !== undefined)
+  if (observers.length === 0) return undefined
+  return step => {
+    for (const observe of observers) observe(step)
   }
 }
 

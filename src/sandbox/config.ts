@@ -1,6 +1,6 @@
 // Reads the sandbox's settings from the environment, and names every problem at once.
 import { readFileSync } from 'node:fs'
-import { isRedirectUri } from './redirect-uri.ts'
+import { isLoopback, isRedirectUri } from './redirect-uri.ts'
 import { Secret } from './secret.ts'
 import { longestTokenSeconds } from './store/grants.ts'
 import { isNetwork } from './trusted-proxies.ts'
@@ -21,6 +21,8 @@ export interface SandboxConfig {
   /** `sqlite:path` or `postgres://…`, which may hold a password. */
   databaseUrl: Secret
   seed: Seed | undefined
+  /** Undefined where there is none. */
+  lab: LabConfig | undefined
   /** How long to go on serving after SIGTERM, while /health/ready says no. */
   prestopDelayMs: number
   logLevel: string
@@ -35,9 +37,18 @@ export interface Seed {
   userPassword: Secret
 }
 
+/** The laboratory: where it listens, under which addresses it is reached, and what one must know to look. */
+export interface LabConfig {
+  host: string
+  port: number
+  /** Origins, the first of which is told. */
+  urls: string[]
+  token: Secret | undefined
+}
+
 type Environment = Record<string, string | undefined>
 
-const secretNames = ['DATABASE_URL', 'SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD']
+const secretNames = ['DATABASE_URL', 'SEED_CLIENT_SECRET', 'SEED_USER_PASSWORD', 'LAB_TOKEN']
 const seedNames = [
   'SEED_CLIENT_ID',
   'SEED_CLIENT_SECRET',
@@ -65,7 +76,7 @@ export function readConfig(environment: Environment): SandboxConfig {
   const portalPort = readPort(env, 'PORTAL_PORT', 4000, problems)
   const apiPort = readPort(env, 'API_PORT', 4001, problems)
   const config = {
-    host: readHost(env, problems),
+    host: readHost(env, 'HOST', 'localhost', problems),
     portalPort,
     apiPort,
     portalUrl: readOrigin(env, 'PORTAL_URL', loopbackOrigin(portalPort), problems),
@@ -80,6 +91,7 @@ export function readConfig(environment: Environment): SandboxConfig {
     codeSeconds: readSeconds(env, 'CODE_SECONDS', { fallback: 60, least: 1, most: 600 }, problems),
     databaseUrl: readDatabaseUrl(env, problems),
     seed: readSeed(env, problems),
+    lab: readLab(env, problems),
     prestopDelayMs: readSeconds(env, 'PRESTOP_DELAY', { fallback: 0, least: 0, most: 3600 }, problems) * 1000,
     logLevel: env.LOG_LEVEL || 'info',
   }
@@ -103,9 +115,9 @@ function withFiles(environment: Environment, problems: string[]): Environment {
   return env
 }
 
-function readHost(env: Environment, problems: string[]): string {
-  const host = env.HOST || 'localhost'
-  if (!/^[\w.:%-]+$/.test(host)) problems.push('HOST must be a host name or an IP address')
+function readHost(env: Environment, name: string, fallback: string, problems: string[]): string {
+  const host = env[name] || fallback
+  if (!/^[\w.:%-]+$/.test(host)) problems.push(`${name} must be a host name or an IP address`)
   return host
 }
 
@@ -161,6 +173,29 @@ function readDatabaseUrl(env: Environment, problems: string[]): Secret {
   const url = env.DATABASE_URL || 'sqlite:data/sandbox.db'
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) problems.push('DATABASE_URL must be sqlite:path or postgres://…')
   return new Secret(url)
+}
+
+/** It shows what everybody did, so it listens on loopback, whatever HOST says. */
+function readLab(env: Environment, problems: string[]): LabConfig | undefined {
+  if (!env.LAB_PORT) return undefined
+  const port = readPort(env, 'LAB_PORT', 0, problems)
+  const urls = (env.LAB_URL || loopbackOrigin(port)).split(',').map(url => url.trim())
+  if (!urls.every(url => URL.canParse(url) && new URL(url).origin === url && isRedirectUri(`${url}/`)))
+    problems.push('LAB_URL must be origins, comma-separated: https, or http on a loopback address')
+  const portalUrl = env.PORTAL_URL
+  if (env.LAB_TOKEN) {
+    if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
+      problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
+  } else if (portalUrl && URL.canParse(portalUrl) && !isLoopback(new URL(portalUrl).hostname))
+    problems.push(
+      'LAB_TOKEN is missing: where PORTAL_URL is not a loopback address, others could look at the laboratory',
+    )
+  return {
+    host: readHost(env, 'LAB_HOST', '127.0.0.1', problems),
+    port,
+    urls,
+    token: env.LAB_TOKEN ? new Secret(env.LAB_TOKEN) : undefined,
+  }
 }
 
 function readSeed(env: Environment, problems: string[]): Seed | undefined {

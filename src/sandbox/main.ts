@@ -24,9 +24,13 @@ async function start(): Promise<void> {
   logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
   const sandbox = await buildSandbox(config, { clock, logger })
   const ports = await startSandbox(sandbox, config).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`HOST, PORTAL_PORT or API_PORT cannot be listened on (${reasonOf(error)})`)
+    const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
+    throw new Error(`${names} cannot be listened on (${reasonOf(error)})`)
   })
-  logger.info({ ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl }, 'the sandbox is ready')
+  logger.info(
+    { ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl, labUrl: config.lab?.urls[0] },
+    'the sandbox is ready',
+  )
 
   let isStopping = false
   async function stop(): Promise<void> {

@@ -15,6 +15,6 @@ export function isRedirectUri(text: string): boolean {
   return url.protocol === 'https:' || isLoopback(url.hostname)
 }
 
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }

@@ -1,4 +1,4 @@
-// Starts what was built: both listeners, and the sweeper of the store.
+// Starts what was built: the listeners, and the sweeper of the store.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
@@ -10,13 +10,15 @@ import type { SandboxConfig } from './config.ts'
  */
 export async function startSandbox(
   sandbox: Sandbox,
-  { host, portalPort, apiPort }: Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort'>,
-): Promise<{ portalPort: number; apiPort: number }> {
-  const { portal, api } = sandbox
+  config: Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab'>,
+): Promise<{ portalPort: number; apiPort: number; labPort?: number }> {
+  const { portal, api, lab } = sandbox
+  const { host, portalPort, apiPort } = config
   await portal.listen({ host, port: portalPort })
   await api.listen({ host, port: apiPort })
+  if (lab && config.lab) await lab.listen({ host: config.lab.host, port: config.lab.port })
   sandbox.sweeper.start()
-  return { portalPort: portOf(portal), apiPort: portOf(api) }
+  return { portalPort: portOf(portal), apiPort: portOf(api), ...(lab && { labPort: portOf(lab) }) }
 }
 
 function portOf(server: FastifyInstance): number {

@@ -165,3 +165,29 @@ t.test('SE-04: however the settings are printed, secrets read [redacted]', async
   t.notMatch(printed, /canary/)
   t.match(printed, /\[redacted\]/)
 })
+
+t.test('the laboratory is off unless it has a port, and then on loopback, whatever HOST says', t => {
+  t.equal(readConfig({ LAB_HOST: '0.0.0.0', LAB_TOKEN: 'x' }).lab, undefined)
+  t.same(readConfig({ HOST: '0.0.0.0', LAB_PORT: '4002' }).lab, {
+    host: '127.0.0.1',
+    port: 4002,
+    urls: ['http://127.0.0.1:4002'],
+    token: undefined,
+  })
+  t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '0.0.0.0', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
+    host: '0.0.0.0',
+    urls: ['https://a.test', 'http://localhost:1'],
+  })
+  t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
+  t.match(problemsOf({ LAB_PORT: '0x1' }), [/^LAB_PORT must be/])
+  t.end()
+})
+
+t.test('where others reach the portal, the laboratory needs a token', t => {
+  const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
+  t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
+  t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])
+  t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
+  t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
+  t.end()
+})

@@ -42,6 +42,7 @@ t.test('CT-08: a host or a port that it cannot listen on is a reason not to star
     [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
     [{ PORTAL_PORT: `${running.portalPort}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
     [{ API_PORT: `${running.apiPort}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
+    [{ LAB_PORT: `${running.apiPort}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
   ]
   for (const [settings, reason] of reasons) {
     const { code, stderr } = await startInVain(t, { databaseUrl, settings })

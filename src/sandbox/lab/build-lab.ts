@@ -18,8 +18,8 @@ export interface Lab {
   server: FastifyInstance
   /** To be told of every step of the portal and the API. */
   observe: Observer
-  /** Where one reads what became of a request; undefined where nothing is known of it. */
-  urlOfRequest(requestId: string): string | undefined
+  /** Where one reads what became of the request with this id, as soon as it is answered. */
+  explainAt(requestId: string): string
 }
 
 export interface LabOptions {
@@ -29,12 +29,11 @@ export interface LabOptions {
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
-  isStopping: () => boolean
   bounds?: Bounds
 }
 
 export async function buildLab(options: LabOptions): Promise<Lab> {
-  const { labUrls, token, clock, logger, isStopping, bounds } = options
+  const { labUrls, token, clock, logger, bounds } = options
   const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
@@ -53,7 +52,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   })
   server.addHook('onRequest', guardLab(labUrls, token))
 
-  const happened = loginRoutes({ logins, hide, addresses, clock, isStopping })
+  const happened = loginRoutes({ logins, hide, addresses, clock })
   const events = eventRoutes({ logins, addresses })
   server.get('/lab/v1/logins', happened.list)
   server.get('/lab/v1/logins/:id', happened.show)
@@ -64,15 +63,16 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const pages = pageRoutes({ logins, addresses })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
-  server.addHook('preClose', async () => events.endAll())
+  server.get('/requests/:id', pages.showRequest)
+  server.addHook('preClose', async () => {
+    events.endAll()
+    happened.endWaits()
+  })
   await server.ready()
 
   return {
     server,
     observe: step => void logins.record(recordStep(step, hide)),
-    urlOfRequest(requestId) {
-      const login = logins.findByRequest(requestId)
-      return login && `${addresses.labUrl}/logins/${login.id}`
-    },
+    explainAt: requestId => `${addresses.labUrl}/requests/${requestId}`,
   }
 }

@@ -12,9 +12,11 @@ import { tellLogin, tellSummary } from './tell.ts'
 const longestWaitSeconds = 30
 const mostListed = 100
 
-type Parts = { logins: Logins; hide: Hide; addresses: Addresses; clock: () => Date; isStopping: () => boolean }
+type Parts = { logins: Logins; hide: Hide; addresses: Addresses; clock: () => Date }
 
-export function loginRoutes({ logins, hide, addresses, clock, isStopping }: Parts) {
+export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
+  const waits = new Set<AbortController>()
+
   return {
     /** The newest hundred; `cursor` is the `after` of the next question. */
     async list(request: FastifyRequest) {
@@ -40,6 +42,11 @@ export function loginRoutes({ logins, hide, addresses, clock, isStopping }: Part
     async showHar(request: FastifyRequest) {
       return toHar(requireLogin(request), addresses)
     },
+
+    /** Whoever stops the laboratory does not wait for what may still come. */
+    endWaits(): void {
+      for (const wait of waits) wait.abort()
+    },
   }
 
   function requireLogin(request: FastifyRequest): RecordedLogin {
@@ -52,12 +59,14 @@ export function loginRoutes({ logins, hide, addresses, clock, isStopping }: Part
   /** Resolves when there is a step that is wanted, the time is over, or nobody waits any more. */
   async function somethingNew(request: FastifyRequest, wanted: Wanted, seconds: number): Promise<void> {
     const enough = new AbortController()
+    waits.add(enough)
     const stop = logins.listen(() => {
-      if (isStopping() || logins.list(wanted).length > 0) enough.abort()
+      if (logins.list(wanted).length > 0) enough.abort()
     })
     request.raw.once('close', () => enough.abort())
     await wait(seconds * 1000, undefined, { signal: enough.signal }).catch(() => {})
     stop()
+    waits.delete(enough)
   }
 }
 

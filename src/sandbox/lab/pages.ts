@@ -52,16 +52,18 @@ export function pageRoutes({ logins, addresses }: Parts) {
         })
     },
 
+    /** Where the portal's error pages and errors lead: the login is not known before they are sent. */
+    async showRequest(request: FastifyRequest, reply: FastifyReply) {
+      const login = logins.findByRequest((request.params as { id: string }).id)
+      if (login) return reply.redirect(`/logins/${login.id}`, 303)
+      reply.headers(headers)
+      return showNone(reply, 'There is no such request')
+    },
+
     async show(request: FastifyRequest, reply: FastifyReply) {
       const login = logins.find((request.params as { id: string }).id)
       reply.headers(headers)
-      if (!login)
-        return reply
-          .code(404)
-          .viewAsync('lab/message', {
-            title: 'There is no such login',
-            message: 'The last thousand logins are remembered, until the sandbox stops.',
-          })
+      if (!login) return showNone(reply, 'There is no such login')
       return reply.viewAsync('lab/login', {
         title: `Login of ${login.clientId ?? 'an unknown client'}`,
         numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
@@ -83,6 +85,11 @@ export function pageRoutes({ logins, addresses }: Parts) {
       })
     },
   }
+}
+
+function showNone(reply: FastifyReply, title: string) {
+  const message = 'The last thousand logins are remembered, until the sandbox stops.'
+  return reply.code(404).viewAsync('lab/message', { title, message })
 }
 
 const laneNames = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' }

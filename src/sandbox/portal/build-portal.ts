@@ -73,7 +73,7 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
 
   await portal.register(
     async clientCalls => {
-      await useClientCalls(clientCalls, portalUrl)
+      await useClientCalls(clientCalls, parts)
       const refuseOtherMethods = trackMethods(clientCalls)
       clientCalls.post('/exchangeToken', step('exchange'), exchangeToken(parts))
       clientCalls.post('/revokeToken', step('revoke'), revokeToken(parts))
@@ -105,7 +105,7 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
         // For the errors; what may be kept says so itself.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
-      answerInOAuthDialect(wellKnown)
+      answerInOAuthDialect(wellKnown, parts)
       const refuseOtherMethods = trackMethods(wellKnown)
       const metadata = metadataRoutes(parts)
       wellKnown.get('/oauth-authorization-server', step('metadata'), metadata.describe)

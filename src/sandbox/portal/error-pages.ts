@@ -25,7 +25,7 @@ export class PageError extends Refusal {
   }
 }
 
-export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): void {
+export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof LoginRequestError) {
       logRefusal(request, error, error, 'page')
@@ -41,6 +41,7 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
         message: page.message,
         next: page.next,
         requestId: request.id,
+        explainedAt: parts.explainAt?.(request.id),
       })
   })
   scope.setNotFoundHandler(() => {

@@ -31,7 +31,7 @@ export class LoginRequestError extends Refusal {
  * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
  */
 export async function answerLoginRequestError(
-  parts: Pick<Parts, 'store' | 'clock'>,
+  parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>,
   { message, application, location }: LoginRequestError,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -47,6 +47,7 @@ export async function answerLoginRequestError(
     // As the URL parser gives it: ASCII, so that no letter looks like another.
     host: new URL(location).host,
     requestId: request.id,
+    explainedAt: parts.explainAt?.(request.id),
   })
 }
 

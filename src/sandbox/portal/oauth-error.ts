@@ -1,5 +1,6 @@
 // Errors of the portal's calls in OAuth's own dialect (RFC 6749 5.2).
 import type { FastifyInstance } from 'fastify'
+import type { Parts } from '../parts.ts'
 import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
 import type { Reason } from '../steps.ts'
 import { longestText } from './longest-text.ts'
@@ -22,8 +23,8 @@ export class OAuthError extends Refusal {
   }
 }
 
-/** Every error of this scope, its own or the framework's, leaves as `{error, error_description, state?}`. */
-export function answerInOAuthDialect(scope: FastifyInstance): void {
+/** Every error of this scope, its own or the framework's, leaves as `{error, error_description, error_uri?, state?}`. */
+export function answerInOAuthDialect(scope: FastifyInstance, { explainAt }: Pick<Parts, 'explainAt'>): void {
   scope.setErrorHandler((error, request, reply) => {
     const answer = toOAuthError(error)
     logRefusal(request, error, answer, 'call')
@@ -32,7 +33,12 @@ export function answerInOAuthDialect(scope: FastifyInstance): void {
     const isEchoed = typeof state === 'string' && state.length <= longestText
     return reply
       .status(answer.statusCode)
-      .send({ error: answer.code, error_description: answer.message, ...(isEchoed && { state }) })
+      .send({
+        error: answer.code,
+        error_description: answer.message,
+        ...(explainAt && { error_uri: explainAt(request.id) }),
+        ...(isEchoed && { state }),
+      })
   })
   scope.setNotFoundHandler(() => {
     throw new OAuthError(404, 'invalid_request', 'There is nothing at this address.')

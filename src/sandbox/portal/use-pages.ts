@@ -7,7 +7,10 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews } from '../web/views.ts'
 import { showErrorPages } from './error-pages.ts'
 
-export async function usePages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock'>): Promise<void> {
+export async function usePages(
+  scope: FastifyInstance,
+  parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>,
+): Promise<void> {
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)
   await scope.register(cookie)

@@ -17,7 +17,6 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
     token: undefined,
     clock: () => new Date('2026-03-01T12:00:00Z'),
     logger: pino({ level: 'silent' }),
-    isStopping: () => false,
     ...options,
   })
   t.teardown(() => lab.server.close())
@@ -91,8 +90,10 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
     ],
     curl: "curl -X POST 'http://127.0.0.1:4000/api/exchangeToken' --data-urlencode 'grant_type=authorization_code' --data-urlencode 'client_id=app-1' --data-urlencode 'client_secret=<client_secret>' --data-urlencode 'code=<code>' --data-urlencode 'state=<state>'",
   })
-  t.equal(lab.urlOfRequest('request-2'), `http://127.0.0.1:4002/logins/${list.logins[0].id}`)
-  t.equal(lab.urlOfRequest('no such request'), undefined)
+  t.equal(lab.explainAt('request-2'), 'http://127.0.0.1:4002/requests/request-2')
+  const { statusCode, headers } = await get('/requests/request-2')
+  t.match({ statusCode, location: headers.location }, { statusCode: 303, location: `/logins/${list.logins[0].id}` })
+  t.equal((await get('/requests/request-3')).statusCode, 404)
 })
 
 t.test('what was noticed about the client stands with the login', async t => {

@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 import { buildSandbox, type Sandbox } from '../../../src/sandbox/app.ts'
 import type { SandboxConfig } from '../../../src/sandbox/config.ts'
 import { Secret } from '../../../src/sandbox/secret.ts'
+import type { Observer } from '../../../src/sandbox/steps.ts'
 
 export const seeded = {
   clientId: '5a0e3f4c-52f5-4d2e-9a49-0a4f7d8f7c11',
@@ -50,6 +51,8 @@ export async function buildTestSandbox(
     trustedProxies?: string[]
     accessTokenSeconds?: number
     codeSeconds?: number
+    lab?: SandboxConfig['lab']
+    onStep?: Observer
   } = {},
 ): Promise<TestSandbox> {
   const logLines: string[] = []
@@ -74,11 +77,16 @@ export async function buildTestSandbox(
     trustedProxies: options.trustedProxies ?? [],
     accessTokenSeconds: options.accessTokenSeconds ?? 86_400,
     codeSeconds: options.codeSeconds ?? 60,
+    lab: options.lab,
     prestopDelayMs: 0,
     logLevel: 'info',
   }
   const logger: FastifyBaseLogger = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) })
-  const sandbox = await buildSandbox(config, { clock: () => new Date(nowMs), logger })
+  const sandbox = await buildSandbox(config, {
+    clock: () => new Date(nowMs),
+    logger,
+    ...(options.onStep && { onStep: options.onStep }),
+  })
   t.teardown(() => sandbox.close())
   return {
     ...sandbox,
