@@ -47,7 +47,8 @@ interface Cut {
 // What may happen to the server or to the way there.
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
-    await ask(databaseUrl, `select pg_terminate_backend(pid) ${others}`)
+    // The one that holds the lock stays: whoever is let go before being ended gets an answer.
+    await ask(databaseUrl, `select pg_terminate_backend(pid) ${others} and query not like 'begin; lock %'`)
     return { meanwhile: 401, mend: async () => undefined }
   },
   async 'an immediate restart'() {
