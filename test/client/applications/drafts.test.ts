@@ -1,4 +1,4 @@
-// A form that is sent after the session ended: nothing typed is lost, and nothing is sent by itself.
+// A form of an application that is sent after the session ended; what holds for any form: test/client/sign-in/interrupted-forms.test.ts.
 import t, { type Test } from 'tap'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -71,34 +71,6 @@ t.test(
     t.same(changes(), ['POST /apps/v1'])
   },
 )
-
-t.test('PG-14: what was kept comes back once', async t => {
-  const { browser, form, signInAgain } = await openFormAndWait(t, '/applications/new', '/applications')
-  const path = await signInAgain(await browser.post('/applications', { ...form, ...typed }))
-  await browser.get(path!)
-  t.equal(browser.cookie('__Host-handover'), undefined)
-  t.equal(readForm(await browser.get(path!), '/applications').name, '')
-})
-
-t.test('PG-14: what was kept can be read by nobody on the way', async t => {
-  const { browser, form } = await openFormAndWait(t, '/applications/new', '/applications')
-  await browser.post('/applications', { ...form, ...typed })
-  const kept = browser.cookie('__Host-handover')!
-  t.notMatch(Buffer.from(kept, 'base64url').toString('latin1'), 'weather')
-})
-
-t.test('PG-14: what was kept is gone after ten minutes', async t => {
-  const { browser, form, signInAgain, clock } = await openFormAndWait(t, '/applications/new', '/applications')
-  const page = await browser.post('/applications', { ...form, ...typed })
-  const kept = browser.cookie('__Host-handover')
-  clock.advance(601)
-  const path = await signInAgain(page)
-  t.equal(browser.cookie('__Host-handover'), undefined)
-  const cookie = `${browser.cookieHeader()}; __Host-handover=${kept}`
-  const again = await browser.get(path!, { headers: { cookie } })
-  t.equal(again.statusCode, 200)
-  t.equal(readForm(again, '/applications').name, '')
-})
 
 t.test('PG-14: changes sent after the session ended are back in the form of that application', async t => {
   const action = '/applications/app-1/edit'
@@ -204,14 +176,6 @@ t.test('F-42: what one visitor typed is not shown to another who signs in', asyn
   t.equal(page.statusCode, 200)
   t.notMatch(page.body, 'tides')
   t.same(changes(), [])
-})
-
-t.test('PG-14: a form that was not shown here keeps nothing: nobody can plant a draft', async t => {
-  const { browser } = await openFormAndWait(t, '/applications/new', '/applications')
-  const page = await browser.post('/applications', { ...typed, formToken: 'forged' })
-  t.equal(page.statusCode, 401)
-  t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.match(textOf(page), 'Nothing was sent')
 })
 
 t.test(
