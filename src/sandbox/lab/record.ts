@@ -17,8 +17,7 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
     start: startPath === undefined ? startOf(step, query) : values(new URL(startPath, 'http://localhost').searchParams),
     request: {
       method: request.method,
-      // An address that is not ours can be anything, a token too.
-      path: step.route === '(none)' ? '(none)' : url.pathname,
+      path: readPath(step.route, url.pathname),
       headers: values(readHeaders(request.headers)),
       query,
       body: values(fieldsOf(request.body)),
@@ -26,7 +25,8 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
     response: {
       status: response.status,
       headers: values(readHeaders(response.headers)),
-      body: values(fieldsOf(response.body)),
+      // What the API gave is long, and says nothing of the login.
+      body: values(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body)),
       location: readLocation(location, values),
     },
     checks: checks.map(({ name, passed, expected, received }) => ({
@@ -38,12 +38,25 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
   }
 }
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** An address that is not ours can be anything, a token too, and so can what stands in the place of an id. */
+function readPath(route: string, path: string): string {
+  const segments = path.split('/')
+  const read = (name: string, index: number) => (uuid.test(segments[index] ?? '') ? segments[index] : name)
+  return route
+    .split('/')
+    .map((name, index) => (name.startsWith(':') ? read(name, index) : name))
+    .join('/')
+}
+
 function startOf({ kind }: Step, query: Values): Values | undefined {
   return kind === 'authorize' ? query : undefined
 }
 
-/** Of no use to anyone who looks for a mistake; the Location has a place of its own. */
-const leftOut = /^(accept-encoding|connection|content-length|date|keep-alive|location|set-cookie|transfer-encoding)$/
+/** Of no use to anyone who looks for a mistake, and the same every time; the Location has a place of its own. */
+const leftOut =
+  /^(accept-encoding|cache-control|connection|content-length|content-security-policy|cross-origin-.*|date|keep-alive|location|permissions-policy|pragma|priority|referrer-policy|sec-ch-.*|set-cookie|strict-transport-security|transfer-encoding|upgrade-insecure-requests|vary|x-content-type-options|x-frame-options)$/
 
 /** A token is known by its own hash wherever it stands, so that it is told apart from the scheme before it. */
 function readHeaders(headers: Record<string, string>): [string, string][] {
