@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { spawnClient } from '../support/spawn-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 t.test('F-28: killed while it creates, sent again by the browser to another replica: one application', async t => {
   const api = rememberingApi({ read: () => new Date() })

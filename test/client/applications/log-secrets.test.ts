@@ -1,10 +1,12 @@
 // What must stay secret about applications is in no line of the log, on a walk through all that can be done with them.
 import t from 'tap'
-import { buildApplicationsClient, TestClock } from '../support/build-test-client.ts'
+import { TestClock } from '../support/build-test-client.ts'
 import { noteSecrets } from '../support/note-secrets.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { applicationRecord, type send } from '../support/scripted-platform.ts'
+import type { send } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 t.test('LG-01, LG-02, SE-04: no client secret, app access token or form token is in any line of the log', async t => {
   const clock = new TestClock()

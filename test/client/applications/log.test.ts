@@ -1,9 +1,11 @@
 // What the log tells of the applications: every event by its name, for whom, and no more than that.
 import t, { type Test } from 'tap'
-import { buildApplicationsClient, signIn, TestClock } from '../support/build-test-client.ts'
+import { signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
-import { rememberingApi } from '../support/remembering-api.ts'
-import { accessTokenOf, applicationRecord, giveTokens } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
 
 const person = { email: 'quill@example.test', name: 'Quill Example', given_name: 'Quill' }
 

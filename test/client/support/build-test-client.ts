@@ -107,5 +107,3 @@ export async function signIn(browser: TestBrowser, returnTo?: string): Promise<L
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })
 }
-
-export { buildApplicationsClient } from '../applications/support/build-applications-client.ts'

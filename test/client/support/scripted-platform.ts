@@ -109,5 +109,3 @@ export function tokenAnswer(request: Received, more: Record<string, unknown> = {
 export function giveTokens(more: Record<string, unknown> = {}): Script {
   return (request, response) => send(response, { body: tokenAnswer(request, more) })
 }
-
-export { applicationRecord, collection } from '../applications/support/application-record.ts'

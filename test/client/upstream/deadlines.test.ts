@@ -5,13 +5,12 @@ import type { Socket } from 'node:net'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent } from 'undici'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { rememberingApi } from '../applications/support/remembering-api.ts'
-import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
 import { startUnacceptingPort } from '../support/unaccepting-port.ts'
 
 // Each waits, and none works: side by side they take as long as the longest.
@@ -41,7 +40,7 @@ async function seconds<T>(work: Promise<T>): Promise<[T, number]> {
 t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the socket is free', async t => {
   const cases = Object.entries(slow).map(async ([what, script]) => {
     const portal = await startRawUpstream(t, script)
-    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
     const [page, took] = await seconds(signIn(browser))
     t.equal(page.statusCode, 504, what)
     t.match(textOf(page), 'The login portal took too long to answer', what)
@@ -54,20 +53,20 @@ t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the
   await Promise.all(cases)
 })
 
-t.test('UP-03, F-06, F-07: a slow list is a page within eleven seconds, and the socket is free', async t => {
+t.test('UP-03, F-06, F-07: a slow call is a page within eleven seconds, and the socket is free', async t => {
   const cases = Object.entries(slow).map(async ([what, script]) => {
     const api = await startRawUpstream(t, script)
-    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
-    const [page, took] = await seconds(browser.get('/applications'))
+    const [page, took] = await seconds(browser.get('/page'))
     t.equal(page.statusCode, 504, what)
     t.match(textOf(page), 'The application API took too long to answer', what)
     t.ok(took > 9.5 && took < 11, `${what}: ${took} s`)
     t.equal(api.requests.length, 1, what)
     t.ok(browser.cookie('__Host-session'), what)
     await hangsUp(api)
-    api.script = socket => socket.write(rawAnswer('{"ItemList":[]}'))
-    t.equal((await browser.get('/applications')).statusCode, 200, what)
+    api.script = socket => socket.write(rawAnswer('[]'))
+    t.equal((await browser.get('/page')).statusCode, 200, what)
   })
   await Promise.all(cases)
 })
@@ -77,34 +76,28 @@ async function hangsUp(upstream: { openConnections: () => number }) {
   while (upstream.openConnections() > 0) await setImmediate()
 }
 
-t.test('UP-03: all calls of one request together have one deadline, and what comes after it is not begun', async t => {
-  const api = rememberingApi({ read: () => new Date() })
-  const { browser, clock, platform } = await buildApplicationsClient(t, {
-    scripts: api.scripts,
-    requestDeadlineMs: 1_000,
-  })
+t.test('UP-03: all calls of one request together have one deadline', async t => {
+  const { browser, clock, platform } = await buildTestClient(t, { scripts: smallApi, requestDeadlineMs: 1_000 })
   await signIn(browser)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const form = readForm(await browser.get('/note'), '/note')
   /** Each call alone is well within its own deadline. */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(400)
     return typeof script === 'function' ? script(request, response) : send(response, script)
   }
   platform.answer('POST /api/exchangeToken', slowly(giveTokens()))
-  platform.answer('GET /apps/v1', slowly({ status: 401, body: {} }))
+  platform.answer('POST /things', slowly({ status: 401, body: {} }))
   clock.advance(3601)
-  const typed = { name: 'Weather', groupId: 'group-1', redirectUris: 'https://weather.test/' }
-  const [page, took] = await seconds(browser.post('/applications', { ...form, ...typed }))
+  const [page, took] = await seconds(browser.post('/note', { ...form, note: 'a thought' }))
   t.equal(page.statusCode, 504)
   t.ok(took < 2, `${took} s`)
-  t.equal(readForm(page, '/applications').name, 'Weather')
+  t.equal(readForm(page, '/note').note, 'a thought')
   t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
-  t.equal(platform.received('POST /apps/v1').length, 0)
-  t.equal(api.records.size, 0)
+  t.equal(platform.received('POST /things').length, 2, 'refused once, and cut off at the end')
 })
 
 t.test('UP-03: a request has less time than its socket', async t => {
-  const { client } = await buildApplicationsClient(t)
+  const { client } = await buildTestClient(t)
   t.equal(client.server.timeout, 35_000)
   t.ok(client.server.timeout > 25_000)
 })
@@ -115,7 +108,7 @@ for (const scheme of ['http', 'https'] as const) {
   t.test(`${what}: a page within four seconds`, async t => {
     const url = (await start(t)).replace('http:', `${scheme}:`)
     // Metadata is asked for at start, and waits for the same connection: it must not come into the measure.
-    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: url } })
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url } })
     const started = await beginLogin(browser)
     const [page, took] = await seconds(browser.get(callbackUrl(started), { site: 'cross-site' }))
     t.equal(page.statusCode, 504)
@@ -129,19 +122,10 @@ async function startSilent(t: Test): Promise<string> {
 }
 
 t.test('a portal that is silent about its metadata holds a login up for a second at most', async t => {
-  const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
+  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
   const [answer, took] = await seconds(browser.get('/login'))
   t.equal(answer.statusCode, 302)
   t.ok(took < 1.5, `${took} s`)
-})
-
-t.test('an API that is silent about groups holds the form up for two seconds at most', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  platform.answer('GET /identities/v1/visitor-1/links', () => {})
-  await signIn(browser)
-  const [page, took] = await seconds(browser.get('/applications/new'))
-  t.equal(page.statusCode, 200)
-  t.ok(took < 3, `${took} s`)
 })
 
 for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
@@ -161,7 +145,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
       socket.write(rawAnswer('{"error":"invalid_grant"}', { status: '401 X' })),
     )
     const url = portal.url.replace('127.0.0.1', 'portal.invalid')
-    const { browser } = await buildApplicationsClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
+    const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
     const [page, took] = await seconds(signIn(browser))
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'The login portal could not be reached')

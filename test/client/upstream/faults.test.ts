@@ -1,11 +1,9 @@
-// Every way in which an answer can be broken on the wire, at the token exchange and at the application list.
+// Every way in which an answer can be broken on the wire, at the token exchange and at a page that calls the API.
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { applicationRecord, collection } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
@@ -31,7 +29,7 @@ const unreachable: Record<string, Fault> = {
   'F-08: a connection reset before the answer': socket => socket.resetAndDestroy(),
   'F-08: a connection reset in the middle of the headers': cutOff('HTTP/1.1 200 OK\r\ncontent-ty'),
   'F-09: a connection reset in the middle of the body': cutOff(
-    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"access_token":"abc","ItemList":[',
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"access_token":"abc","things":[',
   ),
   'F-09: a body shorter than its length': answerAndClose(body =>
     rawAnswer(body, { headers: { 'content-length': String(body.length + 10) } }),
@@ -61,7 +59,7 @@ const senseless: Record<string, Fault> = {
   'UP-06: status 204': answer(() => rawAnswer('', { status: '204 No Content' })),
   'UP-06: status 202': answer(body => rawAnswer(body, { status: '202 Accepted' })),
   'UP-06: null': answer(() => rawAnswer('null')),
-  'UP-06: a list': answer(() => rawAnswer('[]')),
+  'UP-06: a list for an object, an object for a list': answer(body => rawAnswer(body.startsWith('[') ? '{}' : '[]')),
   'UP-06: a text': answer(() => rawAnswer('"text"')),
   'UP-06: JSON behind a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
   'UP-06: JSON with something behind it': answer(body => rawAnswer(`${body}x`)),
@@ -87,7 +85,7 @@ const harmless: Record<string, Fault> = {
   },
 }
 
-const list = JSON.stringify(collection([applicationRecord('app-1')]))
+const things = JSON.stringify(['one', 'two'])
 const tokens = (request: string) =>
   JSON.stringify(tokenAnswer({ form: new URLSearchParams(request.split('\r\n\r\n')[1]) } as Received))
 
@@ -98,7 +96,7 @@ for (const [faults, words] of [
   for (const [what, fault] of Object.entries(faults)) {
     t.test(`${what}, at the exchange: no session, one request, and the way to sign in again`, async t => {
       const portal = await startRawUpstream(t, (socket, request) => fault(socket, tokens(request)))
-      const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
+      const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
       const page = await signIn(browser)
       t.equal(page.statusCode, 502)
       t.match(textOf(page), `The login portal ${words}`)
@@ -113,11 +111,11 @@ for (const [faults, words] of [
       t.equal((await signIn(browser)).statusCode, 200, 'and afterwards all is well')
     })
 
-    t.test(`${what}, at the list: a page that says so, and the visitor stays signed in`, async t => {
-      const api = await startRawUpstream(t, socket => fault(socket, list))
-      const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+    t.test(`${what}, at the API: a page that says so, and the visitor stays signed in`, async t => {
+      const api = await startRawUpstream(t, socket => fault(socket, things))
+      const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
       await signIn(browser)
-      const page = await browser.get('/applications')
+      const page = await browser.get('/page')
       t.equal(page.statusCode, 502)
       t.match(textOf(page), `The application API ${words}`)
       t.match(textOf(page), 'name this request:')
@@ -125,8 +123,8 @@ for (const [faults, words] of [
       t.ok(api.requests.length <= 2, 'asked twice at most')
       t.ok(browser.cookie('__Host-session'))
 
-      api.script = socket => socket.write(rawAnswer(list))
-      t.equal((await browser.get('/applications')).statusCode, 200, 'and afterwards all is well')
+      api.script = socket => socket.write(rawAnswer(things))
+      t.equal((await browser.get('/page')).statusCode, 200, 'and afterwards all is well')
     })
   }
 }
@@ -134,12 +132,12 @@ for (const [faults, words] of [
 for (const [what, fault] of Object.entries(harmless)) {
   t.test(`${what}: an answer like any other`, async t => {
     const script: RawScript = (socket, request) =>
-      fault(socket, request.startsWith('GET /apps/v1') ? list : tokens(request))
+      fault(socket, request.startsWith('GET /things') ? things : tokens(request))
     const { url } = await startRawUpstream(t, script)
-    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: url, API_URL: url } })
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: url, API_URL: url } })
     t.equal((await signIn(browser)).statusCode, 200)
-    t.equal((await browser.get('/applications')).statusCode, 200)
-    t.equal((await browser.get('/applications')).statusCode, 200)
+    t.equal((await browser.get('/page')).statusCode, 200)
+    t.equal((await browser.get('/page')).statusCode, 200)
   })
 }
 
@@ -154,7 +152,7 @@ async function closedPort(): Promise<string> {
 t.test(
   'F-01: a portal that is down at the exchange is a page within a second, and a login to be begun again',
   async t => {
-    const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: await closedPort() } })
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await closedPort() } })
     const startedAt = performance.now()
     const page = await signIn(browser)
     t.ok(performance.now() - startedAt < 1_000)
@@ -167,16 +165,16 @@ t.test(
 )
 
 t.test(
-  'F-19: with the API down signing in works, the list says so, and the other pages and signing out work',
+  'F-19: with the API down signing in works, the page says so, and the other pages and signing out work',
   async t => {
-    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: await closedPort() } })
+    const { browser } = await buildTestClient(t, { environment: { API_URL: await closedPort() } })
     t.equal((await signIn(browser)).statusCode, 200)
-    const list = await browser.get('/applications')
-    t.equal(list.statusCode, 502)
-    t.match(textOf(list), 'The application API could not be reached')
-    t.match(list.body, 'href="/applications"')
+    const page = await browser.get('/page')
+    t.equal(page.statusCode, 502)
+    t.match(textOf(page), 'The application API could not be reached')
+    t.match(page.body, 'href="/page"')
     t.equal((await browser.get('/')).statusCode, 200)
-    t.equal((await browser.get('/applications/new')).statusCode, 200, 'the group is typed')
+    t.equal((await browser.get('/note')).statusCode, 200)
     t.equal((await browser.get('/health/ready')).statusCode, 200)
     t.equal((await browser.post('/logout')).statusCode, 303)
   },

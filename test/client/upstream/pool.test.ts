@@ -1,23 +1,21 @@
 // Many calls at once, and connections that the other side closes at the wrong moment.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { applicationRecord, collection } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { rememberingApi } from '../applications/support/remembering-api.ts'
-import { signIn, TestClock } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
+import { smallApi } from '../support/small-product.ts'
 
-const list = rawAnswer(JSON.stringify(collection([applicationRecord('app-1')])))
+const things = rawAnswer(JSON.stringify(['one', 'two']))
 
 t.test(
   'UP-08: an API that hangs under 500 pages takes nothing from the other pages, and works again afterwards',
   async t => {
     const api = await startRawUpstream(t, () => {})
-    const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+    const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
     await signIn(browser)
     const startedAt = performance.now()
-    const pages = Array.from({ length: 500 }, () => browser.copy().get('/applications'))
+    const pages = Array.from({ length: 500 }, () => browser.copy().get('/page'))
     while (api.requests.length < 64) await setImmediate()
 
     for (const path of ['/health/live', '/health/ready', '/login', '/']) {
@@ -34,22 +32,22 @@ t.test(
     t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the rest is refused at once')
     t.ok(took < 13, `UP-03: whoever waits for a connection keeps the deadline, too: ${took} s`)
 
-    api.script = socket => socket.write(list)
-    t.equal((await browser.get('/applications')).statusCode, 200)
+    api.script = socket => socket.write(things)
+    t.equal((await browser.get('/page')).statusCode, 200)
   },
 )
 
 t.test('UP-16: an API that closes idle connections just as they are used again troubles no page', async t => {
   // The moment moves: before the next request, while it is on its way, or after.
   const api = await startRawUpstream(t, async (socket, _request, count) => {
-    socket.write(list)
+    socket.write(things)
     for (let turns = count % 8; turns > 0; turns--) await setImmediate()
     socket.end()
   })
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   const statuses = new Set<number>()
-  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
+  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/page')).statusCode)
   t.same([...statuses], [200])
   t.ok(api.connections > 20, 'many a connection was closed')
 })
@@ -59,56 +57,52 @@ t.test('UP-16: an API that resets a connection when it is used again troubles no
   const api = await startRawUpstream(t, (socket, _request, count) => {
     if (used.has(socket) && count % 10 === 0) return socket.resetAndDestroy()
     used.add(socket)
-    socket.write(list)
+    socket.write(things)
   })
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
   const statuses = new Set<number>()
-  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/applications')).statusCode)
+  for (let count = 0; count < 200; count++) statuses.add((await browser.get('/page')).statusCode)
   t.same([...statuses], [200])
 })
 
 t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
-  const api = await startRawUpstream(t, socket => socket.write(list))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const api = await startRawUpstream(t, socket => socket.write(things))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
-  const page = await browser.post('/applications', {
-    ...form,
-    groupId: 'g',
-    name: 'Tides',
-    redirectUris: 'https://a.test/',
-  })
+  t.equal((await browser.get('/page')).statusCode, 200, 'a connection is there')
+  const form = readForm(await browser.get('/note'), '/note')
+  api.script = socket => socket.resetAndDestroy()
+  const page = await browser.post('/note', form)
   t.equal(page.statusCode, 502)
   t.match(textOf(page, 'problem'), 'could not be reached')
   t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
 })
 
-t.test('UP-07: a list that is reset is asked for once more, and no more than that', async t => {
+t.test('UP-07: a page whose call is reset is asked for once more, and no more than that', async t => {
   const api = await startRawUpstream(t, (socket, _request, count) =>
-    count === 1 ? socket.resetAndDestroy() : socket.write(list),
+    count === 1 ? socket.resetAndDestroy() : socket.write(things),
   )
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  t.equal((await browser.get('/applications')).statusCode, 200)
+  t.equal((await browser.get('/page')).statusCode, 200)
   t.equal(api.requests.length, 2)
 
   api.script = socket => socket.resetAndDestroy()
-  t.equal((await browser.get('/applications')).statusCode, 502)
+  t.equal((await browser.get('/page')).statusCode, 502)
   t.equal(api.requests.length, 4)
 })
 
 t.test('UP-07: an exchange that is reset is not sent again', async t => {
   const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
-  const { browser } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
+  const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
   t.equal((await signIn(browser)).statusCode, 502)
   t.equal(portal.requests.length, 1)
 })
 
 for (const status of [429, 503]) {
   t.test(`UP-07: a ${status} with Retry-After is not waited for, and the page says when to come back`, async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
     for (const [header, words, told] of [
       ['3600', 'in 3600 seconds', '3600'],
@@ -123,69 +117,37 @@ for (const status of [429, 503]) {
       ['garbage', 'try again soon', undefined],
     ] as const) {
       const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
-      platform.answer('GET /apps/v1', { status, headers, body: {} })
+      platform.answer('GET /things', { status, headers, body: {} })
       const startedAt = performance.now()
-      const page = await browser.get('/applications')
+      const page = await browser.get('/page')
       t.ok(performance.now() - startedAt < 1_000, header)
       t.equal(page.statusCode, 503, header)
       t.match(textOf(page), words, header)
       t.equal(page.headers['retry-after'], told, header)
     }
-    t.equal(platform.received('GET /apps/v1').length, 10, 'each asked once')
+    t.equal(platform.received('GET /things').length, 10, 'each asked once')
   })
 }
 
 t.test('DO-14: a page makes one call, and one more where the session is renewed', async t => {
-  const { browser, platform, clock } = await buildApplicationsClient(t)
+  const { browser, platform, clock } = await buildTestClient(t, { scripts: smallApi })
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {
     const before = total()
     await work
     return total() - before
   }
-  platform.answer('GET /apps/v1', { body: collection([]) })
-  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
-  platform.answer('PUT /apps/v1/app-1', { body: applicationRecord('app-1') })
-  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
-
   t.equal(await calls(browser.get('/login')), 0)
   t.equal(await calls(signIn(browser)), 1)
   t.equal(await calls(browser.get('/')), 0)
-  t.equal(await calls(browser.get('/applications')), 1)
-  t.equal(await calls(browser.get('/applications/app-1')), 1)
-  const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-  t.equal(await calls(browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://a.test/' })), 1)
-  t.equal(await calls(browser.get('/applications/new')), 1)
+  t.equal(await calls(browser.get('/page')), 1)
+  t.equal(await calls(browser.get('/page/1')), 1)
+  const page = await browser.get('/note')
+  t.equal(await calls(browser.get('/note')), 0)
+  t.equal(await calls(browser.post('/note', readForm(page, '/note'))), 1)
   clock.advance(3_601)
-  t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')
-  platform.answer('GET /apps/v1', { status: 401, body: {} })
+  t.equal(await calls(browser.get('/page')), 2, 'the session is renewed')
+  platform.answer('GET /things', { status: 401, body: {} })
   clock.advance(11)
-  t.equal(await calls(browser.get('/applications')), 3, 'a call, a renewal, and the call once more')
+  t.equal(await calls(browser.get('/page')), 3, 'a call, a renewal, and the call once more')
 })
-
-t.test(
-  'DO-14: a new application is a look at the list and one call, and three looks more where others are like it',
-  async t => {
-    const clock = new TestClock()
-    const api = rememberingApi(clock)
-    const { browser, platform } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-    await signIn(browser)
-    const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
-    const create = async () => {
-      const form = readForm(await browser.get('/applications/new'), '/applications')
-      const before = platform.received().length
-      await browser.post('/applications', { ...form, ...typed })
-      return platform.received().length - before
-    }
-    t.equal(await create(), 2)
-
-    const createdAt = '2027-01-01T00:00:00+00:00'
-    const client = { redirectUris: 'https://other.test/', defaultRedirectUri: '', scopes: '', defaultScopes: '' }
-    const alike = Array.from({ length: 50 }, (_, index) =>
-      applicationRecord(`app-${index + 1}`, { name: 'Tides' }, { metadata: { createdAt }, client }),
-    )
-    platform.answer('GET /apps/v1', { body: collection(alike) })
-    for (const record of alike) platform.answer(`GET /apps/v1/${record['@id']}`, { body: record })
-    t.equal(await create(), 5)
-  },
-)

@@ -1,32 +1,13 @@
 // Where requests go is a matter of the settings: no redirect is followed, and no address of anybody's is asked.
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { applicationRecord } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { rememberingApi } from '../applications/support/remembering-api.ts'
-import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
-
-/** Counts who connects. */
-async function startListener(t: Test) {
-  const listener = { connections: 0, url: '' }
-  const server = createServer(socket => {
-    listener.connections++
-    socket.destroy()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  listener.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return listener
-}
+import { smallApi } from '../support/small-product.ts'
+import { startListener } from '../support/start-listener.ts'
 
 async function start(t: Test) {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  const test = await buildTestClient(t, { scripts: smallApi })
   return { ...test, listener: await startListener(t) }
 }
 
@@ -47,27 +28,11 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     const { browser, platform, listener } = await start(t)
     await signIn(browser)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
-    const form = readForm(await browser.get('/applications/new'), '/applications')
-    const secret = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
-    const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
-    const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-    const changing = [
-      'POST /apps/v1',
-      'PUT /apps/v1/app-1',
-      'POST /apps/v1/app-1/refreshSecret',
-      'DELETE /apps/v1/app-1',
-    ]
-    for (const call of changing) platform.answer(call, redirect)
-    const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
-    t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...typed })).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/secret', secret)).statusCode, 502)
-    t.equal((await browser.post('/applications/app-1/delete', removal)).statusCode, 502)
-    for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1', 'GET /identities/v1/visitor-1/links'])
-      platform.answer(call, redirect)
-    t.equal((await browser.get('/applications')).statusCode, 502)
-    t.equal((await browser.get('/applications/app-1')).statusCode, 502)
-    t.equal((await browser.get('/applications/new')).statusCode, 200, 'groups are only an offer')
+    for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, redirect)
+    const form = readForm(await browser.get('/note'), '/note')
+    t.equal((await browser.post('/note', form)).statusCode, 502)
+    t.equal((await browser.get('/page')).statusCode, 502)
+    t.equal((await browser.get('/page/1')).statusCode, 502)
     t.equal(listener.connections, 0)
   })
 }
@@ -83,9 +48,9 @@ for (const status of [301, 302, 303, 307, 308]) {
     await signIn(browser)
     clock.advance(3_590)
     platform.answer('POST /api/exchangeToken', redirect)
-    t.equal((await browser.get('/applications')).statusCode, 200, 'the old access token still does')
+    t.equal((await browser.get('/page')).statusCode, 200, 'the old access token still does')
     clock.advance(60)
-    t.equal((await browser.get('/applications')).statusCode, 502)
+    t.equal((await browser.get('/page')).statusCode, 502)
     t.ok(
       browser.names().some(name => name.startsWith('__Host-refresh')),
       'and no reason to end the session',
@@ -122,12 +87,8 @@ t.test('UP-01: no address in a request, a token, a callback or an answer is aske
   clock.advance(3_601)
   const token = accessTokenOf('visitor-1', { iss: evil, aud: evil, jku: `${evil}/jwks`, api_url: evil })
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: token, token_endpoint: evil, api_url: evil }))
-  const record = applicationRecord('app-1', { webPageUrl: evil, iconUrl: evil, privacyPolicyUrl: evil })
-  platform.answer('GET /apps/v1/app-1', {
-    headers: { link: `<${evil}>; rel=next` },
-    body: { ...record, '@context': evil },
-  })
-  platform.answer('GET /apps/v1', { body: { '@context': evil, next: evil, ItemList: [record] } })
+  platform.answer('GET /things/1', { headers: { link: `<${evil}>; rel=next` }, body: { '@context': evil, name: evil } })
+  platform.answer('GET /things', { headers: { link: `<${evil}>; rel=next` }, body: [evil] })
 
   const headers = {
     host: new URL(evil).host,
@@ -142,16 +103,13 @@ t.test('UP-01: no address in a request, a token, a callback or an answer is aske
   await browser.get(callbackUrl(await beginLogin(browser), { client_id: evil }), { site: 'cross-site' })
   t.ok(browser.cookie('__Host-session'), 'signed in by the first')
 
-  for (const path of [
-    '/applications',
-    '/applications/app-1',
-    `/applications?q=${evil}&page=${evil}`,
-    `/applications/${encodeURIComponent(evil)}`,
-  ])
+  const other = `/things/${encodeURIComponent(evil)}`
+  platform.answer(`GET ${other}`, { status: 404, body: {} })
+  for (const path of ['/page', '/page/1', `/page?q=${evil}`, `/page/${encodeURIComponent(evil)}`])
     await browser.get(path, { headers })
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  const urls = { webPageUrl: evil, iconUrl: evil, privacyPolicyUrl: evil, redirectUris: evil, defaultRedirectUri: evil }
-  await browser.post('/applications', { ...form, ...urls, name: evil })
+  t.equal(platform.received(`GET ${other}`).length, 1, 'a name in a path, and no address')
+  const form = readForm(await browser.get('/note'), '/note')
+  t.equal((await browser.post('/note', { ...form, note: evil }, { headers })).statusCode, 303)
   await browser.post('/logout')
   t.equal(platform.received('POST /api/revokeToken').length, 1, 'revoked at the portal of the settings')
   t.equal(listener.connections, 0)

@@ -2,9 +2,7 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { applicationRecord, collection } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { giveTokens, tokenAnswer } from '../support/scripted-platform.ts'
@@ -53,16 +51,16 @@ const endless = {
 for (const [what, [head, bytes]] of Object.entries(endless)) {
   for (const [where, most] of [
     ['exchange', 64 * 1024],
-    ['list', 8 * mebibyte],
+    ['API', 8 * mebibyte],
   ] as const) {
     t.test(`UP-04, F-12: ${what} at the ${where} is cut off, and costs little memory`, async t => {
       const total: Total = { bytes: 0 }
       const upstream = await startRawUpstream(t, socket => pour(socket, head, bytes, total))
-      const setting = where === 'list' ? 'API_URL' : 'LOGIN_URL'
-      const { browser } = await buildApplicationsClient(t, { environment: { [setting]: upstream.url } })
-      if (where === 'list') await signIn(browser)
+      const setting = where === 'API' ? 'API_URL' : 'LOGIN_URL'
+      const { browser } = await buildTestClient(t, { environment: { [setting]: upstream.url } })
+      if (where === 'API') await signIn(browser)
       const before = process.memoryUsage.rss()
-      const page = where === 'list' ? await browser.get('/applications') : await signIn(browser)
+      const page = where === 'API' ? await browser.get('/page') : await signIn(browser)
       const grown = process.memoryUsage.rss() - before
       t.equal(page.statusCode, 502)
       t.match(textOf(page), 'an answer that makes no sense here')
@@ -76,7 +74,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
 }
 
 t.test('UP-04: a token response of just under 64 KiB is read, and one of just over is not', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   const send = (length: number) =>
     platform.answer('POST /api/exchangeToken', (request, response) => {
       const body = JSON.stringify(tokenAnswer(request))
@@ -88,32 +86,23 @@ t.test('UP-04: a token response of just under 64 KiB is read, and one of just ov
   t.equal((await signIn(browser)).statusCode, 502)
 })
 
-t.test('UP-04: a list of two thousand applications is shown, and one of over 8 MiB is not', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
+t.test('UP-04: an answer of just under 8 MiB is read, and one of just over is not', async t => {
+  const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
-  const records = Array.from({ length: 2_000 }, (_, index) =>
-    applicationRecord(`app-${index}`, { description: 'd'.repeat(300) }),
-  )
-  const body = JSON.stringify(collection(records))
+  const body = JSON.stringify(Array(2_000).fill('d'.repeat(600)))
   t.ok(body.length > mebibyte)
-  platform.answer('GET /apps/v1', { body })
-  const page = await browser.get('/applications')
-  t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Page 1 of 40')
-
-  platform.answer('GET /apps/v1', { body: body.padEnd(8 * mebibyte + 1) })
-  t.equal((await browser.get('/applications')).statusCode, 502)
-})
-
-t.test('UP-04: groups without end do not keep the form from being shown', async t => {
-  const api = await startRawUpstream(t, socket => pour(socket, endless['a body without end'][0], block, { bytes: 0 }))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
-  await signIn(browser)
-  t.equal((await browser.get('/applications/new')).statusCode, 200)
+  for (const [length, status] of [
+    [body.length, 200],
+    [8 * mebibyte, 200],
+    [8 * mebibyte + 1, 502],
+  ] as const) {
+    platform.answer('GET /things', { body: body.padEnd(length) })
+    t.equal((await browser.get('/page')).statusCode, status, `${length} bytes`)
+  }
 })
 
 t.test('UP-04: metadata without end does not keep a login from beginning', async t => {
-  const { browser, platform } = await buildApplicationsClient(t, {
+  const { browser, platform } = await buildTestClient(t, {
     scripts: {
       'GET /.well-known/oauth-authorization-server': (_request, response) => {
         response.setHeader('content-type', 'application/json')
@@ -128,11 +117,11 @@ t.test('UP-04: metadata without end does not keep a login from beginning', async
 })
 
 t.test('UP-04: a whole answer is read, however many bytes come behind it', async t => {
-  const list = rawAnswer(JSON.stringify(collection([])))
-  const api = await startRawUpstream(t, socket => pour(socket, list.toString(), block, { bytes: 0 }))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const things = rawAnswer(JSON.stringify(['one']))
+  const api = await startRawUpstream(t, socket => pour(socket, things.toString(), block, { bytes: 0 }))
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  t.ok([200, 502].includes((await browser.get('/applications')).statusCode))
+  t.ok([200, 502].includes((await browser.get('/page')).statusCode))
   t.equal((await browser.get('/health/live')).statusCode, 200)
 })
 
@@ -140,8 +129,8 @@ t.test('UP-04: a redirect with a body without end is not waited for, and its con
   const head = 'HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-type: text/html\r\n\r\n'
   const total: Total = { bytes: 0 }
   const api = await startRawUpstream(t, socket => pour(socket, head, block, total))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  t.equal((await browser.get('/applications')).statusCode, 502)
+  t.equal((await browser.get('/page')).statusCode, 502)
   await total.hungUp
 })

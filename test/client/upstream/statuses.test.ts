@@ -1,21 +1,16 @@
 // What the statuses of the API mean to a visitor, and what of an answer never reaches a browser or a log.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { applicationRecord, collection } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { rememberingApi } from '../applications/support/remembering-api.ts'
-import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
+import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { giveTokens, send } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
 
 async function start(t: Test) {
-  const clock = new TestClock()
-  const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1'))
-  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  const test = await buildTestClient(t, { scripts: smallApi })
   await signIn(test.browser)
-  return { ...test, api }
+  return test
 }
 
 const unauthorized = {
@@ -25,31 +20,31 @@ const unauthorized = {
 }
 
 t.test('UP-14: a 401 of the API renews the session once, and the page is shown', async t => {
-  const { browser, platform, api } = await start(t)
-  platform.answer('GET /apps/v1', (request, response) => {
-    const isOld = platform.received('GET /apps/v1').length === 1
-    return isOld ? send(response, unauthorized) : (api.scripts['GET /apps/v1'] as CallableFunction)(request, response)
+  const { browser, platform } = await start(t)
+  platform.answer('GET /things', (_request, response) => {
+    const isOld = platform.received('GET /things').length === 1
+    send(response, isOld ? unauthorized : { body: ['one'] })
   })
-  const page = await browser.get('/applications')
+  const page = await browser.get('/page')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Weather')
+  t.match(textOf(page), 'one')
   t.equal(platform.received('POST /api/exchangeToken').length, 2)
-  t.equal(platform.received('GET /apps/v1').length, 2)
+  t.equal(platform.received('GET /things').length, 2)
   t.ok(setCookieLines(page).some(line => line.startsWith('__Host-session=')))
 })
 
 t.test(
-  'F-23: an access token that ends while a slow list is under way is renewed once, and the list comes',
+  'F-23: an access token that ends while a slow call is under way is renewed once, and the page comes',
   async t => {
     const { browser, platform, clock, log } = await start(t)
-    platform.answer('GET /apps/v1', async (_request, response) => {
-      const isFirst = platform.received('GET /apps/v1').length === 1
+    platform.answer('GET /things', async (_request, response) => {
+      const isFirst = platform.received('GET /things').length === 1
       if (isFirst) clock.advance(3_601)
-      send(response, isFirst ? unauthorized : { body: collection([applicationRecord('app-1')]) })
+      send(response, isFirst ? unauthorized : { body: ['one'] })
     })
-    const page = await browser.get('/applications')
+    const page = await browser.get('/page')
     t.equal(page.statusCode, 200)
-    t.match(textOf(page), 'Weather')
+    t.match(textOf(page), 'one')
     t.equal(platform.received('POST /api/exchangeToken').length, 2)
     const events = log.map(line => JSON.parse(line).event)
     for (const event of ['access_token_refused', 'session_renewed'])
@@ -59,11 +54,11 @@ t.test(
 
 t.test('UP-14: a renewal for an API that then is out of order ends no session', async t => {
   const { browser, platform } = await start(t)
-  platform.answer('GET /apps/v1', (_request, response) => {
-    const isFirst = platform.received('GET /apps/v1').length === 1
+  platform.answer('GET /things', (_request, response) => {
+    const isFirst = platform.received('GET /things').length === 1
     send(response, isFirst ? unauthorized : { status: 500, body: '' })
   })
-  const page = await browser.get('/applications')
+  const page = await browser.get('/page')
   t.equal(page.statusCode, 502)
   t.ok(browser.cookie('__Host-session'))
   t.ok(browser.names().some(name => name.startsWith('__Host-refresh-')))
@@ -71,14 +66,14 @@ t.test('UP-14: a renewal for an API that then is out of order ends no session', 
 
 t.test('UP-14: an API that always answers 401 ends at the login, after one renewal and two calls', async t => {
   const { browser, platform } = await start(t)
-  platform.answer('GET /apps/v1', unauthorized)
+  platform.answer('GET /things', unauthorized)
   await browser.get('/', { site: 'same-origin' })
   browser.cookies.delete('__Host-arrived')
-  const answer = await browser.get('/applications')
+  const answer = await browser.get('/page')
   t.equal(answer.statusCode, 302)
-  t.equal(answer.headers.location, '/login?returnTo=%2Fapplications')
+  t.equal(answer.headers.location, '/login?returnTo=%2Fpage')
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
-  t.equal(platform.received('GET /apps/v1').length, 2)
+  t.equal(platform.received('GET /things').length, 2)
   t.same(
     browser.names().filter(name => /session|refresh/.test(name)),
     [],
@@ -87,8 +82,8 @@ t.test('UP-14: an API that always answers 401 ends at the login, after one renew
 
 t.test('UP-14: right after signing in, an API that answers 401 ends on a page and not in a loop', async t => {
   const { browser, platform } = await start(t)
-  platform.answer('GET /apps/v1', unauthorized)
-  const page = await browser.get('/applications')
+  platform.answer('GET /things', unauthorized)
+  const page = await browser.get('/page')
   t.equal(page.statusCode, 401)
   t.match(textOf(page), 'the platform does not accept this sign-in')
 })
@@ -98,25 +93,18 @@ t.test('UP-14: a 401 without anything to renew with ends at the login, after one
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
   await signIn(browser)
   for (const name of browser.names()) if (/refresh|arrived/.test(name)) browser.cookies.delete(name)
-  platform.answer('GET /apps/v1', unauthorized)
-  t.equal((await browser.get('/applications')).statusCode, 302)
-  t.equal(platform.received('GET /apps/v1').length, 1)
+  platform.answer('GET /things', unauthorized)
+  t.equal((await browser.get('/page')).statusCode, 302)
+  t.equal(platform.received('GET /things').length, 1)
 })
 
 t.test('UP-14: an API that always answers 403 ends no session and renews nothing', async t => {
   const { browser, platform } = await start(t)
   const forbidden = { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }
-  for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1']) platform.answer(call, forbidden)
-  for (const path of [
-    '/applications',
-    '/applications/app-1',
-    '/applications/app-1/edit',
-    '/applications/app-1/delete',
-  ]) {
-    const page = await browser.get(path)
-    t.equal(page.statusCode, 403, path)
-    t.match(textOf(page), 'You are not allowed', path)
-  }
+  for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, forbidden)
+  const form = readForm(await browser.get('/note'), '/note')
+  for (const page of [await browser.get('/page'), await browser.get('/page/1'), await browser.post('/note', form)])
+    t.equal(page.statusCode, 502)
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
   t.ok(browser.cookie('__Host-session'))
 })
@@ -132,9 +120,9 @@ for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
   t.test(`F-18: nothing of the body of a ${status} is shown or logged`, async t => {
     const { browser, platform, log } = await start(t)
     for (const [what, answer] of Object.entries(bodies)) {
-      platform.answer('GET /apps/v1', { status, ...answer })
-      const page = await browser.get('/applications')
-      t.equal(page.statusCode, status === 409 ? 409 : 502, what)
+      platform.answer('GET /things', { status, ...answer })
+      const page = await browser.get('/page')
+      t.equal(page.statusCode, 502, what)
       t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary, what)
       platform.answer('POST /api/exchangeToken', { status: status === 599 ? 500 : status, ...answer })
       const login = await signIn(browser.copy())
@@ -148,8 +136,8 @@ for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
 
 t.test('PG-20: an error page is fixed words and a request id, and names nothing of the inside', async t => {
   const { browser, platform, log } = await start(t)
-  platform.answer('GET /apps/v1', (_request, response) => response.destroy())
-  const page = await browser.get('/applications')
+  platform.answer('GET /things', (_request, response) => response.destroy())
+  const page = await browser.get('/page')
   t.equal(page.statusCode, 502)
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
   const id = /name this request: <code>([\w-]+)<\/code>/.exec(page.body)![1]
@@ -160,7 +148,7 @@ t.test('PG-20: an error page is fixed words and a request id, and names nothing 
 
 t.test('PG-20: a fault of our own is fixed words and a request id, and the log has the cause once', async t => {
   const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
-  const { browser, log } = await buildApplicationsClient(t, {
+  const { browser, log } = await buildTestClient(t, {
     observeRequests: client =>
       client.get('/throws', () => {
         throw new Error(thrown)
@@ -194,9 +182,10 @@ t.test('UP-12: nothing of the browser’s request is passed on but a sound reque
     'x-request-id': 'of-the-proxy-1',
     cookie: `${browser.cookieHeader()}; other=${canary}`,
   }
+  const form = readForm(await browser.get('/note'), '/note')
   const before = platform.received().length
-  await browser.get('/applications', { headers })
-  await browser.get('/applications/new', { headers })
+  await browser.get('/page', { headers })
+  await browser.post('/note', form, { headers })
   await signIn(browser)
   const calls = platform.received().slice(before)
   t.equal(calls.length, 3)
@@ -219,9 +208,9 @@ for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc
   t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by one of our own`, async t => {
     const { browser, platform, log } = await start(t)
     const lines = log.length
-    platform.answer('GET /apps/v1', { status: 500, body: '' })
-    const page = await browser.get('/applications', { headers: { 'x-request-id': id } })
-    const sent = platform.received('GET /apps/v1').at(-1)!.headers['x-request-id']
+    platform.answer('GET /things', { status: 500, body: '' })
+    const page = await browser.get('/page', { headers: { 'x-request-id': id } })
+    const sent = platform.received('GET /things').at(-1)!.headers['x-request-id']
     t.match(sent, /^[0-9a-f-]{36}$/)
     t.match(page.body, `<code>${sent}</code>`, 'and shown')
     for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'and logged')
@@ -243,8 +232,8 @@ t.test('UP-13: no header of an answer reaches the browser', async t => {
     'www-authenticate': canary,
   }
   for (const status of [200, 401, 403, 404, 422, 500, 503]) {
-    platform.answer('GET /apps/v1', { status, headers, body: { ItemList: [] } })
-    const page = await browser.copy().get('/applications')
+    platform.answer('GET /things', { status, headers, body: [] })
+    const page = await browser.copy().get('/page')
     t.notMatch(JSON.stringify(page.headers), canary, String(status))
     for (const name of ['refresh', 'clear-site-data', 'server', 'x-powered-by', 'link', 'access-control-allow-origin'])
       t.equal(page.headers[name], undefined, `${status} ${name}`)
@@ -271,9 +260,10 @@ for (const [what, token] of Object.entries({
 
 t.test('UP-15: no call to the API holds the client secret', async t => {
   const { browser, platform } = await start(t)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  await browser.post('/applications', { ...form, name: 'Tides', redirectUris: 'https://a.test/' })
-  const calls = platform.received().filter(({ url }) => /^\/(apps|identities)\//.test(url))
+  for (const path of ['/page', '/page/1']) t.equal((await browser.get(path)).statusCode, 200, path)
+  const form = readForm(await browser.get('/note'), '/note')
+  t.equal((await browser.post('/note', form)).statusCode, 303)
+  const calls = platform.received().filter(({ url }) => url.startsWith('/things'))
   t.equal(calls.length, 3)
   t.notMatch(JSON.stringify(calls), clientSecret)
 })

@@ -9,19 +9,19 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { makeCertificate } from '../support/make-certificate.ts'
 import { textOf } from '../support/read-form.ts'
 import { spawnClient } from '../support/spawn-client.ts'
 
-/** Answers every request with the metadata of a portal that takes PKCE. */
+/** An API, and the metadata of a portal that takes PKCE. */
 async function startTls(t: Test, { cert, key }: { cert: string; key: string }) {
   const received: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
     received.push(`${request.method} ${request.url}`)
-    const metadata = { issuer: url, code_challenge_methods_supported: ['S256'], ItemList: [] }
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(metadata))
+    const metadata = { issuer: url, code_challenge_methods_supported: ['S256'] }
+    const answer = request.url === '/things' ? ['one'] : metadata
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
   })
   server.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -52,7 +52,7 @@ setDefaultCACertificates([...getCACertificates('default'), ...trusted.map(({ cer
 for (const [what, [certificate, code]] of Object.entries(bad)) {
   t.test(`UP-09, F-05: a certificate ${what} ends in a page, and sends the portal nothing`, async t => {
     const portal = await startTls(t, certificate)
-    const { browser, log } = await buildApplicationsClient(t, { environment: { LOGIN_URL: portal.url } })
+    const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'The login portal could not be reached')
@@ -65,9 +65,9 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
 
   t.test(`UP-09, F-05: a certificate ${what} keeps the access token from the API`, async t => {
     const api = await startTls(t, certificate)
-    const { browser, log } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+    const { browser, log } = await buildTestClient(t, { environment: { API_URL: api.url } })
     await signIn(browser)
-    t.equal((await browser.get('/applications')).statusCode, 502)
+    t.equal((await browser.get('/page')).statusCode, 502)
     t.same(api.received, [])
     t.match(log.join(''), `"event":"api_certificate"`)
     t.ok(browser.cookie('__Host-session'))
@@ -76,18 +76,18 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
 
 t.test('UP-09: a certificate of an authority that is trusted is accepted', async t => {
   const api = await startTls(t, good)
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  t.equal((await browser.get('/applications')).statusCode, 200)
+  t.equal((await browser.get('/page')).statusCode, 200)
 })
 
 t.test('F-05: a thousand bad certificates cost no memory', async t => {
   const api = await startTls(t, makeCertificate(here))
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
+  const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
   await signIn(browser)
   const ask = async (times: number) => {
     for (let count = 0; count < times; count += 10)
-      await Promise.all(Array.from({ length: 10 }, () => browser.get('/applications')))
+      await Promise.all(Array.from({ length: 10 }, () => browser.get('/page')))
   }
   await ask(100)
   const before = liveBytes()

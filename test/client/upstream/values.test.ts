@@ -1,32 +1,31 @@
 // What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
 import t, { type Test } from 'tap'
-import { applicationRecord, collection } from '../applications/support/application-record.ts'
-import { buildApplicationsClient } from '../applications/support/build-applications-client.ts'
-import { signIn } from '../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { textOf } from '../support/read-form.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { spawnClient } from '../support/spawn-client.ts'
+import { smallApi } from '../support/small-product.ts'
+import { smallHeap, spawnSmallClient } from '../support/spawn-client.ts'
 
 const mebibyte = 2 ** 20
 
 async function answering(t: Test) {
-  const { browser, platform } = await buildApplicationsClient(t)
+  const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   return async (body: string) => {
-    platform.answer('GET /apps/v1', { body })
-    return (await browser.get('/applications')).statusCode
+    platform.answer('GET /things', { body })
+    return (await browser.get('/page')).statusCode
   }
 }
 
-/** The object, its list and `count` values in it. */
-const listOf = (count: number, value: string) => `{"ItemList":[${Array.from({ length: count }, () => value).join()}]}`
+/** A list and `count` values in it. */
+const listOf = (count: number, value: string) => `[${Array.from({ length: count }, () => value).join()}]`
 
 t.test('UP-04: a list of 250,000 values is read, and one of a value more is not', async t => {
   const status = await answering(t)
   for (const value of ['0', '{}', '[ ]', '""', '"],[{\\"\\\\"']) {
-    t.equal(await status(listOf(249_998, value)), 200, value)
-    t.equal(await status(listOf(249_999, value)), 502, value)
+    t.equal(await status(listOf(249_999, value)), 200, value)
+    t.equal(await status(listOf(250_000, value)), 502, value)
   }
   t.equal(await status(listOf(124_999, '{"a" : 1}')), 200, 'a name is no value')
   t.equal(await status(listOf(125_000, '{"a" : 1}')), 502)
@@ -34,22 +33,22 @@ t.test('UP-04: a list of 250,000 values is read, and one of a value more is not'
 
 t.test('UP-04: 32 levels are read, and 33 are not', async t => {
   const status = await answering(t)
-  const nested = (levels: number) => `{"ItemList":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   t.equal(await status(nested(32)), 200)
   t.equal(await status(nested(33)), 502)
-  t.equal(await status(`{"ItemList":[${'[[]],'.repeat(1_000)}0]}`), 200, 'one beside another is no level')
-  t.equal(await status(`{"ItemList":[],"x":"${'['.repeat(1_000)}"}`), 200, 'brackets in a text are none')
+  t.equal(await status(`[${'[[]],'.repeat(1_000)}0]`), 200, 'one beside another is no level')
+  t.equal(await status(`["${'['.repeat(1_000)}"]`), 200, 'brackets in a text are none')
 })
 
 t.test('UP-04: what is no JSON makes no sense, whatever it begins with', async t => {
   const status = await answering(t)
-  for (const body of ['', ']]]]', '{"ItemList":[', '"', '"\\', '{"ItemList":[]}]', '[,]', '\u0000'])
+  for (const body of ['', ']]]]', '["x":[', '"', '"\\', '[[]]]', '[,]', '\u0000'])
     t.equal(await status(body), 502, body)
 })
 
 const fill = (part: string) => {
   const count = Math.floor((8 * mebibyte - 100) / part.length)
-  return `{"ItemList":[${part.repeat(count)}0]}`
+  return `[${part.repeat(count)}0]`
 }
 
 for (const [what, body] of Object.entries({
@@ -57,32 +56,28 @@ for (const [what, body] of Object.entries({
   '8 MiB of numbers': fill('1,'),
   '8 MiB of levels': '['.repeat(8 * mebibyte),
   '8 MiB of objects in each other': '{"a":'.repeat(1.6 * mebibyte),
-  '8 MiB of escapes': `{"ItemList":["${'\\"'.repeat(4 * mebibyte - 100)}"]}`,
+  '8 MiB of escapes': `["${'\\"'.repeat(4 * mebibyte - 100)}"]`,
   'as many values as may be': listOf(124_999, `{"@id":"${'x'.repeat(40)}"}`),
 })) {
   t.test(`UP-04: ${what}, asked for by 40 visitors at once, leave a process of 256 MiB to the others`, async t => {
     const platform = await startScriptedPlatform(t, {
       'POST /api/exchangeToken': giveTokens(),
-      'GET /apps/v1': { body },
+      'GET /things': { body },
     })
-    const client = await spawnClient(
-      t,
-      { LOGIN_URL: platform.url, API_URL: platform.url },
-      { prefix: ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1'] },
-    )
+    const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
     await signIn(client.browser)
-    const asking = Array.from({ length: 40 }, () => client.browser.get('/applications', { site: 'same-origin' }))
+    const asking = Array.from({ length: 40 }, () => client.browser.get('/page', { site: 'same-origin' }))
     t.equal((await client.get('/health/live')).statusCode, 200)
     for (const { statusCode } of await Promise.all(asking))
       t.ok([200, 502, 503, 504].includes(statusCode), `${statusCode}`)
     const askedAt = performance.now()
-    const page = await client.browser.get('/applications', { site: 'same-origin' })
+    const page = await client.browser.get('/page', { site: 'same-origin' })
     const took = performance.now() - askedAt
     t.ok(took < 3_000, `${took} ms for one`)
     if (page.statusCode === 502) t.match(textOf(page), 'an answer that makes no sense here')
     t.comment(`${what}: ${Math.round(took)} ms, ${memoryOf(client.child.pid)} MiB`)
-    platform.answer('GET /apps/v1', { body: collection([applicationRecord('app-1')]) })
-    t.equal((await client.browser.get('/applications', { site: 'same-origin' })).statusCode, 200)
+    platform.answer('GET /things', smallApi['GET /things']!)
+    t.equal((await client.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   })
 }
 
@@ -90,22 +85,22 @@ t.test(
   'UP-04: of the answers that are being read at one time 64 MiB are held, and no more',
   { timeout: 20_000 },
   async t => {
-    const { browser, platform } = await buildApplicationsClient(t)
+    const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
-    const body = JSON.stringify(collection([])).padEnd(7 * mebibyte)
+    const body = '[]'.padEnd(7 * mebibyte)
     const goOn = Promise.withResolvers<void>()
-    platform.answer('GET /apps/v1', async (_request, response) => {
+    platform.answer('GET /things', async (_request, response) => {
       response.setHeader('content-type', 'application/json').write(body.slice(0, -1))
       await goOn.promise
       response.end(' ')
     })
-    const asking = Array.from({ length: 12 }, () => browser.copy().get('/applications'))
+    const asking = Array.from({ length: 12 }, () => browser.copy().get('/page'))
     const first = await Promise.race(asking)
     t.equal(first.statusCode, 503, 'said at once, while the others wait')
     t.match(textOf(first), 'is answering too slowly at the moment')
     goOn.resolve()
     const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
     t.ok(statuses.filter(status => status === 200).length >= 8, statuses.join(' '))
-    t.equal((await browser.get('/applications')).statusCode, 200, 'and what was held is let go')
+    t.equal((await browser.get('/page')).statusCode, 200, 'and what was held is let go')
   },
 )

@@ -1,0 +1,17 @@
+// A port that nobody has a reason to connect to.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import type { Test } from 'tap'
+
+/** Counts who connects. */
+export async function startListener(t: Test) {
+  const listener = { connections: 0, url: '' }
+  const server = createServer(socket => {
+    listener.connections++
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  listener.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listener
+}
