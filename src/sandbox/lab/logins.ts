@@ -202,8 +202,6 @@ function hiddenKeys(kind: string, values: Values, names: string[]): string[] {
   return found.flatMap(value => (typeof value === 'object' && value.length > 0 ? [`${kind} ${value.hash}`] : []))
 }
 
-function sizeOf({ start, ...step }: RecordedStep): number {
-  // At the start of a login it is the query itself.
-  const isOwn = start !== step.request.query
-  return JSON.stringify(isOwn ? { start, ...step } : step).length
+function sizeOf(step: RecordedStep): number {
+  return JSON.stringify(step).length
 }
