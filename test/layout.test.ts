@@ -85,6 +85,9 @@ t.test('what every product has is tested without the applications', async t => {
   t.ok(paths.length > 60)
   for (const path of paths)
     t.notMatch(read(path), /\/applications|\/apps\/v1|\/identities\/|applicationRecord|buildApplications/, path)
+  // Deleting the applications breaks no test of these: they import none of it, and need no word of it.
+  for (const path of paths.filter(path => /\/(sign-in|support)\//.test(path)))
+    t.notMatch(read(path), /applications/i, path)
 })
 
 t.test('no file of the sandbox imports itself by way of others, types included', async t => {
