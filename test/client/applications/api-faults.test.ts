@@ -1,0 +1,127 @@
+// An API that is slow, down, endless or refuses: what becomes of the pages of the applications.
+import type { ServerResponse } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { signIn } from '../support/build-test-client.ts'
+import { findFreePort } from '../support/free-port.ts'
+import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
+import { readForm, textOf } from '../support/read-form.ts'
+import { setCookieLine } from '../support/read-response.ts'
+import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
+
+const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
+
+t.test('UP-03: all calls of one request together have one deadline, and what comes after it is not begun', async t => {
+  const api = rememberingApi({ read: () => new Date() })
+  const { browser, clock, platform } = await buildApplicationsClient(t, {
+    scripts: api.scripts,
+    requestDeadlineMs: 1_000,
+  })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  /** Each call alone is well within its own deadline. */
+  const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
+    await wait(400)
+    return typeof script === 'function' ? script(request, response) : send(response, script)
+  }
+  platform.answer('POST /api/exchangeToken', slowly(giveTokens()))
+  platform.answer('GET /apps/v1', slowly({ status: 401, body: {} }))
+  clock.advance(3601)
+  const startedAt = performance.now()
+  const page = await browser.post('/applications', { ...form, ...typed })
+  const took = performance.now() - startedAt
+  t.equal(page.statusCode, 504)
+  t.ok(took < 2_000, `${took} ms`)
+  t.equal(readForm(page, '/applications').name, 'Tides')
+  t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
+  t.equal(platform.received('POST /apps/v1').length, 0)
+  t.equal(api.records.size, 0)
+})
+
+t.test('an API that is silent about groups holds the form up for two seconds at most', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  platform.answer('GET /identities/v1/visitor-1/links', () => {})
+  await signIn(browser)
+  const startedAt = performance.now()
+  t.equal((await browser.get('/applications/new')).statusCode, 200)
+  const took = performance.now() - startedAt
+  t.ok(took < 3_000, `${took} ms`)
+})
+
+t.test('F-19: with the API down the list says so, and a new application can be typed', async t => {
+  const API_URL = `http://127.0.0.1:${await findFreePort()}`
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL } })
+  await signIn(browser)
+  const list = await browser.get('/applications')
+  t.equal(list.statusCode, 502)
+  t.match(textOf(list), 'The application API could not be reached')
+  t.match(list.body, 'href="/applications"')
+  t.equal((await browser.get('/applications/new')).statusCode, 200, 'the group is typed')
+})
+
+t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
+  const list = rawAnswer(JSON.stringify(collection([])))
+  const api = await startRawUpstream(t, socket => socket.write(list))
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 502)
+  t.match(textOf(page, 'problem'), 'could not be reached')
+  t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
+})
+
+t.test('UP-04: a list of two thousand applications is shown, and one of over 8 MiB is not', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  const records = Array.from({ length: 2_000 }, (_, index) =>
+    applicationRecord(`app-${index}`, { description: 'd'.repeat(300) }),
+  )
+  const body = JSON.stringify(collection(records))
+  t.ok(body.length > 2 ** 20)
+  platform.answer('GET /apps/v1', { body })
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Page 1 of 40')
+
+  platform.answer('GET /apps/v1', { body: body.padEnd(8 * 2 ** 20 + 1) })
+  t.equal((await browser.get('/applications')).statusCode, 502)
+})
+
+t.test('UP-04: groups without end do not keep the form from being shown', async t => {
+  const block = ' '.repeat(2 ** 16)
+  const api = await startRawUpstream(t, socket => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
+    const pour = () => {
+      while (!socket.destroyed && socket.write(block));
+    }
+    socket.on('drain', pour)
+    pour()
+  })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
+  await signIn(browser)
+  t.equal((await browser.get('/applications/new')).statusCode, 200)
+})
+
+t.test('F-18: a 409 of the list is a page of that status, and nothing of its body is shown or logged', async t => {
+  const { browser, platform, log } = await buildApplicationsClient(t)
+  await signIn(browser)
+  platform.answer('GET /apps/v1', { status: 409, body: { error: { message: 'canary' } } })
+  const page = await browser.get('/applications')
+  t.equal(page.statusCode, 409)
+  t.notMatch(`${JSON.stringify(page.headers)}${page.body}${log.join('')}`, 'canary')
+})
+
+t.test('UP-04: the page of a list of as many values as are read is shown', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  const listOf = (count: number) => JSON.stringify({ ItemList: Array(count).fill(0) })
+  platform.answer('GET /apps/v1', { body: listOf(249_998) })
+  t.equal((await browser.get('/applications')).statusCode, 200)
+  platform.answer('GET /apps/v1', { body: listOf(249_999) })
+  t.equal((await browser.get('/applications')).statusCode, 502)
+})
