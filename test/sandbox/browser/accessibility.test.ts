@@ -1,18 +1,9 @@
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
 import t from 'tap'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
+import { findViolations } from '../support/find-violations.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
-
-/** What axe-core finds with its default rules, one line for each element. */
-async function findViolations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  // A string, because the types of the page are not those of Node.
-  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
-  return violations.flatMap(({ id, nodes }) => nodes.map(node => `${id}: ${node.html}`))
-}
 
 for (const colorScheme of ['light', 'dark'] as const) {
   t.test(`axe-core finds nothing on any page of the portal (${colorScheme})`, { skip }, async t => {

@@ -1,0 +1,69 @@
+import t, { type Test } from 'tap'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
+import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { findViolations } from '../support/find-violations.ts'
+import { findFreePort } from '../support/open-portal.ts'
+
+/** A sandbox whose laboratory listens, after a login that failed and a start of an unknown client. */
+async function openLab(t: Test): Promise<{ sandbox: TestSandbox; labUrl: string }> {
+  const port = await findFreePort()
+  const labUrl = `http://127.0.0.1:${port}`
+  const sandbox = await buildTestSandbox(t, { lab: { host: '127.0.0.1', port, urls: [labUrl], token: undefined } })
+  await sandbox.lab!.listen({ host: '127.0.0.1', port })
+  return { sandbox, labUrl }
+}
+
+async function failToLogIn(sandbox: TestSandbox): Promise<void> {
+  const browser = openBrowser(sandbox)
+  const answer = await browser.submit(await signIn(browser, { state: 'short' }), { decision: 'allow' })
+  const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
+  await exchange(sandbox, { code, state: 'another' })
+  await sandbox.portal.inject(startUrl({ client_id: 'a-very-long-client-id-'.repeat(8) }))
+}
+
+for (const colorScheme of ['light', 'dark'] as const)
+  for (const viewport of [
+    { width: 320, height: 640 },
+    { width: 1280, height: 800 },
+  ])
+    t.test(
+      `axe-core finds nothing on the laboratory’s pages, and none scrolls sideways (${colorScheme}, ${viewport.width} pixels)`,
+      { skip },
+      async t => {
+        const { sandbox, labUrl } = await openLab(t)
+        const { page, troubles } = await openPage(t, { colorScheme, viewport })
+        const look = async (name: string) => {
+          t.strictSame(await findViolations(page), [], name)
+          const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
+          t.ok(width <= viewport.width, `${name} is ${width} pixels wide`)
+        }
+        await page.goto(labUrl)
+        await look('none')
+        await failToLogIn(sandbox)
+        await page.goto(labUrl)
+        await look('logins')
+        await page.getByRole('link', { name: /5a0e3f4c/ }).click()
+        await page.getByText('invented at the exchange').or(page.getByText('not begun with')).first().waitFor()
+        for (const details of await page.locator('summary').all()) await details.click()
+        await look('login')
+        await page.goto(`${labUrl}/logins/none`)
+        await look('no such login')
+        t.strictSame(troubles, [], 'the console is silent')
+      },
+    )
+
+t.test('a login appears on the open page by itself, and without JavaScript after a reload', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  const { page } = await openPage(t)
+  await page.goto(labUrl)
+  await page.getByRole('heading', { name: 'Nothing yet' }).waitFor()
+  const plain = await openPage(t, { javaScriptEnabled: false })
+  await plain.page.goto(labUrl)
+  await failToLogIn(sandbox)
+  await page.getByRole('link', { name: /5a0e3f4c/ }).waitFor()
+  t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 0)
+  await plain.page.reload()
+  t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 1)
+})
