@@ -125,3 +125,22 @@ t.test('UP-04: the page of a list of as many values as are read is shown', async
   platform.answer('GET /apps/v1', { body: listOf(249_999) })
   t.equal((await browser.get('/applications')).statusCode, 502)
 })
+
+t.test('UP-14: an API that always answers 403 ends no session and renews nothing', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  const forbidden = { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }
+  for (const call of ['GET /apps/v1', 'GET /apps/v1/app-1']) platform.answer(call, forbidden)
+  for (const path of [
+    '/applications',
+    '/applications/app-1',
+    '/applications/app-1/edit',
+    '/applications/app-1/delete',
+  ]) {
+    const page = await browser.get(path)
+    t.equal(page.statusCode, 403, path)
+    t.match(textOf(page), 'You are not allowed', path)
+  }
+  t.equal(platform.received('POST /api/exchangeToken').length, 1)
+  t.ok(browser.cookie('__Host-session'))
+})
