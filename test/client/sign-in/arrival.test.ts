@@ -2,7 +2,7 @@
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
-import { accessTokenOf } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { TestBrowser } from '../support/test-browser.ts'
 
 const scripts = { 'GET /things': { body: ['first thing'] } }
@@ -85,10 +85,12 @@ t.test('CL-33: a browser that keeps no Strict cookies reaches an explanation aft
 t.test('CL-33: a session whose every access token the API refuses ends at an explanation, not in a circle', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts: { 'GET /things': { status: 401, body: {} } } })
   await signIn(browser)
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'another' }))
   const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
   t.match(page.body, 'Signing in did not last')
   t.equal(browser.cookie('__Host-session'), undefined)
+  t.same(browser.names(), [], 'nor does the refresh token stay that came in between')
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
 })
 

@@ -1,7 +1,7 @@
 // Two visitors, one browser: what is one’s never becomes the other’s.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
-import { accessTokenOf, send, tokenAnswer } from '../../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { refreshCookieNames } from '../support/build-signed-in.ts'
 
 type TestClient = Awaited<ReturnType<typeof buildTestClient>>
@@ -73,6 +73,29 @@ t.test('CL-20: nor does the first come back where the login of the second ended 
   test.clock.advance(3601)
   t.equal((await test.browser.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
+
+t.test(
+  'CL-20: a session that is due and has no refresh token is not renewed with that of the first visitor',
+  async t => {
+    const test = await buildForTwo(t)
+    const { browser, platform, clock } = test
+    await signInAs(test, 'visitor-1', 'refresh-of-the-first')
+    // Between the login and this page no other one was opened, which would have taken away what is left of the first.
+    platform.answer(
+      'POST /api/exchangeToken',
+      giveTokens({ access_token: accessTokenOf('visitor-2'), refresh_token: undefined }),
+    )
+    await signIn(browser)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-1') }))
+    t.equal(refreshCookieNames(browser).length, 1)
+    clock.advance(3590)
+    const page = await browser.get('/page', { site: 'same-origin' })
+    t.match(page.body, 'Of the second')
+    t.match(page.body, 'Signed in as <b>visitor-2</b>')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the two logins')
+    t.equal(refreshCookieNames(browser).length, 0)
+  },
+)
 
 t.test('CL-20: an access token that the API refuses is not replaced by one of the first visitor', async t => {
   const test = await buildForTwo(t)
