@@ -6,13 +6,19 @@ import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import type { RecordedLogin, RecordedStep } from './recorded.ts'
 
-/** `signed in` once tokens were given, `refused` after a step that failed, `under way` before either. */
-export type Outcome = 'signed in' | 'refused' | 'under way'
+/**
+ * `signed in` once tokens were given, `refused` after a step that failed, `under way` before either, and `no login` for
+ * what any program may ask without one.
+ */
+export type Outcome = 'signed in' | 'refused' | 'under way' | 'no login'
+
+const outsideLogins: RecordedStep['kind'][] = ['metadata', 'api', 'me', 'page', 'revoke']
 
 export function outcomeOf({ steps }: RecordedLogin): Outcome {
   const isSignedIn = steps.some(({ kind, response }) => kind === 'exchange' && response.status === 200)
   if (isSignedIn) return 'signed in'
-  return steps.at(-1)?.reason ? 'refused' : 'under way'
+  if (steps.at(-1)?.reason) return 'refused'
+  return steps.some(({ kind }) => !outsideLogins.includes(kind)) ? 'under way' : 'no login'
 }
 
 /** A line of the list. */

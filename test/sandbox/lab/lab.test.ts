@@ -96,6 +96,23 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
   t.equal((await get('/requests/request-3')).statusCode, 404)
 })
 
+t.test('what any program asks without a login is told as none', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe({ kind: 'metadata', about: {} })
+  observe()
+  t.match((await get('/lab/v1/logins')).json().logins, [{ outcome: 'under way' }, { outcome: 'no login' }])
+})
+
+t.test('what was compared without being known is told as the same, or another value', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe({ checks: [{ name: 'code', passed: true, received: code }] })
+  observe({ checks: [{ name: 'state', passed: false, received: 'other' }], reason: 'state-differs' })
+  const pages = (await get('/lab/v1/logins')).json().logins.map(({ id }: { id: string }) => get(`/logins/${id}`))
+  const [page] = await Promise.all(pages)
+  t.match(page.body, /✓ code<\/th><td>[^/]*the same</)
+  t.match(page.body, /✗ state<\/th><td>[^/]*another value</)
+})
+
 t.test('what was noticed about the client stands with the login', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
