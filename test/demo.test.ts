@@ -11,9 +11,9 @@ import { findFreePort } from './client/support/free-port.ts'
 t.setTimeout(120_000)
 
 /** Starts the demo, with its data in this folder, and stops it as soon as it runs: what it has printed. */
-async function visitDemo(t: Test, folder: string, ports: number[], ...options: string[]): Promise<string> {
+async function visitDemo(t: Test, folder: string, ports: number[], option?: string, visit?: string): Promise<string> {
   const [port, portalPort, apiPort, labPort] = ports
-  const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...options], {
+  const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...(option ? [option] : [])], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,
@@ -31,6 +31,10 @@ async function visitDemo(t: Test, folder: string, ports: number[], ...options: s
   while (!output.includes('Lab: ')) {
     await Promise.race([once(demo.stdout, 'data'), closed])
     if (demo.exitCode !== null) throw new Error(`the demo ended early: ${output}`)
+  }
+  if (visit) {
+    await fetch(`http://127.0.0.1:${portalPort}${visit}`)
+    while (!output.includes('Refused: ')) await once(demo.stdout, 'data')
   }
   demo.kill('SIGTERM')
   t.strictSame(await closed, [0, null])
@@ -67,4 +71,15 @@ t.test('the demo says that its client or password was changed, and --seed undoes
     )
     t.notMatch(await visitDemo(t, folder, ports, '--seed'), 'Since the demo was made')
   }
+})
+
+t.test('the demo prints a line for each refusal, which leads to the laboratory and repeats nothing', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const output = await visitDemo(t, folder, ports, undefined, '/?client_id=a-stranger-s-text&state=secret-state')
+  const line =
+    /^Refused: authorize, client-unknown, an unknown client \(http:\/\/127\.0\.0\.1:(\d+)\/requests\/[\w-]+\)$/m
+  t.equal(line.exec(output)?.[1], `${ports[3]}`)
+  t.notMatch(output, /a-stranger-s-text|secret-state/)
 })

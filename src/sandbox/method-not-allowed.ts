@@ -10,22 +10,24 @@ const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
  * adds the answers. `refuse` makes the body, in the dialect of the scope.
  */
 export function trackMethods(scope: FastifyInstance): (refuse: () => never) => void {
-  const known = new Map<string, Set<string>>()
+  const known = new Map<string, { allowed: Set<string>; config: object }>()
   let isTracking = true
   scope.addHook('onRoute', route => {
     if (!isTracking) return
-    const allowed = known.get(route.url) ?? new Set()
-    for (const method of [route.method].flat()) allowed.add(method)
-    known.set(route.url, allowed)
+    const before = known.get(route.url) ?? { allowed: new Set(), config: route.config ?? {} }
+    for (const method of [route.method].flat()) before.allowed.add(method)
+    known.set(route.url, before)
   })
   return refuse => {
     isTracking = false
-    for (const [url, allowed] of known) {
+    for (const [url, { allowed, config }] of known) {
       const others = methods.filter(method => !allowed.has(method))
       scope.route({
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
+        // It is the same step, done in a wrong way.
+        config,
         // Before the body is read: what it holds does not matter.
         onRequest: async (_request, reply) => {
           reply.header('allow', [...allowed].join(', '))

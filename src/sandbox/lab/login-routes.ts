@@ -16,6 +16,7 @@ type Parts = { logins: Logins; hide: Hide; addresses: Addresses; clock: () => Da
 
 export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
   const waits = new Set<AbortController>()
+  let isOver = false
 
   return {
     /** The newest hundred; `cursor` is the `after` of the next question. */
@@ -24,7 +25,7 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
       const stateHash = state === undefined ? undefined : identityOf(hide.value('state', state, clock()))
       const wanted = { clientId, state: stateHash, after }
       const found = logins.list(wanted)
-      if (found.length === 0 && waitSeconds > 0) await somethingNew(request, wanted, waitSeconds)
+      if (found.length === 0 && waitSeconds > 0 && !isOver) await somethingNew(request, wanted, waitSeconds)
       const cursor = logins.newest()
       return {
         logins: logins
@@ -45,6 +46,7 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
 
     /** Whoever stops the laboratory does not wait for what may still come. */
     endWaits(): void {
+      isOver = true
       for (const wait of waits) wait.abort()
     },
   }

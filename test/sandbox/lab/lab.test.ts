@@ -322,3 +322,16 @@ t.test('the pages escape what clients send, and load nothing but their own style
     t.match(headers['content-security-policy'], "default-src 'none'")
   }
 })
+
+t.test('a question that waits does not keep the laboratory from stopping', async t => {
+  const { lab } = await buildTestLab(t)
+  await lab.server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = lab.server.server.address() as AddressInfo
+  const handled = once(lab.server.server, 'request')
+  const answer = fetch(`http://127.0.0.1:${port}/lab/v1/logins?wait=30`)
+  await handled
+  const started = performance.now()
+  await lab.server.close()
+  t.match(await (await answer).json(), { logins: [] })
+  t.ok(performance.now() - started < 8_000, 'before it would be cut')
+})

@@ -60,6 +60,8 @@ interface Mistake {
   notice?: string
   /** The check that failed. */
   check?: string
+  /** The step that it was taken for. */
+  kind?: string
 }
 
 const mistakes: Record<string, Mistake> = {
@@ -215,7 +217,11 @@ const mistakes: Record<string, Mistake> = {
       }),
     reason: 'body-unreadable',
   },
-  'a call with GET': { make: ({ portal }) => portal.inject('/api/exchangeToken'), reason: 'method-not-allowed' },
+  'a call with GET': {
+    make: ({ portal }) => portal.inject('/api/exchangeToken'),
+    reason: 'method-not-allowed',
+    kind: 'exchange',
+  },
   'an address that is not there': { make: ({ portal }) => portal.inject('/api/exchangeTokens'), reason: 'not-found' },
   'a call from a page': {
     make: ({ portal }) =>
@@ -303,7 +309,7 @@ const mistakes: Record<string, Mistake> = {
   },
 }
 
-for (const [name, { make, reason, notice, check }] of Object.entries(mistakes))
+for (const [name, { make, reason, notice, check, kind }] of Object.entries(mistakes))
   t.test(`the laboratory names ${name}`, async t => {
     const sandbox = await buildWatched(t)
     await make(sandbox)
@@ -314,6 +320,7 @@ for (const [name, { make, reason, notice, check }] of Object.entries(mistakes))
     else t.same(reasons, [])
     const noticed = logins.flatMap(login => login.noticed.map(({ id }) => id))
     if (notice) t.ok(noticed.includes(notice), `${noticed} has ${notice}`)
+    if (kind) t.equal(steps.find(step => step.reason === reason)?.kind, kind)
     if (check) {
       const refused = steps.find(step => step.reason === reason)
       t.same(
