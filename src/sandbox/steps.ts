@@ -34,7 +34,6 @@ export type Reason =
   | 'cancel-url-foreign'
   | 'state-missing'
   | 'state-differs'
-  | 'state-unexpected'
   | 'verifier-missing'
   | 'verifier-differs'
   | 'verifier-unexpected'

@@ -106,11 +106,6 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Keep the state of each login apart, one cookie each: a second tab must not overwrite it.',
     source: 'specification 4.2; RFC 6749 10.12',
   },
-  'state-unexpected': {
-    found: 'The exchange came with a state, and the login was begun without one.',
-    mend: 'Begin the login with the state.',
-    source: 'specification 4.2; RFC 6749 10.12',
-  },
   'verifier-missing': {
     found: 'The login was begun with a PKCE challenge, and the exchange came without the verifier.',
     mend: 'Keep the verifier with the state, and send it as code_verifier.',
