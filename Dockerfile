@@ -17,7 +17,7 @@ RUN find ./node_modules -depth -regextype posix-extended \
   && find ./node_modules -type f -regextype posix-extended -regex '.*\.([cm]?ts|map|test\.[cm]?js)' -delete
 COPY docker/keep-packages.ts /build/
 
-# What both run on. A running container installs nothing, so the programs that install are not there.
+# What it runs on. A running container installs nothing, so the programs that install are not there.
 FROM ${NODE_IMAGE} AS runtime
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn* /usr/local/bin/npm /usr/local/bin/npx \
       /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg

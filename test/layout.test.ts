@@ -54,7 +54,8 @@ t.test('the client has two rooms with one door, and no arrow points back', async
   /** What each part may import of the client; a part that is not named may import anything. */
   const allowed: Record<string, RegExp> = {
     'src/client/applications/':
-      /client\/(applications\/|sign-in\/sign-in|web\/|upstream|errors|once|operations\/request-log)/,
+      /client\/(applications\/|product|sign-in\/sign-in|web\/|upstream|errors|once|operations\/request-log)/,
+    'src/client/bare/': /client\/(bare\/|product|sign-in\/sign-in|web\/|upstream|errors|once)/,
     'src/client/sign-in/': /client\/(sign-in\/|web\/|upstream|errors|once|secret|operations\/request-log)/,
     'src/client/web/': /client\/(web\/|errors|once|secret|upstream|operations\/request-log)/,
     'src/client/operations/': /client\/(operations\/|config|upstream)/,
@@ -243,7 +244,7 @@ t.test('the client can be read in an afternoon', async t => {
   follow('src/client/app.ts')
   t.ok(onPath.size > 25, `${onPath.size} files on the path from app.ts`)
   t.ok(count(onPath) <= 2330, `the path from app.ts: ${count(onPath)} lines of code`)
-  t.ok(count(clientFiles) <= 3000, `all of it: ${count(clientFiles)} lines of code`)
+  t.ok(count(clientFiles) <= 3060, `all of it: ${count(clientFiles)} lines of code`)
 })
 
 t.test(

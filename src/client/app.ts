@@ -1,63 +1,26 @@
-// The map of the client: every part, plugin, hook and route, by hand and in order.
+// The map of the client: every part, plugin, hook and route, by hand and in order; those of the product are in its own folder.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
-import { createApplicationApi } from './applications/application-api.ts'
-import { checkId, createDetails } from './applications/details.ts'
-import { createApplicationForms } from './applications/form.ts'
-import { createList } from './applications/list.ts'
+import { product as ours } from './applications/product.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
 import { healthRoutes } from './operations/health.ts'
 import { type CountEvent, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
-import { createSignIn, type SignInOptions, visitorOf } from './sign-in/sign-in.ts'
+import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
 import { createStartPage } from './start-page.ts'
-import { createDispatcher, createUpstream, type Upstream } from './upstream.ts'
+import { createDispatcher, createUpstream } from './upstream.ts'
 import { serveAssets } from './web/assets.ts'
 import { answerBadAddress, answerClientError } from './web/bare-answers.ts'
 import { checkForms } from './web/check-forms.ts'
 import { crossSiteGuard } from './web/cross-site-guard.ts'
 import { useErrorPages } from './web/error-pages.ts'
-import { createForms, type Forms } from './web/forms.ts'
+import { createForms } from './web/forms.ts'
 import { createSealer } from './web/seal.ts'
 import { securityHeaders } from './web/security-headers.ts'
-import { type Brand, useViews } from './web/views.ts'
-
-/** What the client is for; the rest of it is the same for every product. */
-export type Product = Brand &
-  Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut'> & {
-    /** Registers the pages for signed-in visitors. */
-    pages: (signedIn: FastifyInstance, parts: Parts) => void
-  }
-
-/** `upstream`: to the API. */
-export type Parts = Forms & { config: Config; upstream: Upstream; clock: () => Date }
-
-// Yours: the product, by hand and in order.
-const applications: Product = {
-  name: 'Applications',
-  home: '/applications',
-  links: [{ href: '/applications', text: 'Your applications' }],
-
-  pages(signedIn, { config, upstream, clock, ...forms }) {
-    const api = createApplicationApi(config.apiInternalUrl, upstream)
-    const list = createList({ api })
-    const details = createDetails({ api, ...forms })
-    const form = createApplicationForms({ api, clock, portalUrl: config.loginUrl, ...forms })
-    signedIn.addHook('preHandler', checkId)
-    signedIn.get('/applications', list)
-    signedIn.get('/applications/new', form.newForm.open)
-    signedIn.post('/applications', form.newForm.route, form.create)
-    signedIn.get('/applications/:id', details.show)
-    signedIn.get('/applications/:id/edit', form.editForm.open)
-    signedIn.post('/applications/:id/edit', form.editForm.route, form.edit)
-    signedIn.post('/applications/:id/secret', details.secretForm.route, details.refreshSecret)
-    signedIn.get('/applications/:id/delete', details.confirmRemoval)
-    signedIn.post('/applications/:id/delete', details.removalForm.route, details.remove)
-  },
-}
+import { useViews } from './web/views.ts'
 
 export type Options = {
   logger: Logger
@@ -74,7 +37,7 @@ export type Options = {
 }
 
 /** Rejects where a part was told of a route or a template that is not there. */
-export async function buildClient(config: Config, options: Options, product = applications): Promise<FastifyInstance> {
+export async function buildClient(config: Config, options: Options, product = ours): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), isDraining = () => false, requestDeadlineMs = 25_000 } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
   const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`

@@ -1,13 +1,14 @@
 // Starts the client: reads the settings, builds it, listens, and stops cleanly.
 import { pino } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
-import { buildClient, type Options, type Product } from './app.ts'
+import { buildClient, type Options } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLogOutput } from './operations/log-output.ts'
 import { prettyLog } from './operations/pretty-log.ts'
 import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
 import { createTracing } from './operations/tracing.ts'
+import type { Product } from './product.ts'
 import { createDispatcher } from './upstream.ts'
 
 /** Ends the process where it cannot start. Without a product of its own it is the client of app.ts. */

@@ -1,6 +1,6 @@
 // The door of signing in: what a product is told of its visitors and when, and what a fault of its own may not do.
 import t, { type Test } from 'tap'
-import type { Product } from '../../../src/client/app.ts'
+import type { Product } from '../../../src/client/product.ts'
 import { type Visitor, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { giveTokens } from '../support/scripted-platform.ts'

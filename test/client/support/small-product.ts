@@ -1,6 +1,7 @@
 // The least that a product can be: a page that calls the API once, and a form of one field. It stands in for any other.
-import type { Product } from '../../../src/client/app.ts'
+
 import { PublicError } from '../../../src/client/errors.ts'
+import type { Product } from '../../../src/client/product.ts'
 import { type Caller, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { type Call, isRecord } from '../../../src/client/upstream.ts'
 import { showMessage } from '../../../src/client/web/views.ts'

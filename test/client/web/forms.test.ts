@@ -1,7 +1,7 @@
 // A form of one field from its first look to its last, and the mistakes with forms that stop the start.
 import t from 'tap'
-import type { Product } from '../../../src/client/app.ts'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
+import type { Product } from '../../../src/client/product.ts'
 import { showMessage } from '../../../src/client/web/views.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'

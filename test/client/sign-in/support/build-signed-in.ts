@@ -1,7 +1,7 @@
 // A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
 import type { Test } from 'tap'
-import type { Product } from '../../../../src/client/app.ts'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
+import type { Product } from '../../../../src/client/product.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, type Script } from '../../support/scripted-platform.ts'
 import { smallProduct } from '../../support/small-product.ts'

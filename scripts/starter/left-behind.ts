@@ -1,0 +1,54 @@
+// What a starter of each size goes without.
+import { globSync } from 'node:fs'
+
+export type Size = { bare: boolean; sandbox: boolean }
+
+/** Compares with others, shows, tests or describes this repository, and makes starters of it. */
+const always = [
+  'bench',
+  'compose.yaml',
+  'compose.scale.yaml',
+  'docker/Caddyfile',
+  'docker/make-secrets.ts',
+  'scripts/eject.ts',
+  'scripts/starter',
+  'scripts/screenshots.ts',
+  'test/ci.test.ts',
+  'test/container',
+  'test/eject.test.ts',
+  '.ci',
+  '.github',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+]
+
+const sandbox = [
+  'src/sandbox',
+  'src/demo.ts',
+  'views/sandbox',
+  'test/sandbox',
+  'test/support',
+  'test/demo.test.ts',
+  'scripts/lend.ts',
+]
+
+/** Tests of the sandbox and the applications together. */
+const together = ['test/journey', 'test/browser']
+
+const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
+const bare = ['src/client/bare', 'test/client/bare']
+
+/** Paths of files and folders, of which some may not be there. */
+export function leftBehind(size: Size): string[] {
+  const keptDocs = size.sandbox
+    ? /^docs\/((make-it-yours|security-model|operations|backup)\.md|decisions\/(0[012]\d|031|043)-.*)$/
+    : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/00\d-.*)$/
+  return [
+    ...always,
+    ...(size.sandbox ? [] : sandbox),
+    ...(size.bare || !size.sandbox ? together : []),
+    ...(size.bare ? applications : bare),
+    ...globSync('docs/**/*.*').filter(path => !keptDocs.test(path)),
+  ]
+}

@@ -1,0 +1,43 @@
+// package.json of a starter: its name, the packages that its code imports, and the scripts that still work.
+import { existsSync, globSync, readFileSync } from 'node:fs'
+
+export type Manifest = {
+  name: string
+  version: string
+  description?: string
+  scripts: Record<string, string>
+  dependencies: Record<string, string>
+  devDependencies: Record<string, string>
+  allowScripts: Record<string, boolean>
+}
+
+/** To be called when everything that goes is gone. */
+export function slim(manifest: Manifest, name: string): Manifest {
+  const { scripts, dependencies, devDependencies, allowScripts } = manifest
+  const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))
+  const isImported = (dependency: string) =>
+    code.some(text => text.includes(`'${dependency}'`) || text.includes(`'${dependency}/`))
+  const isNeeded = (dependency: string) =>
+    isImported(dependency.replace(/^@types\//, '')) ||
+    // Tools that are run and not imported.
+    /^(node|tap|typescript|@biomejs\/biome|@types\/node)$/.test(dependency)
+  const keep = <T>(all: Record<string, T>, isKept: (key: string, value: T) => boolean) =>
+    Object.fromEntries(Object.entries(all).filter(([key, value]) => isKept(key, value)))
+  const works = (command: string) =>
+    (command.match(/(?:src|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
+  // Where nothing is lent, the tests need no lender.
+  const runnable = Object.entries(scripts).map(([script, command]) => [
+    script,
+    works(command) ? command : command.replace('scripts/lend.ts ', ''),
+  ])
+  return {
+    ...manifest,
+    name,
+    version: '0.1.0',
+    description: 'A client of the platform',
+    scripts: keep(Object.fromEntries(runnable) as Record<string, string>, (_, command) => works(command)),
+    dependencies: keep(dependencies, isNeeded),
+    devDependencies: keep(devDependencies, isNeeded),
+    allowScripts: keep(allowScripts, part => part === 'node' || isNeeded(part.replace(/^@(.*)\/.*/, '$1'))),
+  }
+}

@@ -1,0 +1,30 @@
+// What this client is for: the applications of a visitor, as pages and routes.
+import type { Product } from '../product.ts'
+import { createApplicationApi } from './application-api.ts'
+import { checkId, createDetails } from './details.ts'
+import { createApplicationForms } from './form.ts'
+import { createList } from './list.ts'
+
+// Yours: the product, by hand and in order.
+export const product: Product = {
+  name: 'Applications',
+  home: '/applications',
+  links: [{ href: '/applications', text: 'Your applications' }],
+
+  pages(signedIn, { config, upstream, clock, ...forms }) {
+    const api = createApplicationApi(config.apiInternalUrl, upstream)
+    const list = createList({ api })
+    const details = createDetails({ api, ...forms })
+    const form = createApplicationForms({ api, clock, portalUrl: config.loginUrl, ...forms })
+    signedIn.addHook('preHandler', checkId)
+    signedIn.get('/applications', list)
+    signedIn.get('/applications/new', form.newForm.open)
+    signedIn.post('/applications', form.newForm.route, form.create)
+    signedIn.get('/applications/:id', details.show)
+    signedIn.get('/applications/:id/edit', form.editForm.open)
+    signedIn.post('/applications/:id/edit', form.editForm.route, form.edit)
+    signedIn.post('/applications/:id/secret', details.secretForm.route, details.refreshSecret)
+    signedIn.get('/applications/:id/delete', details.confirmRemoval)
+    signedIn.post('/applications/:id/delete', details.removalForm.route, details.remove)
+  },
+}
