@@ -48,7 +48,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
 
   const headers = securityHeaders(config)
-  const pipelining = boundPipelining()
+  const pipelining = boundPipelining(logger)
 
   const app: FastifyInstance = fastify({
     loggerInstance: logger as FastifyInstance['log'],

@@ -70,6 +70,40 @@ for (const [request, connections] of [
   )
 }
 
+t.test('DO-07: what comes behind the last request that a connection may make ends only that connection', async t => {
+  const client = await spawnClient(t, {})
+  const { hostname, port } = new URL(client.url)
+  const post = 'POST /logout HTTP/1.1\r\nhost:x\r\n'
+  for (const request of [
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n',
+    `${post}expect: 100-continue\r\ncontent-length:1\r\n\r\na`,
+    `${post}transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`,
+    'GET / HTTP/1.1\r\nhost:x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    'CONNECT x:1 HTTP/1.1\r\nhost:x\r\n\r\n',
+    'x\r\n\r\n',
+  ]) {
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    await once(socket, 'connect')
+    socket.write('GET /nowhere HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(9) + request.repeat(10))
+    await once(socket.resume(), 'close')
+    t.equal((await client.get('/')).statusCode, 200, JSON.stringify(request))
+  }
+})
+
+for (const [what, request] of [
+  ['name no host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
+] as const) {
+  t.test(`DO-07: requests that ${what} are bounded, too, though Node answers them by itself`, async t => {
+    const { client, log } = await buildTestClient(t)
+    const socket = await openSocket(client)
+    socket.write(request.repeat(9))
+    await once(socket.resume(), 'close')
+    t.equal(log.filter(line => JSON.parse(line).event === 'pipelined_too_much').length, 1)
+  })
+}
+
 t.test('DO-07: a few requests in one go are all answered, and a connection may be used for any number', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
