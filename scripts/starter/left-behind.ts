@@ -24,6 +24,7 @@ const always = [
 ]
 
 const sandbox = [
+  '.env.sandbox.example',
   'src/sandbox',
   'src/demo.ts',
   'views/sandbox',
@@ -42,7 +43,7 @@ const bare = ['src/client/bare', 'test/client/bare']
 /** Paths of files and folders, of which some may not be there. */
 export function leftBehind(size: Size): string[] {
   const keptDocs = size.sandbox
-    ? /^docs\/((make-it-yours|security-model|operations|backup)\.md|decisions\/(0[012]\d|031|043)-.*)$/
+    ? /^docs\/((make-it-yours|security-model|operations|backup|laboratory|sandbox-settings)\.md|decisions\/(0[012]\d|031|043|044)-.*)$/
     : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/00\d-.*)$/
   return [
     ...always,

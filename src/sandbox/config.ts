@@ -5,6 +5,59 @@ import { Secret } from './secret.ts'
 import { longestTokenSeconds } from './store/grants.ts'
 import { isNetwork } from './trusted-proxies.ts'
 
+/** Every setting, in the order of `.env.sandbox.example`. None is needed; an empty default means that it is not set. */
+export const settings = [
+  { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
+  { name: 'PORTAL_PORT', default: '4000', about: 'Where the login portal listens; 0 is any free port.' },
+  { name: 'API_PORT', default: '4001', about: 'Where the application API listens; 0 is any free port.' },
+  {
+    name: 'PORTAL_URL',
+    default: 'http://127.0.0.1:PORTAL_PORT',
+    about: 'The origin of the portal, as browsers and clients see it. It is also the issuer of tokens.',
+  },
+  { name: 'API_URL', default: 'http://127.0.0.1:API_PORT', about: 'The origin of the API, as clients see it.' },
+  {
+    name: 'DATABASE_URL',
+    default: 'sqlite:data/sandbox.db',
+    about: 'sqlite:path or postgres://user:password@host/database. Also as DATABASE_URL_FILE.',
+  },
+  { name: 'SEED_CLIENT_ID', default: '', about: 'The first client; all of the SEED_ settings are set, or none.' },
+  {
+    name: 'SEED_CLIENT_SECRET',
+    default: '',
+    about: 'Its client secret, 22 characters or more. Also as SEED_CLIENT_SECRET_FILE.',
+  },
+  { name: 'SEED_REDIRECT_URIS', default: '', about: 'Its redirect URIs, comma-separated.' },
+  { name: 'SEED_USER_EMAIL', default: '', about: 'The e-mail address of the first user, to whom the client belongs.' },
+  {
+    name: 'SEED_USER_PASSWORD',
+    default: '',
+    about: 'The password, 8 characters or more. Also as SEED_USER_PASSWORD_FILE.',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    default: '',
+    about: 'Addresses and networks whose X-Forwarded-For is believed, comma-separated, such as 10.1.0.0/16.',
+  },
+  { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'How long an access token lives that a client is given.' },
+  { name: 'CODE_SECONDS', default: '60', about: 'How long a code can be redeemed, 600 at most.' },
+  { name: 'LAB_PORT', default: '', about: 'Where the laboratory listens; it is off unless this is set.' },
+  { name: 'LAB_HOST', default: '127.0.0.1', about: 'Where the laboratory listens, whatever HOST says.' },
+  {
+    name: 'LAB_URL',
+    default: 'http://127.0.0.1:LAB_PORT',
+    about: 'Its public addresses, comma-separated. The first is told; under another name it does not answer.',
+  },
+  {
+    name: 'LAB_TOKEN',
+    default: '',
+    about:
+      'What every call of the laboratory carries, 22 characters or more; needed unless PORTAL_URL is on loopback. Also as LAB_TOKEN_FILE.',
+  },
+  { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
+  { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
+] as const
+
 export interface SandboxConfig {
   /** `localhost` means every loopback address. */
   host: string

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { startPostgres } from '../sandbox/support/start-postgres.ts'
+import { openDatabases } from '../sandbox/support/each-database.ts'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn } from './support/log-in.ts'
 import { freePorts, person, registration } from './support/start-both.ts'
@@ -18,7 +18,13 @@ async function startReplica(
   origin: string,
 ): Promise<Replica> {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', PRESTOP_DELAY: '1', ...environment },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      LOG_LEVEL: 'warn',
+      PRESTOP_DELAY: '1',
+      ...environment,
+    },
     stdio: 'inherit',
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -37,8 +43,8 @@ async function startReplica(
 t.test(
   'F-29, CK-12: two clients and two sandboxes on one PostgreSQL, restarted one after another under load, fail no request',
   async t => {
-    const postgres = await startPostgres(t)
-    const databaseUrl = await postgres.makeDatabase()
+    const [, postgres] = await openDatabases(t)
+    const databaseUrl = await postgres!.make(t)
     const ports = await freePorts(9)
     const [clientPort, portalPort, apiPort, ...own] = ports
     const publicUrl = `http://localhost:${clientPort}`

@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { ConfigError, readConfig } from '../../src/sandbox/config.ts'
+import { ConfigError, readConfig, settings } from '../../src/sandbox/config.ts'
 
 const seed = {
   SEED_CLIENT_ID: '5a0e3f4c-52f5-4d2e-9a49-0a4f7d8f7c11',
@@ -190,4 +191,41 @@ t.test('where others reach the portal, the laboratory needs a token', t => {
   t.equal(readConfig({ ...settings, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab?.token?.reveal().length, 27)
   t.match(readConfig({ LAB_PORT: '4002', PORTAL_URL: 'http://localhost:4000' }).lab, { token: undefined })
   t.end()
+})
+
+t.test('every setting that is read has its line, and no other has', async t => {
+  const source = readFileSync('src/sandbox/config.ts', 'utf8')
+  const read = [...source.matchAll(/\benv\.([A-Z_]+)|env, '([A-Z_]+)'|env,\s+'([A-Z_]+)'/g)].map(
+    ([, property, name, onLine]) => property ?? name ?? onLine,
+  )
+  t.strictSame([...new Set(read)].sort(), settings.map(({ name }) => name).sort())
+})
+
+t.test('the defaults that are told are those that are taken', async t => {
+  const told = Object.fromEntries(settings.map(({ name, default: value }) => [name, value]))
+  const filled = { ...told, PORTAL_URL: 'http://127.0.0.1:4000', API_URL: 'http://127.0.0.1:4001' }
+  t.equal(told.PORTAL_URL?.replace('PORTAL_PORT', told.PORTAL_PORT ?? ''), filled.PORTAL_URL)
+  t.equal(told.API_URL?.replace('API_PORT', told.API_PORT ?? ''), filled.API_URL)
+  const [all, none] = [readConfig(filled), readConfig({})]
+  t.strictSame({ ...all, databaseUrl: all.databaseUrl.reveal() }, { ...none, databaseUrl: none.databaseUrl.reveal() })
+})
+
+t.test('.env.sandbox.example holds the settings of the sandbox, with their defaults', async t => {
+  const found = readFileSync('.env.sandbox.example', 'utf8').split('\n').slice(1).filter(Boolean)
+  t.same(
+    found,
+    settings.flatMap(({ name, default: value, about }) => [`# ${about}`, `#${name}=${value}`]),
+  )
+})
+
+t.test('the documentation lists the settings of the sandbox, with their defaults', async t => {
+  const found = readFileSync('docs/sandbox-settings.md', 'utf8')
+    .split('\n')
+    .filter(line => /^\| `[A-Z_]+` \|/.test(line))
+  t.same(
+    found,
+    settings.map(
+      ({ name, default: value, about }) => `| \`${name}\` | ${value ? `\`${value}\`` : 'not set'} | ${about} |`,
+    ),
+  )
 })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 
 for (const id of [
@@ -71,3 +72,12 @@ t.test('PG-23: who is signed in goes into the address of the groups in one piece
   t.equal((await browser.get('/applications/new')).statusCode, 200)
   t.equal(platform.received(`GET ${path}`).length, 1)
 })
+
+for (const sub of ['.', '..'])
+  t.test(`PG-23: a visitor whose id is ${sub} stands in no address of the API: no group list is asked for`, async t => {
+    const { browser, platform } = await buildApplicationsClient(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(sub) }))
+    await signIn(browser)
+    t.equal((await browser.get('/applications/new', { site: 'same-origin' })).statusCode, 200)
+    t.notOk(platform.received().some(({ url }) => url.includes('MemberOf')))
+  })

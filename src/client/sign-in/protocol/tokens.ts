@@ -87,7 +87,7 @@ function readTokens(portal: Portal, { json }: Answer, state: string | undefined)
 export function readSubject(accessToken: string): string | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
-    if (isRecord(payload) && typeof payload.sub === 'string' && /^[\x21-\x7e]{1,100}$/.test(payload.sub))
+    if (isRecord(payload) && typeof payload.sub === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,100}$/.test(payload.sub))
       return payload.sub
   } catch {
     // The specification says that it is a JWT, but nothing here depends on it.

@@ -161,6 +161,29 @@ t.test(
   },
 )
 
+for (const [when, seconds, tokens] of [
+  ['still good', 60, ['first']],
+  ['over', 3601, ['first', 'successor-1']],
+] as const)
+  t.test(
+    `an API that refuses the renewed access token, too, ends the session, rotated refresh token and all: ${when}`,
+    async t => {
+      const test = await buildSignedIn(t)
+      const { browser, platform, clock, renewals } = test
+      platform.answer(tokenRoute, rotatingPortal(test, 10).script)
+      platform.answer('GET /things', { status: 401, body: {} })
+      clock.advance(seconds)
+      const page = await openPage(browser)
+      t.equal(page.statusCode, 302)
+      t.match(page.headers.location, /^\/login/)
+      t.same(
+        renewals().map(({ form }) => form.get('refresh_token')),
+        tokens,
+      )
+      t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
+    },
+  )
+
 t.test('RF-04: of two replicas whose access token the API refuses, the loser ends nothing of the winner’s', async t => {
   const test = await buildSignedIn(t)
   const { browser, platform, clock } = test
