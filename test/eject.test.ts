@@ -65,31 +65,33 @@ const ofBare = ['src/client/bare', 'test/client/bare']
 const always = ['docs/make-it-yours.md', 'docs/security-model.md', 'docs/operations.md']
 const never = ['bench', 'compose.yaml', 'scripts/eject.ts', 'scripts/starter', 'docs/container.md', 'CHANGELOG.md']
 
+const guide = ['test/layout.test.ts', 'test/client/example/make-it-yours.test.ts']
+
 /** `part` of its tests is run: each starts it as a process, and signs in. The others are this project's own, which run here. */
 const sizes = [
   {
     options: [],
     stays: [...ofApplications],
     goes: [...ofSandbox, ...ofBoth, ...ofBare],
-    part: ['test/layout.test.ts', 'test/client/main.test.ts', 'test/client/sign-in/exchange.test.ts'],
+    part: [...guide, 'test/client/main.test.ts', 'test/client/sign-in/exchange.test.ts'],
   },
   {
     options: ['--bare'],
     stays: ofBare,
     goes: [...ofSandbox, ...ofBoth, ...ofApplications],
-    part: ['test/layout.test.ts', 'test/client/main.test.ts', 'test/client/bare/home.test.ts'],
+    part: [...guide, 'test/client/main.test.ts', 'test/client/bare/home.test.ts'],
   },
   {
     options: ['--sandbox'],
     stays: [...ofSandbox, ...ofBoth, ...ofApplications, 'docs/backup.md'],
     goes: ofBare,
-    part: ['test/layout.test.ts', 'test/demo.test.ts', 'test/journey/renewal.test.ts'],
+    part: [...guide, 'test/demo.test.ts', 'test/journey/renewal.test.ts'],
   },
   {
     options: ['--bare', '--sandbox'],
     stays: [...ofSandbox, ...ofBare],
     goes: [...ofApplications, ...ofBoth],
-    part: ['test/layout.test.ts', 'test/demo.test.ts', 'test/client/bare/home.test.ts'],
+    part: [...guide, 'test/demo.test.ts', 'test/client/bare/home.test.ts'],
   },
 ]
 

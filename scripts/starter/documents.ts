@@ -9,6 +9,7 @@ export function rewriteDocument(path: string, text: string, { sandbox }: Size): 
   const about = /<!-- From here on it is about the sandbox\. -->\n/
   return text
     .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
+    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) ? row : ''))
     .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
     .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
       existsSync(join(dirname(path), target)) ? link : words,

@@ -4,6 +4,7 @@ import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
+// Yours: which product this is.
 import { product as ours } from './applications/product.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
@@ -85,7 +86,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
   await useViews(app, { assets: serveAssets(app), product, visitorIfAny: signIn.visitorIfAny })
 
-  const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining })
+  const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)
   app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, health.ready)
 

@@ -9,6 +9,8 @@ import type { Brand } from './web/views.ts'
 /** What the client is for; the rest of it is the same for every product. */
 export type Product = Brand &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut'> & {
+    /** Whether it can serve. Answers at once: load balancers ask every few seconds. Throwing is a no. */
+    isReady?: () => boolean
     /** Registers the pages for signed-in visitors. */
     pages: (signedIn: FastifyInstance, parts: Parts) => void
   }
