@@ -64,9 +64,18 @@ export type Reason =
   | 'store-unavailable'
   | 'internal'
 
+export type CheckName =
+  | 'redirect_uri'
+  | 'cancel_url'
+  | 'client_secret'
+  | 'code'
+  | 'state'
+  | 'code_verifier'
+  | 'refresh_token'
+
 /** One thing that was looked for or compared. The two values are as they came: whoever shows them hides what is secret. */
 export interface Check {
-  name: string
+  name: CheckName
   passed: boolean
   expected?: string | undefined
   received?: string | undefined

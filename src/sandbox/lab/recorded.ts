@@ -1,5 +1,5 @@
 // What the laboratory remembers of a request and of a login. Nothing in here opens a door.
-import type { About, Reason, StepKind } from '../steps.ts'
+import type { About, CheckName, Reason, StepKind } from '../steps.ts'
 
 /** A value that is not shown: two that are equal have the same hash, and the rest says how good a secret it would be. */
 export interface Hidden {
@@ -19,7 +19,7 @@ export type Value = string | Hidden
 export type Values = Record<string, Value | Value[]>
 
 export interface RecordedCheck {
-  name: string
+  name: CheckName
   passed: boolean
   expected: Value | undefined
   received: Value | undefined

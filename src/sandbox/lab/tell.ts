@@ -1,5 +1,6 @@
 // How a login is told as JSON: what happened at each step, what it means, and what was noticed about the client.
 import type { Addresses } from './addresses.ts'
+import { checkMeanings } from './check-meanings.ts'
 import { toCurlLine } from './curl-line.ts'
 import { explanations } from './explanations.ts'
 import type { Logins } from './logins.ts'
@@ -46,9 +47,10 @@ export function tellLogin(login: RecordedLogin, logins: Logins, addresses: Addre
 }
 
 export function tellStep(step: RecordedStep, addresses: Addresses) {
-  const { start: _, reason, ...told } = step
+  const { start: _, reason, checks, ...told } = step
   return {
     ...told,
+    checks: checks.map(check => ({ ...check, ...checkMeanings[check.name] })),
     reason: reason ?? null,
     explanation: reason ? explanations[reason] : null,
     curl: toCurlLine(step, addresses),

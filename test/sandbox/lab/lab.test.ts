@@ -86,7 +86,14 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
     explanation: { found: /state/, mend: /cookie/, source: /specification/ },
     checks: [
       { name: 'client_secret', passed: true },
-      { name: 'state', passed: false, expected: { length: 30 }, received: { length: 5 } },
+      {
+        name: 'state',
+        passed: false,
+        expected: { length: 30 },
+        received: { length: 5 },
+        why: /browser/,
+        source: /10\.12/,
+      },
     ],
     curl: "curl -X POST 'http://127.0.0.1:4000/api/exchangeToken' --data-urlencode 'grant_type=authorization_code' --data-urlencode 'client_id=app-1' --data-urlencode 'client_secret=<client_secret>' --data-urlencode 'code=<code>' --data-urlencode 'state=<state>'",
   })
@@ -297,6 +304,7 @@ t.test('the pages tell a login as a picture, with what failed, why, and how to m
   t.match(page, 'Client to Portal: ')
   t.match(page, '✗ 401')
   t.match(page, 'Keep the state of each login apart')
+  t.match(page, 'It ties the code to the browser that began the login')
   t.notMatch(page, 'SECRET')
   t.equal((await get('/logins/none')).statusCode, 404)
   t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
