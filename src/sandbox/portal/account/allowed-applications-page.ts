@@ -1,6 +1,7 @@
 // The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again. What it
 // made stays, and stands on the page from then on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isId } from '../../is-id.ts'
 import type { Parts } from '../../parts.ts'
 import { findApplication } from '../../store/applications.ts'
 import { hasConsent, listConsents, withdrawConsent } from '../../store/consents.ts'
@@ -21,8 +22,7 @@ export function allowedApplicationsRoutes(parts: Pick<Parts, 'store' | 'keyRing'
     const made = await listMadeByClients(store.read, userId, { now: clock(), limit: shown + 1 })
     const { withdrawn } = request.query as Record<string, unknown>
     // The address alone proves nothing, so what is said must be true whoever made it.
-    const isId = typeof withdrawn === 'string' && /^[\w-]{1,64}$/.test(withdrawn)
-    const isShown = isId && !(await hasConsent(store.read, userId, withdrawn))
+    const isShown = isId(withdrawn) && !(await hasConsent(store.read, userId, withdrawn))
     return showAccountPage(reply, 'account/applications', {
       title: 'Applications you allowed',
       applications: applications.slice(0, shown),

@@ -1,5 +1,6 @@
 // What a withdrawn application made in my name: a new secret for it, shown once, or removing it, after a question.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isId } from '../../is-id.ts'
 import type { Parts } from '../../parts.ts'
 import { claimApplication, removeApplicationOf } from '../../store/applications.ts'
 import { addClientSecret } from '../../store/client-secrets.ts'
@@ -84,9 +85,4 @@ async function findMade(
   if (!isId(applicationId) || !(clientId === '' || isId(clientId))) return undefined
   const [made] = await listMadeByClients(db, userId, { now, limit: 1, id: { applicationId, clientId } })
   return made
-}
-
-// Text that is no id is in no row, and PostgreSQL takes no NUL.
-function isId(text: unknown): text is string {
-  return typeof text === 'string' && /^[\w-]{1,64}$/.test(text)
 }
