@@ -34,6 +34,26 @@ t.test('the client and the sandbox never import each other', async t => {
     )
 })
 
+t.test('conformance plays the sandbox, knows no client, and nobody needs it', async t => {
+  for (const path of globSync('{src,test}/conformance/**/*.ts'))
+    t.same(
+      importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
+      [],
+      `${path} knows no client`,
+    )
+  for (const path of globSync('src/conformance/browser/*.ts'))
+    t.same(
+      importsOf(path).filter(name => name.startsWith('src/') && !name.startsWith('src/conformance/browser/')),
+      [],
+      `${path} is a browser and nothing else`,
+    )
+  for (const path of [...clientFiles, ...sandboxFiles, ...globSync('test/client/**/*.ts')])
+    t.notOk(
+      importsOf(path).some(name => name.includes('conformance/')),
+      `${path} is judged by others`,
+    )
+})
+
 t.test(
   'the protocol knows nothing of Fastify, has no words for visitors, and reaches out only through upstream',
   async t => {

@@ -1,0 +1,319 @@
+// A browser as far as HTTP goes: what it asks, in which order, with which cookies. It shows nothing and runs no scripts.
+import { CookieJar, type Errand } from './cookie-jar.ts'
+import { encodeForm } from './encode-form.ts'
+import { type Cause, type Initiator, originHeaders } from './fetch-metadata.ts'
+import type { Button, Form, Values } from './form.ts'
+import { type Document, type Link, readDocument } from './page.ts'
+import { readReferrerPolicy } from './referrer.ts'
+import { acceptEncoding, type Incoming, readText, type Send, sendOverNetwork } from './send.ts'
+import { isTrustworthy, relate } from './site.ts'
+
+export interface Exchange {
+  request: { method: string; url: string; headers: Record<string, string>; body: string }
+  response: { status: number; headers: Headers; setCookies: string[]; body: string } | { fault: string }
+  startedAt: number
+  durationMs: number
+}
+
+export interface Page extends Document {
+  url: string
+  /** 0 when no answer came: `fault` says why. */
+  status: number
+  headers: Headers
+  body: string
+  fault: string | undefined
+  /** Where the browser would have gone next, had `stopAt` let it. */
+  stoppedAt: string | undefined
+  /** Every exchange of this navigation, redirects and refreshes included, in order. */
+  trail: Exchange[]
+}
+
+export interface Options {
+  /** For each request until its last byte; 30 seconds. */
+  timeoutMs?: number
+  /** A redirect or refresh that would go there is not followed. */
+  stopAt?: (url: URL) => boolean
+  clock?: () => number
+  /** How requests leave; by itself over the network. */
+  send?: Send
+  cookies?: CookieJar
+}
+
+type Going = Pick<Options, 'stopAt'>
+
+/** A request on its way, and what goes with it through redirects. */
+interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
+  body: string | undefined
+  contentType: string | undefined
+  isReload: boolean
+}
+
+const mostHops = 20
+/** Seconds: a page that goes on by itself within that time is waited for. */
+const longestRefresh = 2
+
+const everyPage = {
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+  'accept-language': 'en-GB,en;q=0.9',
+  'accept-encoding': acceptEncoding,
+}
+const acceptPages = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8'
+
+export type Browser = ReturnType<typeof createBrowser>
+
+export function createBrowser(options: Options = {}) {
+  const { timeoutMs = 30_000, clock = Date.now, send = sendOverNetwork } = options
+  const cookies = options.cookies ?? new CookieJar(clock)
+  /** What this tab has shown: the requests that would bring it again. */
+  const history: Navigation[] = []
+  let at = -1
+  /** The requests that `stopAt` kept from being sent. */
+  const stopped = new WeakMap<Page, { next: Navigation; trail: Exchange[] }>()
+
+  async function exchange(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
+    const url = cause.chain.at(-1)!
+    const errand: Errand = {
+      isSameSite: !cause.initiator || relate(cause.initiator.origin, url) !== 'cross-site',
+      isNavigation: cause.mode === 'navigate',
+      method: cause.method,
+    }
+    const cookie = cookies.header(url, errand)
+    const headers = {
+      ...everyPage,
+      ...extra,
+      ...(cause.contentType ? { 'content-type': cause.contentType } : {}),
+      ...originHeaders(cause),
+      ...(cookie === undefined ? {} : { cookie }),
+    }
+    const startedAt = clock()
+    const begun = performance.now()
+    const response = await ask(cause.method, url, headers, cause.body)
+    if ('status' in response) {
+      for (const line of response.setCookies) cookies.set(url.href, line, errand)
+      const cleared = response.headers.get('clear-site-data') ?? ''
+      if (/"(cookies|\*)"/.test(cleared) && isTrustworthy(url)) cookies.clearSite(url)
+    }
+    const request = { method: cause.method, url: url.href, headers, body: cause.body ?? '' }
+    return { request, response, startedAt, durationMs: performance.now() - begun } satisfies Exchange
+  }
+
+  async function ask(
+    method: string,
+    url: URL,
+    headers: Record<string, string>,
+    body: string | undefined,
+  ): Promise<Exchange['response']> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    try {
+      const answer = await send({ method, url, headers, body }, signal)
+      const { lines, setCookies } = toHeaders(answer)
+      return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
+    } catch (error) {
+      return { fault: signal.aborted ? `no whole answer within ${timeoutMs} ms` : describe(error) }
+    }
+  }
+
+  /** Goes there and wherever the answers lead. */
+  async function navigate(
+    first: Navigation,
+    { stopAt = options.stopAt }: Going,
+    replaces = false,
+    before: Exchange[] = [],
+  ) {
+    const trail = [...before]
+    let navigation = first
+    for (;;) {
+      const done = await exchange(
+        { ...navigation, mode: 'navigate', dest: 'document' },
+        {
+          ...(navigation.isReload ? { 'cache-control': 'max-age=0' } : {}),
+          'upgrade-insecure-requests': '1',
+          accept: acceptPages,
+        },
+      )
+      trail.push(done)
+      const page = toPage(done, trail)
+      const next = redirect(navigation, done)
+      if (typeof next === 'string') return { ...page, fault: next }
+      const isPage = !next && !page.fault && page.status !== 204 && page.status !== 205 && !isDownload(page)
+      if (isPage) {
+        if (!replaces) history.splice(++at, history.length)
+        const url = navigation.chain.at(-1)!
+        history[at] = { ...navigation, chain: [url], isReload: false }
+      }
+      const going = next ?? (isPage ? refresh(page) : undefined)
+      if (!going) return page
+      if (trail.length > mostHops) return { ...page, fault: `more than ${mostHops} redirects` }
+      if (stopAt?.(going.chain.at(-1)!)) {
+        page.stoppedAt = going.chain.at(-1)!.href
+        stopped.set(page, { next: going, trail })
+        return page
+      }
+      if (!next) {
+        replaces = true
+        await new Promise(resolve => setTimeout(resolve, page.refresh!.delay * 1000))
+      }
+      navigation = going
+    }
+  }
+
+  function visit(url: string | Link, { from = 'typed', ...going }: Going & { from?: 'typed' | Page } = {}) {
+    const initiator = from === 'typed' ? undefined : toInitiator(from, typeof url === 'string' ? undefined : url.policy)
+    return navigate(begin('GET', typeof url === 'string' ? url : url.url, initiator), going)
+  }
+
+  return {
+    cookies,
+
+    /** A person types an address, or presses a link of the page `from`. */
+    visit,
+
+    /**
+     * A person fills a form and presses a button of it: the one with that text, value or name; by itself the first, as the
+     * Enter key does. `values` are by name. Throws an Error for what the form does not have.
+     */
+    async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
+      const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
+      const { method, url, body, contentType } = encodeForm(form, values, pressed)
+      const initiator = toInitiator(page, form.rel.includes('noreferrer') ? 'no-referrer' : undefined)
+      return navigate({ ...begin(method, url, initiator), body, contentType }, going)
+    },
+
+    /** The request of the page that is open, once more. */
+    reload(going: Going = {}) {
+      if (at < 0) throw new Error('No page is open yet.')
+      return navigate({ ...history[at]!, isReload: true }, going, true)
+    },
+
+    /** To the page before, asked for again: nothing is kept. */
+    back(going: Going = {}) {
+      if (at < 1) throw new Error('There is no page before this one.')
+      return navigate(history[--at]!, going, true)
+    },
+
+    /** Goes on where `stopAt` ended a navigation, there or to another address in its place. */
+    goOn(page: Page, url?: string, going: Going = {}) {
+      const rest = stopped.get(page)
+      if (!rest) throw new Error('This navigation was not stopped.')
+      const chain = url === undefined ? rest.next.chain : [...rest.next.chain.slice(0, -1), new URL(url)]
+      return navigate({ ...rest.next, chain }, going, false, rest.trail)
+    },
+
+    /** What a page loads, or its script asks, with the redirects that follow. */
+    async fetch(url: string, asked: Asked): Promise<Exchange[]> {
+      const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
+      let next: Navigation = { ...begin(method, url, toInitiator(from)), body, contentType, isByUser: false }
+      const trail: Exchange[] = []
+      while (trail.length <= mostHops) {
+        const done = await exchange({ ...next, mode, dest }, { accept: '*/*' })
+        trail.push(done)
+        const going = redirect(next, done)
+        if (!going || typeof going === 'string') break
+        next = going
+      }
+      return trail
+    },
+
+    /** A page as if `url` had answered with it: another site's, that a test makes up. */
+    show(url: string, body: string, headers: Record<string, string> = {}): Page {
+      const all = new Headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
+      const empty = { fault: undefined, stoppedAt: undefined, trail: [] }
+      return { ...readDocument(url, all, body), url, status: 200, headers: all, body, ...empty }
+    },
+
+    /** With the same cookies, and a history of its own. */
+    newTab: () => createBrowser({ ...options, cookies }),
+
+    /** Another browser with a copy of the cookies: a thief's, or this one as it was. */
+    copy: () => createBrowser({ ...options, cookies: cookies.copy() }),
+  }
+}
+
+export interface Asked {
+  from: Page
+  method?: string
+  mode?: Cause['mode']
+  dest?: string
+  body?: string
+  contentType?: string
+}
+
+function begin(method: string, address: string, initiator: Initiator | undefined): Navigation {
+  const url = new URL(address)
+  return { initiator, chain: [url], method, isByUser: true, body: undefined, contentType: undefined, isReload: false }
+}
+
+function toInitiator(page: Page, policy = page.policy): Initiator {
+  return { url: page.url, origin: page.origin, policy }
+}
+
+/** Where an answer sends the request on; a text says why a browser does not go. */
+function redirect(navigation: Navigation, { response }: Exchange): Navigation | string | undefined {
+  if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
+  const location = response.headers.get('location')
+  if (location === null) return undefined
+  const from = navigation.chain.at(-1)!
+  // Browsers read the bytes as UTF-8.
+  const address = Buffer.from(location, 'latin1').toString()
+  if (!URL.canParse(address, from.href)) return `the answer redirects to what is no address: ${address}`
+  const url = new URL(address, from)
+  if (!/^https?:$/.test(url.protocol)) return `the answer redirects to ${url.protocol}`
+  if (url.hash === '') url.hash = from.hash
+  const isKept = response.status >= 307 || navigation.method === 'GET' || navigation.method === 'HEAD'
+  const becomesGet = !isKept && (response.status === 303 || navigation.method === 'POST')
+  const policy = readReferrerPolicy(response.headers.get('referrer-policy'))
+  return {
+    ...navigation,
+    ...(becomesGet ? { method: 'GET', body: undefined, contentType: undefined } : {}),
+    initiator: navigation.initiator && policy ? { ...navigation.initiator, policy } : navigation.initiator,
+    chain: [...navigation.chain, url],
+  }
+}
+
+/** Where a page goes by itself, when that is soon. */
+function refresh(page: Page): Navigation | undefined {
+  if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
+  return { ...begin('GET', page.refresh.url, toInitiator(page)), isByUser: false }
+}
+
+function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
+  const answer = 'fault' in response ? { status: 0, headers: new Headers(), body: '' } : response
+  const { status, headers, body } = answer
+  const fault = 'fault' in response ? response.fault : undefined
+  return {
+    ...readDocument(request.url, headers, body),
+    url: request.url,
+    status,
+    headers,
+    body,
+    fault,
+    stoppedAt: undefined,
+    trail,
+  }
+}
+
+function isDownload({ headers }: Page): boolean {
+  return /^\s*attachment/i.test(headers.get('content-disposition') ?? '')
+}
+
+function findButton(form: Form, wanted: string): Button {
+  const found = form.buttons.find(({ text, value, name }) => [text, value, name].includes(wanted))
+  if (found) return found
+  const known = form.buttons.map(({ text, name }) => text || name).join(', ')
+  throw new Error(`The form has no button ${wanted}; it has ${known || 'none'}.`)
+}
+
+function toHeaders({ headers }: Incoming): { lines: Headers; setCookies: string[] } {
+  const lines = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    const all = [value ?? []].flat()
+    if (name === 'location' && new Set(all).size > 1) throw new Error('the answer has several Location headers')
+    for (const one of name === 'location' ? all.slice(0, 1) : all) lines.append(name, one)
+  }
+  return { lines, setCookies: [headers['set-cookie'] ?? []].flat() }
+}
+
+function describe(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code && !message.includes(code) ? `${code}: ${message}` : message || String(code)
+}

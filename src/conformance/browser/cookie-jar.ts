@@ -1,0 +1,147 @@
+// The cookies of one browser: what it keeps of Set-Cookie, and what it sends where (RFC 6265bis, as Chromium does it).
+import { parseSetCookie, type SetCookie } from './set-cookie.ts'
+import { isTrustworthy, registrableDomain } from './site.ts'
+
+export interface Cookie extends SetCookie {
+  /** The host that set it, or the domain it is for. */
+  domain: string
+  path: string
+  /** Milliseconds since 1970; infinite for as long as the browser is open. */
+  expiresAt: number
+  createdAt: number
+  usedAt: number
+}
+
+/** How a request came about, as far as SameSite asks. */
+export interface Errand {
+  /** Whether the page that began it and the address are of one site. */
+  isSameSite: boolean
+  /** Whether the address bar changes. */
+  isNavigation: boolean
+  method: string
+}
+
+/** What a person does who types an address. */
+const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
+
+const laxPostMs = 120_000
+const longestMs = 400 * 86_400_000
+/** Of one registrable domain: with more than `most`, the ones not used for longest go, until `left` are there. */
+const most = 180
+const left = 150
+
+export class CookieJar {
+  readonly #clock: () => number
+  #cookies: Cookie[] = []
+
+  constructor(clock: () => number = Date.now) {
+    this.#clock = clock
+  }
+
+  /** Those that are alive, oldest first; of one address, those that a typed visit would send, in that order. */
+  list(url?: string): Cookie[] {
+    this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())
+    return url === undefined ? [...this.#cookies] : this.#matching(new URL(url), typed)
+  }
+
+  get(name: string, url?: string): Cookie | undefined {
+    return this.list(url).find(cookie => cookie.name === name)
+  }
+
+  /** Every cookie of that name, or everything; `url` narrows it to those that a visit there would send. */
+  delete(name?: string, url?: string): void {
+    const gone = new Set(this.list(url).filter(cookie => name === undefined || cookie.name === name))
+    this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
+  }
+
+  /** Deletes what a site has, subdomains and all: `Clear-Site-Data: "cookies"`. */
+  clearSite({ hostname }: URL): void {
+    const site = registrableDomain(hostname)
+    this.#cookies = this.#cookies.filter(({ domain }) => registrableDomain(domain) !== site)
+  }
+
+  /** Takes a Set-Cookie line as an answer from `url` would bring it. Says whether the browser keeps it. */
+  set(url: string, line: string, errand: Errand = typed): boolean {
+    const from = new URL(url)
+    const parsed = parseSetCookie(line, from)
+    if (!parsed) return false
+    if (parsed.sameSite !== 'none' && !errand.isSameSite && !errand.isNavigation) return false
+    const now = this.#clock()
+    const expiresAt = Math.min(
+      parsed.maxAge === undefined ? (parsed.expires ?? Number.POSITIVE_INFINITY) : now + parsed.maxAge * 1000,
+      parsed.maxAge === undefined && parsed.expires === undefined ? Number.POSITIVE_INFINITY : now + longestMs,
+    )
+    const cookie = { ...parsed, expiresAt, createdAt: now, usedAt: now }
+    const old = this.list().find(
+      one =>
+        one.name === cookie.name &&
+        one.domain === cookie.domain &&
+        one.path === cookie.path &&
+        one.isHostOnly === cookie.isHostOnly,
+    )
+    if (old) {
+      // The same value again keeps its place in the order.
+      if (old.value === cookie.value) cookie.createdAt = old.createdAt
+      this.#cookies = this.#cookies.filter(one => one !== old)
+    }
+    if (expiresAt <= now) return true
+    this.#cookies.push(cookie)
+    this.#makeRoom(registrableDomain(cookie.domain))
+    return true
+  }
+
+  /** The Cookie header of a request, undefined without one. */
+  header(url: URL, errand: Errand): string | undefined {
+    const sent = this.#matching(url, errand)
+    const now = this.#clock()
+    for (const cookie of sent) cookie.usedAt = now
+    return sent.length === 0
+      ? undefined
+      : sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ')
+  }
+
+  copy(): CookieJar {
+    const copy = new CookieJar(this.#clock)
+    copy.#cookies = this.list().map(cookie => ({ ...cookie }))
+    return copy
+  }
+
+  /** Longer paths first, then older ones. */
+  #matching(url: URL, errand: Errand): Cookie[] {
+    const now = this.#clock()
+    return this.list()
+      .filter(cookie => {
+        const isThere = cookie.isHostOnly
+          ? url.hostname === cookie.domain
+          : url.hostname === cookie.domain || url.hostname.endsWith(`.${cookie.domain}`)
+        return (
+          isThere &&
+          isOnPath(url.pathname, cookie.path) &&
+          (!cookie.isSecure || isTrustworthy(url)) &&
+          isSentOn(cookie, errand, now)
+        )
+      })
+      .sort((a, b) => b.path.length - a.path.length || a.createdAt - b.createdAt)
+  }
+
+  #makeRoom(site: string): void {
+    const own = this.#cookies.filter(({ domain }) => registrableDomain(domain) === site)
+    if (own.length <= most) return
+    const gone = new Set(
+      own.sort((a, b) => Number(a.isSecure) - Number(b.isSecure) || a.usedAt - b.usedAt).slice(0, own.length - left),
+    )
+    this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
+  }
+}
+
+function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, method }: Errand, now: number): boolean {
+  if (isSameSite || sameSite === 'none') return true
+  if (!isNavigation || sameSite === 'strict') return false
+  if (method === 'GET' || method === 'HEAD') return true
+  // One that says nothing is Lax, yet for two minutes it goes along with a form of another site.
+  return sameSite === undefined && now - createdAt < laxPostMs
+}
+
+function isOnPath(pathname: string, path: string): boolean {
+  return pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`)
+}

@@ -1,0 +1,68 @@
+// What a browser says of itself and of where a request comes from: Sec-Fetch-*, Origin, Referer.
+import { type ReferrerPolicy, referrerFor } from './referrer.ts'
+import { isTrustworthy, relate } from './site.ts'
+
+/** The page that began a request. */
+export interface Initiator {
+  url: string
+  /** `null` in a sandbox. */
+  origin: string
+  policy: ReferrerPolicy
+}
+
+export interface Cause {
+  /** Undefined for an address that a person typed. */
+  initiator: Initiator | undefined
+  /** Every address of the request so far: the one it began with, redirects, and the one that is asked now. */
+  chain: URL[]
+  method: string
+  mode: 'navigate' | 'no-cors' | 'cors' | 'same-origin'
+  /** `document`, or what a page loads: `image`, `script`, `empty` for what its scripts ask. */
+  dest: string
+  /** A person pressed something, or typed. */
+  isByUser: boolean
+}
+
+export function originHeaders(cause: Cause): Record<string, string> {
+  const { initiator, chain } = cause
+  const to = chain.at(-1)!
+  const origin = originFor(cause, to)
+  const referer = initiator && referrerFor(initiator.url, initiator.policy, to)
+  return {
+    ...(origin === undefined ? {} : { origin }),
+    ...(referer === undefined ? {} : { referer }),
+    ...(isTrustworthy(to) ? fetchMetadata(cause) : {}),
+  }
+}
+
+/** W3C Fetch Metadata, 2. */
+function fetchMetadata({ initiator, chain, mode, dest, isByUser }: Cause): Record<string, string> {
+  const relations = initiator ? chain.map(url => relate(initiator.origin, url)) : []
+  const site = !initiator
+    ? 'none'
+    : (['cross-site', 'same-site', 'same-origin'] as const).find(one => relations.includes(one))!
+  return {
+    'sec-fetch-site': site,
+    'sec-fetch-mode': mode,
+    ...(mode === 'navigate' && isByUser ? { 'sec-fetch-user': '?1' } : {}),
+    'sec-fetch-dest': dest,
+  }
+}
+
+/** Fetch, 3.1: with what changes something, and with what a script reads of another origin. */
+function originFor({ initiator, chain, method, mode }: Cause, to: URL): string | undefined {
+  if (!initiator) return method === 'GET' || method === 'HEAD' ? undefined : 'null'
+  const isCross = relate(initiator.origin, to) !== 'same-origin'
+  const isOfCors = mode === 'cors' && isCross
+  if (!isOfCors && (method === 'GET' || method === 'HEAD')) return undefined
+  // Who was sent on from one origin to another no longer speaks for the first.
+  if (chain.some((url, index) => index > 0 && url.origin !== chain[index - 1]!.origin)) return 'null'
+  if (isOfCors || mode === 'cors') return initiator.origin
+  const { policy } = initiator
+  const isDowngrade = initiator.origin.startsWith('https:') && to.protocol !== 'https:'
+  const hides =
+    policy === 'no-referrer' ||
+    (policy === 'same-origin' && isCross) ||
+    (isDowngrade && /^(no-referrer-when-downgrade|strict-origin|strict-origin-when-cross-origin)$/.test(policy))
+  return hides ? 'null' : initiator.origin
+}

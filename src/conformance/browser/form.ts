@@ -1,0 +1,171 @@
+// The forms of a page, and what each control would send as it stands (HTML, 4.10.18 and 4.10.21).
+import { ancestorsOf, attribute, type Element, elementsOf, rawTextOf, textOf } from './html.ts'
+
+export type Enctype = 'application/x-www-form-urlencoded' | 'multipart/form-data' | 'text/plain'
+
+export interface Form {
+  method: 'GET' | 'POST'
+  action: string
+  enctype: Enctype
+  /** Name and value of each control as the page has it, without a button. */
+  fields: [name: string, value: string][]
+  /** Those that send the form, in the order of the page. */
+  buttons: Button[]
+  controls: Control[]
+  rel: string[]
+}
+
+export interface Button {
+  name: string
+  value: string
+  text: string
+  isImage: boolean
+  /** Where the button says otherwise than its form. */
+  action?: string
+  method?: Form['method']
+  enctype?: Enctype
+}
+
+export interface Control {
+  name: string
+  type: string
+  /** What it sends as it stands: none for a box that is not ticked. */
+  values: string[]
+  /** What it can send, where a person chooses and does not type. */
+  choices?: string[]
+}
+
+export type Values = Record<string, string | string[]>
+export type Entry = { name: string; value: string; isFile: boolean }
+
+/** `elements`: all of the page, in its order. */
+export function readForms(elements: Element[], url: string, base: string): Form[] {
+  const forms = elements.filter(({ tagName }) => tagName === 'form')
+  const owners = new Map<Element, Element[]>(forms.map(form => [form, []]))
+  for (const element of elements) {
+    if (!/^(button|input|select|textarea)$/.test(element.tagName)) continue
+    owners.get(ownerOf(element, elements)!)?.push(element)
+  }
+  return forms.map(form => toForm(form, owners.get(form)!, url, base))
+}
+
+function ownerOf(element: Element, elements: Element[]): Element | undefined {
+  const id = attribute(element, 'form')
+  if (id === undefined) return ancestorsOf(element).find(({ tagName }) => tagName === 'form')
+  const named = elements.find(one => attribute(one, 'id') === id)
+  return named?.tagName === 'form' ? named : undefined
+}
+
+function toForm(form: Element, owned: Element[], url: string, base: string): Form {
+  const enabled = owned.filter(element => !isDisabled(element))
+  const controls = enabled.flatMap(readControl)
+  const buttons = enabled.filter(isSubmitButton).map(element => readButton(element, url, base))
+  // Of the radio buttons of one name, the last one chosen counts.
+  const chosen = new Map(
+    controls.filter(({ type, values }) => type === 'radio' && values.length > 0).map(one => [one.name, one]),
+  )
+  for (const control of controls)
+    if (control.type === 'radio' && chosen.get(control.name) !== control) control.values = []
+  return {
+    method: readMethod(attribute(form, 'method')) ?? 'GET',
+    action: readAction(attribute(form, 'action'), url, base),
+    enctype: readEnctype(attribute(form, 'enctype')) ?? 'application/x-www-form-urlencoded',
+    fields: controls.flatMap(({ name, values }) => values.map((value): [string, string] => [name, value])),
+    buttons,
+    controls,
+    rel: (attribute(form, 'rel') ?? '').toLowerCase().split(/\s+/).filter(Boolean),
+  }
+}
+
+function readControl(element: Element): Control[] {
+  const name = attribute(element, 'name') ?? ''
+  const value = attribute(element, 'value')
+  if (name === '' || element.tagName === 'button') return []
+  if (element.tagName === 'textarea') return [{ name, type: 'textarea', values: [rawTextOf(element)] }]
+  if (element.tagName === 'select') return [readSelect(element, name)]
+  const type = (attribute(element, 'type') ?? 'text').trim().toLowerCase()
+  if (/^(submit|image|button|reset)$/.test(type)) return []
+  if (type === 'checkbox' || type === 'radio') {
+    const choice = value ?? 'on'
+    return [{ name, type, values: attribute(element, 'checked') === undefined ? [] : [choice], choices: [choice] }]
+  }
+  if (type === 'file') return [{ name, type, values: [''] }]
+  if (type === 'hidden') return [{ name, type, values: [name.toLowerCase() === '_charset_' ? 'UTF-8' : (value ?? '')] }]
+  return [{ name, type, values: [sanitize(type, value ?? '')] }]
+}
+
+function readSelect(select: Element, name: string): Control {
+  const options = elementsOf(select).filter(({ tagName }) => tagName === 'option')
+  const open = options.filter(
+    option =>
+      attribute(option, 'disabled') === undefined &&
+      !ancestorsOf(option).some(one => one.tagName === 'optgroup' && attribute(one, 'disabled') !== undefined),
+  )
+  const sentBy = (option: Element) => attribute(option, 'value') ?? textOf(option)
+  const selected = options.filter(option => attribute(option, 'selected') !== undefined)
+  const choices = open.map(sentBy)
+  if (attribute(select, 'multiple') !== undefined)
+    return { name, type: 'select-multiple', values: selected.filter(one => open.includes(one)).map(sentBy), choices }
+  const shown = selected.at(-1) ?? (Number(attribute(select, 'size') ?? 1) > 1 ? undefined : open[0])
+  return { name, type: 'select-one', values: shown && open.includes(shown) ? [sentBy(shown)] : [], choices }
+}
+
+/** What a field keeps of the text that the page gives it. */
+function sanitize(type: string, value: string): string {
+  const line = value.replace(/[\r\n]/g, '')
+  if (type === 'email' || type === 'url') return line.trim()
+  if (type === 'number') return /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(line) ? line : ''
+  if (type === 'color') return /^#[\da-f]{6}$/i.test(line) ? line.toLowerCase() : '#000000'
+  return line
+}
+
+function isSubmitButton(element: Element): boolean {
+  const type = (attribute(element, 'type') ?? '').trim().toLowerCase()
+  if (element.tagName === 'button') return type !== 'button' && type !== 'reset'
+  return element.tagName === 'input' && (type === 'submit' || type === 'image')
+}
+
+function readButton(element: Element, url: string, base: string): Button {
+  const action = attribute(element, 'formaction')
+  const method = readMethod(attribute(element, 'formmethod'))
+  const enctype = readEnctype(attribute(element, 'formenctype'))
+  const isInput = element.tagName === 'input'
+  return {
+    name: attribute(element, 'name') ?? '',
+    value: attribute(element, 'value') ?? (isInput ? 'Submit' : ''),
+    text: isInput ? (attribute(element, 'value') ?? attribute(element, 'alt') ?? 'Submit') : textOf(element),
+    isImage: isInput && attribute(element, 'type')?.trim().toLowerCase() === 'image',
+    ...(action ? { action: readAction(action, url, base) } : {}),
+    ...(method ? { method } : {}),
+    ...(enctype ? { enctype } : {}),
+  }
+}
+
+function isDisabled(element: Element): boolean {
+  if (attribute(element, 'disabled') !== undefined) return true
+  const around = ancestorsOf(element)
+  if (around.some(({ tagName }) => tagName === 'datalist')) return true
+  return around.some((fieldset, index) => {
+    if (fieldset.tagName !== 'fieldset' || attribute(fieldset, 'disabled') === undefined) return false
+    // What stands in its first legend stays open.
+    const legend = fieldset.childNodes.find(child => child.nodeName === 'legend')
+    return around[index - 1] !== legend || legend === undefined
+  })
+}
+
+function readMethod(text: string | undefined): Form['method'] | undefined {
+  if (text === undefined) return undefined
+  return text.trim().toLowerCase() === 'post' ? 'POST' : 'GET'
+}
+
+function readEnctype(text: string | undefined): Enctype | undefined {
+  if (text === undefined) return undefined
+  const known = text.trim().toLowerCase()
+  return known === 'multipart/form-data' || known === 'text/plain' ? known : 'application/x-www-form-urlencoded'
+}
+
+/** Without an action the form goes to the page's own address, whatever its base. */
+function readAction(action: string | undefined, url: string, base: string): string {
+  if (!action) return url
+  return URL.canParse(action, base) ? new URL(action, base).href : url
+}

@@ -1,0 +1,90 @@
+// What a browser sees in a page: its links and forms, and where it goes on by itself.
+import { parse } from 'parse5'
+import { type Form, readForms } from './form.ts'
+import { attribute, type Element, elementsOf, textOf } from './html.ts'
+import { defaultPolicy, type ReferrerPolicy, readReferrerPolicy } from './referrer.ts'
+
+export interface Link {
+  url: string
+  text: string
+  rel: string[]
+  /** Where it differs from the page's. */
+  policy: ReferrerPolicy | undefined
+}
+
+/** Where a page goes by itself. */
+export interface Refresh {
+  url: string
+  /** Seconds. */
+  delay: number
+}
+
+export interface Document {
+  title: string
+  links: Link[]
+  forms: Form[]
+  refresh: Refresh | undefined
+  policy: ReferrerPolicy
+  /** `null` when the answer sandboxes the page. */
+  origin: string
+}
+
+/** Reads a page as a browser does whose scripts are off; an answer that is no HTML has no links, forms or refresh but that of its header. */
+export function readDocument(url: string, headers: Headers, body: string): Document {
+  const elements = isHtml(headers, body) ? elementsOf(parse(body, { scriptingEnabled: false })) : []
+  const named = (name: string) => elements.filter(({ tagName }) => tagName === name)
+  const href = named('base')
+    .map(element => attribute(element, 'href'))
+    .find(value => value !== undefined)
+  const base = resolve(href ?? '', url) ?? url
+  const meta = (key: 'name' | 'http-equiv', value: string) =>
+    named('meta')
+      .filter(element => attribute(element, key)?.trim().toLowerCase() === value)
+      .map(element => attribute(element, 'content') ?? '')
+  const policies = [headers.get('referrer-policy'), ...meta('name', 'referrer')].map(readReferrerPolicy)
+  const isSandboxed = /(?:^|[;,])\s*sandbox(?![^;,]*allow-same-origin)/i.test(
+    headers.get('content-security-policy') ?? '',
+  )
+  const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')].map(text =>
+    readRefresh(text, url, base),
+  )
+  return {
+    title: named('title').map(textOf)[0] ?? '',
+    links: elements
+      .filter(({ tagName }) => tagName === 'a' || tagName === 'area')
+      .flatMap(element => readLink(element, base)),
+    forms: readForms(elements, url, base),
+    refresh: refreshes.find(one => one !== undefined),
+    policy: policies.findLast(policy => policy !== undefined) ?? defaultPolicy,
+    origin: isSandboxed ? 'null' : new URL(url).origin,
+  }
+}
+
+function readLink(element: Element, base: string): Link[] {
+  const url = resolve(attribute(element, 'href'), base)
+  if (url === undefined || !/^https?:/.test(url)) return []
+  const rel = (attribute(element, 'rel') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  const policy = rel.includes('noreferrer') ? 'no-referrer' : readReferrerPolicy(attribute(element, 'referrerpolicy'))
+  return [{ url, text: textOf(element), rel, policy }]
+}
+
+/** HTML, 4.2.5.3: `0; url=/next`, and everything that browsers take for it. */
+function readRefresh(text: string, url: string, base: string): Refresh | undefined {
+  const found = /^\s*(\d+|(?=\.))[\d.]*(?:$|[\s;,]\s*[;,]?\s*(?:url\s*=\s*)?(.*)$)/is.exec(text)
+  if (!found) return undefined
+  const quoted = /^(["'])(.*?)(?:\1|$)/s.exec(found[2] ?? '')
+  const address = quoted ? quoted[2] : found[2]
+  const target = address ? resolve(address, base) : url
+  if (target === undefined || !/^https?:/.test(target)) return undefined
+  return { url: target, delay: Number(found[1] || 0) }
+}
+
+function isHtml(headers: Headers, body: string): boolean {
+  const type = headers.get('content-type')
+  return type ? /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type) : body.trimStart().startsWith('<')
+}
+
+/** Undefined for what is no address. */
+function resolve(address: string | undefined, base: string): string | undefined {
+  return address !== undefined && URL.canParse(address, base) ? new URL(address, base).href : undefined
+}

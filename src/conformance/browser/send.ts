@@ -1,0 +1,84 @@
+// One request over the network: bounded in time and size, with no redirect followed.
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import { Agent, type Dispatcher, request } from 'undici'
+
+export interface Outgoing {
+  method: string
+  url: URL
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+export interface Incoming {
+  status: number
+  /** One character a byte, as Node reads headers. */
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+}
+
+/** Rejects with what went wrong. The signal says that the time is over. */
+export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
+
+/** No page that a person reads is larger. */
+const largestBody = 8 * 1024 * 1024
+
+// Every name below localhost is this machine, whatever the resolver says (RFC 6761, 6.3).
+const findHost: LookupFunction = (host, options, done) =>
+  lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
+
+// A connection for each request: one kept open could be closed by the other side just when it is used again.
+const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
+
+export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {
+  const answer = await request(url, {
+    method: method as Dispatcher.HttpMethod,
+    headers,
+    body: body ?? null,
+    signal,
+    dispatcher: agent,
+    // The signal bounds both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > largestBody) throw new Error(`the answer is larger than ${largestBody} bytes`)
+    chunks.push(chunk)
+  }
+  return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }
+}
+
+const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
+}
+export const acceptEncoding = Object.keys(decoders).join(', ')
+
+/** The text of an answer: unpacked, and read in the charset that its header, its first bytes or its own meta names. */
+export async function readText(body: Buffer, headers: Headers): Promise<string> {
+  let bytes = body
+  const codings = (headers.get('content-encoding') ?? '').toLowerCase().split(',')
+  for (const coding of codings.map(one => one.trim()).reverse()) {
+    if (coding in decoders) bytes = await decoders[coding]!(bytes, { maxOutputLength: largestBody })
+  }
+  const isUnicode = bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]))
+  const named =
+    /charset\s*=\s*["']?([\w-]+)/i.exec(headers.get('content-type') ?? '') ??
+    /<meta[^>]+charset\s*=\s*["']?([\w-]+)/i.exec(bytes.subarray(0, 1024).toString('latin1'))
+  return decode(bytes, isUnicode ? 'utf-8' : named?.[1])
+}
+
+function decode(bytes: Buffer, charset = 'utf-8'): string {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}

@@ -1,0 +1,98 @@
+// One Set-Cookie line, and whether a browser keeps it at all (RFC 6265bis, 5.6 and 5.7).
+import { readCookieDate } from './cookie-date.ts'
+import { isAddress, isPublicSuffix, isTrustworthy } from './site.ts'
+
+export interface SetCookie {
+  name: string
+  value: string
+  domain: string
+  path: string
+  isHostOnly: boolean
+  isSecure: boolean
+  isHttpOnly: boolean
+  /** Undefined when the line does not say, or says nothing known. */
+  sameSite: 'strict' | 'lax' | 'none' | undefined
+  /** Seconds. */
+  maxAge?: number
+  /** Milliseconds since 1970. */
+  expires?: number
+}
+
+const longestPair = 4096
+const longestAttribute = 1024
+const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
+
+/** Undefined for a line that browsers drop. Text has one character a byte, as Node reads headers. */
+export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
+  const [pair = '', ...rest] = line.split(';')
+  // A name is missing in a line without "=": all of it is the value.
+  const at = pair.indexOf('=')
+  const name = trim(pair.slice(0, Math.max(at, 0)))
+  const value = trim(pair.slice(at + 1))
+  if (name + value === '' || name.length + value.length > longestPair || hasControl(line)) return undefined
+  const attributes = new Map<string, string>()
+  for (const attribute of rest) {
+    const [key = '', ...more] = attribute.split('=')
+    const text = trim(more.join('='))
+    if (text.length <= longestAttribute) attributes.set(trim(key).toLowerCase(), text)
+  }
+  const host = from.hostname
+  const domain = readDomain(attributes.get('domain') ?? '', host)
+  if (domain === undefined) return undefined
+  const path = attributes.get('path') ?? ''
+  const expires = readCookieDate(attributes.get('expires') ?? '')
+  const maxAge = /^-?\d+$/.exec(attributes.get('max-age') ?? '')?.[0]
+  const cookie: SetCookie = {
+    name,
+    value,
+    domain: domain || host,
+    isHostOnly: domain === '',
+    path: path.startsWith('/') ? path : defaultPath(from.pathname),
+    isSecure: attributes.has('secure'),
+    isHttpOnly: attributes.has('httponly'),
+    sameSite: readSameSite(attributes.get('samesite')),
+    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
+    ...(expires === undefined ? {} : { expires }),
+  }
+  if (cookie.isSecure && !isTrustworthy(from)) return undefined
+  if (cookie.sameSite === 'none' && !cookie.isSecure) return undefined
+  if (attributes.has('partitioned') && !cookie.isSecure) return undefined
+  return keepsPrefix(cookie, path) ? cookie : undefined
+}
+
+/** The empty text for a cookie of this host alone; undefined for a domain that is not the host's to name. */
+function readDomain(attribute: string, host: string): string | undefined {
+  const domain = attribute.replace(/^\./, '').toLowerCase()
+  if (domain === '') return ''
+  if (domain === host && (isAddress(host) || isPublicSuffix(host))) return ''
+  const isOwn = domain === host || (host.endsWith(`.${domain}`) && !isAddress(host))
+  return isOwn && !isPublicSuffix(domain) ? domain : undefined
+}
+
+function defaultPath(pathname: string): string {
+  return pathname.slice(0, pathname.lastIndexOf('/')) || '/'
+}
+
+function readSameSite(text: string | undefined): SetCookie['sameSite'] {
+  const known = text?.toLowerCase()
+  return known === 'strict' || known === 'lax' || known === 'none' ? known : undefined
+}
+
+/** A prefix counts in any case, and without a name the value must not look like one. */
+function keepsPrefix({ name, value, isSecure, isHostOnly, isHttpOnly }: SetCookie, path: string): boolean {
+  const begin = (name || value).toLowerCase()
+  const prefix = prefixes.find(one => begin.startsWith(one.toLowerCase()))
+  if (!prefix) return true
+  if (name === '' || !isSecure) return false
+  if (prefix.startsWith('__Host-') && !(isHostOnly && path === '/')) return false
+  return !prefix.endsWith('Http-') || isHttpOnly
+}
+
+function trim(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, '')
+}
+
+function hasControl(line: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that browsers refuse.
+  return /[\x00-\x08\x0a-\x1f\x7f]/.test(line)
+}

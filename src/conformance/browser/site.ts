@@ -1,0 +1,43 @@
+// Which addresses belong to one site, as browsers count: scheme and registrable domain, whatever the port.
+import { isIP } from 'node:net'
+
+export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
+
+/** `a` is an origin as `URL.origin` writes it, or `null` for an opaque one, which is at home nowhere. */
+export function relate(a: string, b: URL): SiteRelation {
+  if (a === 'null') return 'cross-site'
+  if (a === b.origin) return 'same-origin'
+  return siteOf(new URL(a)) === siteOf(b) ? 'same-site' : 'cross-site'
+}
+
+function siteOf({ protocol, hostname }: URL): string {
+  return `${protocol}//${registrableDomain(hostname)}`
+}
+
+/**
+ * The last two labels of a name; an address, or a name of one label, is a domain by itself.
+ * The list of public suffixes is left out on purpose: see docs/decisions/050-an-honest-browser.md.
+ */
+export function registrableDomain(host: string): string {
+  return isAddress(host) ? host : host.split('.').slice(-2).join('.')
+}
+
+/** Whether nobody can own the name: a cookie for it would be read by strangers. */
+export function isPublicSuffix(domain: string): boolean {
+  return !isAddress(domain) && !domain.includes('.')
+}
+
+/** Whether it is an IP address, in the form that `URL.hostname` has. */
+export function isAddress(host: string): boolean {
+  return isIP(host.replace(/^\[|\]$/g, '')) !== 0
+}
+
+/** https, or this machine: where browsers keep Secure cookies and send fetch metadata (W3C Secure Contexts, 3.1). */
+export function isTrustworthy({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || isLoopback(hostname)
+}
+
+/** Whether a host is this machine, by its name or address alone. */
+export function isLoopback(host: string): boolean {
+  return /^(?:.+\.)?localhost$|^127\.\d+\.\d+\.\d+$|^\[::1\]$/.test(host)
+}
