@@ -37,6 +37,8 @@ export interface Options {
   /** How requests leave; by itself over the network. */
   send?: Send
   cookies?: CookieJar
+  /** Called when an exchange is over, whatever began it. */
+  onExchange?: (exchange: Exchange) => void
 }
 
 type Going = Pick<Options, 'stopAt'>
@@ -94,7 +96,9 @@ export function createBrowser(options: Options = {}) {
       if (/"(cookies|\*)"/.test(cleared) && isTrustworthy(url)) cookies.clearSite(url)
     }
     const request = { method: cause.method, url: url.href, headers, body: cause.body ?? '' }
-    return { request, response, startedAt, durationMs: performance.now() - begun } satisfies Exchange
+    const done: Exchange = { request, response, startedAt, durationMs: performance.now() - begun }
+    options.onExchange?.(done)
+    return done
   }
 
   async function ask(
