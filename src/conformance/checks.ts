@@ -1,0 +1,5 @@
+// Every check, in the order in which they run and are told.
+import type { Check } from './check.ts'
+import { startingALogin } from './checks/starting-a-login.ts'
+
+export const checks: Check[] = [startingALogin].flat()

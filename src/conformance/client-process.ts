@@ -1,0 +1,83 @@
+// The client as a process of this command: started with its settings, heard, restarted, stopped.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+
+export interface ClientProcess {
+  /** Everything that it has printed so far, all starts together. */
+  output(): string
+  isRunning(): boolean
+  /** Stops it and starts it once more; resolves when it answers. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Output beyond this is dropped, the oldest first. */
+const mostOutput = 16 * 1024 * 1024
+const stopMs = 10_000
+
+/** `isAnswering` is asked until it is true. Rejects when the process ends before, with the end of what it printed. */
+export async function startClient(
+  command: string,
+  environment: Record<string, string | undefined>,
+  isAnswering: (isAlive: () => boolean) => Promise<boolean>,
+): Promise<ClientProcess> {
+  let output = ''
+  let child: ChildProcess
+
+  async function start(): Promise<void> {
+    // A group of its own, so that what the shell starts stops with it.
+    child = spawn(command, { shell: true, detached: true, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output = (output + text).slice(-mostOutput)
+      })
+    child.on('error', error => {
+      output += `\n${error.message}`
+    })
+    if (!(await isAnswering(isRunning)))
+      throw new Error(`The client was started with "${command}" and does not answer. It printed:\n${lastOf(output)}`)
+  }
+
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+
+  async function stop(): Promise<void> {
+    if (!isRunning()) return
+    const ended = once(child, 'exit')
+    kill('SIGTERM')
+    const timer = setTimeout(() => kill('SIGKILL'), stopMs)
+    await ended
+    clearTimeout(timer)
+    // What the shell started may outlive it.
+    kill('SIGKILL')
+    await wait(50)
+  }
+
+  function kill(signal: NodeJS.Signals): void {
+    try {
+      process.kill(-child.pid!, signal)
+    } catch {
+      // It has ended already.
+    }
+  }
+
+  try {
+    await start()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    output: () => output,
+    isRunning,
+    async restart() {
+      await stop()
+      await start()
+    },
+    stop,
+  }
+}
+
+function lastOf(text: string): string {
+  return text.trim().split('\n').slice(-20).join('\n') || '(nothing)'
+}

@@ -1,0 +1,237 @@
+// What a check is given: browsers, people, the platform, and words for what it found.
+import type { Step, StepKind } from '../sandbox/steps.ts'
+import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
+import { Failed, NotApplicable, Undecided } from './check.ts'
+import type { ClientProcess } from './client-process.ts'
+import type { FaultOptions, Person, Platform } from './platform.ts'
+import { type RawRequest, sendRaw } from './raw-request.ts'
+import { describeExchange, describeStep } from './report/describe.ts'
+import type { Settings } from './settings.ts'
+
+/** A login that has come as far as the portal. */
+export interface Start {
+  /** The address at the portal that the client sent the browser to. */
+  url: URL
+  state: string | undefined
+  page: Page
+}
+
+export type CheckContext = ReturnType<typeof createContext>
+
+export interface ContextParts {
+  settings: Settings
+  platform: Platform
+  clientProcess: ClientProcess | undefined
+  isAlone: boolean
+}
+
+export function createContext({ settings, platform, clientProcess, isAlone }: ContextParts) {
+  const exchanges: Exchange[] = []
+  const marks = new Set<string>()
+  const people: Person[] = []
+  let hasOrdered = false
+  let hasEnded = false
+  const startedAt = performance.now()
+  const firstStep = platform.steps.length
+
+  function note(exchange: Exchange): void {
+    exchanges.push(exchange)
+    const { response } = exchange
+    const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
+    for (const address of addresses) for (const mark of marksIn(address ?? '')) marks.add(mark)
+  }
+
+  /** Whether a step is about this check: of one of its people, or with a state, code or challenge of its browsers. */
+  function isOurs(step: Step): boolean {
+    if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
+    const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
+    return [...marksIn(step.request.url), ...Object.entries(body).flatMap(([name, value]) => markOf(name, value))].some(
+      mark => marks.has(mark),
+    )
+  }
+
+  const isStartPage = (url: URL) => url.origin === platform.portalUrl
+  const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
+
+  const context = {
+    settings,
+    platform,
+    clientProcess,
+
+    /** A new browser with an empty jar; `losesCookies` of the client, and keeps the portal's. */
+    browser({ losesCookies = false, timeoutMs = 20_000 } = {}): Browser {
+      const browser = createBrowser({ timeoutMs, onExchange: note })
+      if (losesCookies) {
+        const { cookies } = browser
+        const set = cookies.set.bind(cookies)
+        cookies.set = (url, ...rest) => url.startsWith(platform.portalUrl) && set(url, ...rest)
+      }
+      return browser
+    },
+
+    /** An address at the client, or at another instance of it. */
+    url: clientUrl,
+
+    /** This check's visitor; the same one each time. */
+    async person(): Promise<Person> {
+      return people[0] ?? (await context.otherPerson())
+    },
+
+    async otherPerson(): Promise<Person> {
+      const person = await platform.newPerson()
+      people.push(person)
+      return person
+    },
+
+    /** Begins a login and stops before the portal. Fails where the client does not lead there. */
+    async startLogin(browser: Browser, path = settings.login): Promise<Start> {
+      const page = await context.visitUntilPortal(browser, path)
+      if (page.stoppedAt === undefined)
+        throw new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
+      const url = new URL(page.stoppedAt)
+      return { url, state: url.searchParams.get('state') ?? undefined, page }
+    },
+
+    /** One navigation that ends where it would reach the portal; `stoppedAt` of the page is then that address. */
+    async visitUntilPortal(browser: Browser, path: string): Promise<Page> {
+      return browser.visit(clientUrl(path), { stopAt: isStartPage })
+    },
+
+    /** The address with a code by which the portal sends this person back; the browser has not gone there yet. */
+    async authorize(start: Start, person?: Person): Promise<URL> {
+      const location = await platform.authorize(person ?? (await context.person()), start.url)
+      if (!location?.startsWith(platform.redirectUri))
+        throw new Failed(`The portal refused this start of a login: ${start.url.search}`)
+      for (const mark of marksIn(location)) marks.add(mark)
+      return new URL(location)
+    },
+
+    /** A whole login as a visitor makes it: the portal's form, and the way back. Gives the page that one lands on. */
+    async signIn(browser: Browser, { person, path = settings.login }: { person?: Person; path?: string } = {}): Promise<Page> {
+      const visitor = person ?? (await context.person())
+      let page = await browser.visit(clientUrl(path))
+      const form = page.forms.find(({ action, fields }) => action.endsWith('/sign-in') && fields.some(([name]) => name === 'password'))
+      if (form && isStartPage(new URL(page.url)))
+        page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
+      else if (isStartPage(new URL(page.url)) || page.trail.every(({ request }) => !isStartPage(new URL(request.url))))
+        throw new Failed(`${path} did not lead to the portal's page to sign in, but to ${describePage(page)}.`)
+      return page
+    },
+
+    /** signIn, and an end of the check where nobody is signed in after it: another check says so. */
+    async signedIn(options: { person?: Person; path?: string } = {}): Promise<{ browser: Browser; page: Page; person: Person }> {
+      const browser = context.browser()
+      const page = await context.signIn(browser, options)
+      if (!(await context.isSignedIn(browser, options)))
+        throw new Undecided('A plain login does not work, so nothing that follows one can be judged.')
+      return { browser, page, person: options.person ?? (await context.person()) }
+    },
+
+    /** Whether a visit of the page behind the login makes a call that the API answers in this person's name. */
+    async isSignedIn(browser: Browser, { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {}): Promise<boolean> {
+      if (!settings.page) throw new NotApplicable('no page behind the login was named (--page), so nobody can tell who is signed in')
+      const visitor = person ?? (await context.person())
+      const before = platform.steps.length
+      await browser.newTab().visit(clientUrl(path, origin), { stopAt: isStartPage })
+      await platform.settle()
+      return platform.steps
+        .slice(before)
+        .some(step => isCallFor(step, visitor.id) && step.response.status < 400)
+    },
+
+    /** What of this check has arrived at the platform, oldest first. Call `settle` before where an answer is just out. */
+    arrived(...kinds: StepKind[]): Step[] {
+      return platform.steps.slice(firstStep).filter(step => (kinds.length === 0 || kinds.includes(step.kind)) && isOurs(step))
+    },
+
+    /** The calls at the token endpoint, of which any number may be none. */
+    async exchanges(): Promise<Step[]> {
+      await platform.settle()
+      return context.arrived('exchange')
+    },
+
+    /** Something goes wrong at the platform the next time. Only for checks that run alone. */
+    async order(name: string, options: FaultOptions = {}): Promise<void> {
+      if (!isAlone) throw new Error(`${name} is ordered by a check that does not run alone.`)
+      // Nobody waits for this check any more, and the next one would meet the fault.
+      if (hasEnded) throw new Error('The check is over.')
+      hasOrdered = true
+      await platform.orderFault(name, options)
+    },
+
+    /** One request as it is written here, beside any browser. */
+    async request(url: string, request: RawRequest = {}): Promise<Exchange> {
+      const exchange = await sendRaw(clientUrl(url), request)
+      note(exchange)
+      return exchange
+    },
+
+    /** The client fails unless this holds; the message says what was seen instead. */
+    expect(isRight: unknown, message: string, ...evidence: (Exchange | Step | Page | string)[]): asserts isRight {
+      if (!isRight) throw new Failed(message, evidence.flatMap(describe))
+    },
+
+    notApplicable(why: string): never {
+      throw new NotApplicable(why)
+    },
+
+    undecided(why: string): never {
+      throw new Undecided(why)
+    },
+
+    /** What happened, newest last: shown where a check brings no evidence of its own. */
+    evidence(): string[] {
+      const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
+      return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
+    },
+
+    hasOrdered: () => hasOrdered,
+    end(): void {
+      hasEnded = true
+    },
+    elapsedMs: () => performance.now() - startedAt,
+  }
+  return context
+}
+
+export function statusOf({ response }: Exchange): number {
+  return 'status' in response ? response.status : 0
+}
+
+export function bodyOf({ response }: Exchange): string {
+  return 'body' in response ? response.body : ''
+}
+
+export function headerOf({ response }: Exchange, name: string): string | undefined {
+  return 'headers' in response ? (response.headers.get(name) ?? undefined) : undefined
+}
+
+export function setCookiesOf({ response }: Exchange): string[] {
+  return 'setCookies' in response ? response.setCookies : []
+}
+
+/** A call with this person's token: of the API, or of the portal's page about who that is. */
+export function isCallFor(step: Step, userId: string): boolean {
+  return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
+}
+
+export function describePage({ url, status, trail }: Page): string {
+  const last = trail.at(-1)?.response
+  return last && 'fault' in last ? `nothing (${last.fault}) at ${url}` : `status ${status} at ${url}`
+}
+
+function describe(what: Exchange | Step | Page | string): string[] {
+  if (typeof what === 'string') return [what]
+  if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
+  return ['listener' in what ? describeStep(what) : describeExchange(what)]
+}
+
+/** What ties a request to a login: values that no two logins share. */
+function marksIn(address: string): string[] {
+  const query = address.split('?')[1]?.split('#')[0] ?? ''
+  return [...new URLSearchParams(query)].flatMap(([name, value]) => markOf(name, value))
+}
+
+function markOf(name: string, value: unknown): string[] {
+  return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
+}

@@ -1,0 +1,34 @@
+// Makes a client on another machine answer at its own address here: for this suite in a container, and a client outside.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Listens at the host and port of `url`, and hands each connection on to `at` (`host:port`). */
+export async function forwardTo(url: string, at: string): Promise<{ close(): Promise<void> }> {
+  const { hostname, port, protocol } = new URL(url)
+  const [host = '', toPort = ''] = at.split(':')
+  const open = new Set<Socket>()
+  const server = createServer(socket => {
+    const other = connect({ host, port: Number(toPort) })
+    for (const [one, two] of [
+      [socket, other],
+      [other, socket],
+    ] as const) {
+      open.add(one)
+      one.on('error', () => two.destroy())
+      one.on('close', () => {
+        open.delete(one)
+        two.destroy()
+      })
+      one.pipe(two)
+    }
+  })
+  server.listen(Number(port) || (protocol === 'https:' ? 443 : 80), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  return {
+    async close() {
+      for (const socket of open) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,217 @@
+// The platform around the client under test: a sandbox with its laboratory in this process, people, and what arrived.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer } from 'node:net'
+import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
+import { pino } from 'pino'
+import { buildSandbox } from '../sandbox/app.ts'
+import { makeGroup } from '../sandbox/groups/make-group.ts'
+import { createPasswords } from '../sandbox/passwords.ts'
+import { Secret } from '../sandbox/secret.ts'
+import { startSandbox } from '../sandbox/start.ts'
+import type { Step } from '../sandbox/steps.ts'
+import { rememberConsent } from '../sandbox/store/consents.ts'
+import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
+import { createUser } from '../sandbox/store/users.ts'
+import { hashToken, makeSecret } from '../sandbox/tokens/opaque-token.ts'
+import { type Elsewhere, otherLoopback, startElsewhere } from './elsewhere.ts'
+import type { Settings } from './settings.ts'
+
+export interface Person {
+  id: string
+  email: string
+  password: string
+  firstName: string
+  groupId: string
+  /** Of a session at the portal that no browser of a check knows: `name=value`. */
+  portalCookie: string
+}
+
+/** What of a fault's order is told; a place and a mishap make its name, such as `exchange-503`. */
+export interface FaultOptions {
+  times?: number
+  skip?: number
+  state?: string
+  options?: Record<string, unknown>
+}
+
+export type Platform = Awaited<ReturnType<typeof startPlatform>>
+
+/** Marks what this suite asks of the platform itself, so that it is not taken for the client's. */
+const own = { 'x-conformance': '1' }
+
+/** Rejects when a port is taken that was asked for by number. */
+export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
+  const clientHost = new URL(settings.client).hostname
+  const host = otherLoopback(clientHost)
+  const [portalPort, apiPort, labPort] = [
+    await pickPort(settings.portalPort, settings.host),
+    await pickPort(settings.apiPort, settings.host),
+    await pickPort(settings.labPort, '127.0.0.1'),
+  ]
+  const portalUrl = settings.portalUrl ?? `http://${host}:${portalPort}`
+  const apiUrl = settings.apiUrl ?? `http://${host}:${apiPort}`
+  const labUrl = `http://127.0.0.1:${labPort}`
+  const clientId = settings.clientId ?? randomUUID()
+  const clientSecret = settings.clientSecret ?? new Secret(makeSecret())
+  const redirectUri = settings.client + settings.callback
+  const password = randomBytes(12).toString('base64url')
+
+  const steps: Step[] = []
+  const lab = { host: '127.0.0.1', port: labPort, urls: [labUrl], token: undefined }
+  const config = {
+    host: settings.host,
+    portalPort,
+    apiPort,
+    portalUrl,
+    apiUrl,
+    trustedProxies: [],
+    accessTokenSeconds: 86_400,
+    codeSeconds: 60,
+    databaseUrl: new Secret('sqlite::memory:'),
+    seed: {
+      clientId,
+      clientSecret,
+      redirectUris: [redirectUri],
+      userEmail: 'owner@conformance.test',
+      userPassword: new Secret(password),
+    },
+    lab,
+    prestopDelayMs: 0,
+    logLevel: 'silent',
+  }
+  const sandbox = await buildSandbox(config, {
+    clock,
+    logger: pino({ level: 'silent' }),
+    onStep: step => {
+      if (!step.request.headers['x-conformance']) steps.push(step)
+    },
+  })
+  const { portal, api, store } = sandbox
+  let open = 0
+  for (const { server } of [portal, api])
+    server.on('request', (_request, response) => {
+      open++
+      response.once('close', () => open--)
+    })
+  await startSandbox(sandbox, config)
+  const elsewhere: Elsewhere = await startElsewhere(clientHost)
+  const passwordHash = await createPasswords().hash(password)
+  let people = 0
+
+  async function orderFault(name: string, { times = 1, skip = 0, state, options }: FaultOptions = {}): Promise<void> {
+    const order = { name, times, skip, ...(state !== undefined && { state }), ...options }
+    const { statusCode, body } = await askLab('POST', '/lab/v1/faults', order)
+    if (statusCode !== 201) throw new Error(`The laboratory does not make the fault ${name}: ${body}`)
+  }
+
+  const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
+    sandbox.lab!.inject({ method, url, headers: { host: new URL(labUrl).host }, ...(payload && { payload }) })
+
+  return {
+    portalUrl,
+    apiUrl,
+    labUrl,
+    clientId,
+    clientSecret,
+    redirectUri,
+    elsewhere,
+    /** Everything that arrived so far, in the order in which it was answered. */
+    steps,
+    orderFault,
+    clearFaults: async () => void (await askLab('DELETE', '/lab/v1/faults')),
+    askLab,
+
+    /** Somebody with a group of their own, who has allowed the client to sign them in. */
+    async newPerson(): Promise<Person> {
+      const firstName = `Robin${++people}`
+      const email = `robin${people}@conformance.test`
+      const now = clock()
+      const id = await store.write(db =>
+        createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now),
+      )
+      if (id === undefined) throw new Error('The person is there already.')
+      const group = await makeGroup({ store, clock }, { name: `Group of ${firstName}`, userId: id })
+      const session = makeSecret()
+      await store.write(db => rememberConsent(db, id, clientId, now))
+      const expiresAt = new Date(now.getTime() + 3_600_000)
+      await store.write(db => createPortalSession(db, { idHash: hashToken(session), userId: id, now, expiresAt }))
+      return { id, email, password, firstName, groupId: group.id, portalCookie: `__Host-portal-session=${session}` }
+    },
+
+    /** The address that the portal sends a browser back to, which this person signs in with; undefined where it refuses the start. */
+    async authorize(person: Person, start: string | URL): Promise<string | undefined> {
+      const { pathname, search } = new URL(start)
+      const response = await portal.inject({
+        url: pathname + search,
+        headers: { ...own, host: new URL(portalUrl).host, cookie: person.portalCookie },
+      })
+      return response.headers.location
+    },
+
+    /** An access token for the API, as the client would be given one. */
+    async tokenOf(person: Person): Promise<string> {
+      const state = makeSecret()
+      const query = new URLSearchParams({
+        grant_type: 'authorization',
+        response_type: 'code',
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        cancel_url: redirectUri,
+        state,
+      })
+      const location = await this.authorize(person, `${portalUrl}/?${query}`)
+      const form = new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: new URL(location!).searchParams.get('code')!,
+        client_id: clientId,
+        client_secret: clientSecret.reveal(),
+        redirect_uri: redirectUri,
+        state,
+      })
+      const response = await portal.inject({
+        method: 'POST',
+        url: '/api/exchangeToken',
+        headers: { ...own, 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `${form}`,
+      })
+      return response.json<{ access_token: string }>().access_token
+    },
+
+    /** One call of the API in this person's name. */
+    async callApi(token: string, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) {
+      const headers = { ...own, authorization: `Bearer ${token}` }
+      return api.inject({ method, url, headers, ...(payload && { payload }) })
+    },
+
+    /** Resolves when what has arrived has been noted; what hangs is not waited for. */
+    async settle(longestMs = 200): Promise<void> {
+      const end = performance.now() + longestMs
+      while (open > 0 && performance.now() < end) await wait(5)
+      // The step is told after the answer is out.
+      await afterEvents()
+      await afterEvents()
+    },
+
+    async close(): Promise<void> {
+      await elsewhere.close()
+      for (const { server } of [portal, api]) server.closeAllConnections()
+      await sandbox.close()
+    },
+  }
+}
+
+/** The port itself where it is free, else any that is. */
+async function pickPort(port: number, host: string): Promise<number> {
+  return (await tryPort(port, host)) ?? (await tryPort(0, host))!
+}
+
+function tryPort(port: number, host: string): Promise<number | undefined> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    server.listen({ port, host: host === 'localhost' ? '127.0.0.1' : host }, () => {
+      const { port: free } = server.address() as { port: number }
+      server.close(() => resolve(free))
+    })
+  })
+}

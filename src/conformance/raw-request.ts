@@ -1,0 +1,62 @@
+// One request exactly as it is written down, for what no browser would send.
+import { request as overHttp } from 'node:http'
+import { request as overHttps } from 'node:https'
+import type { Exchange } from './browser/browser.ts'
+
+export interface RawRequest {
+  method?: string
+  headers?: Record<string, string | string[]>
+  body?: string
+  timeoutMs?: number
+}
+
+/** `url` is sent as it stands: nothing of its path is decoded, encoded or shortened. A fault is told, never thrown. */
+export async function sendRaw(url: string, { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {}): Promise<Exchange> {
+  const [, scheme = '', host = '', path = '/'] = /^(https?):\/\/([^/?#]+)(.*)$/s.exec(url) ?? []
+  const { hostname, port } = new URL(`${scheme}://${host}`)
+  const startedAt = Date.now()
+  const started = performance.now()
+  const response = await new Promise<Exchange['response']>(resolve => {
+    const send = scheme === 'https' ? overHttps : overHttp
+    const length = body === '' && method === 'GET' ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
+    let sent: ReturnType<typeof send>
+    const fail = (fault: string) => {
+      resolve({ fault })
+      sent?.destroy()
+    }
+    try {
+      sent = send({
+        hostname: hostname.replace(/^\[|\]$/g, ''),
+        port,
+        path: path.startsWith('/') ? path : `/${path}`,
+        method,
+        headers: { host, ...length, ...headers },
+        agent: false,
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+    } catch (error) {
+      return fail((error as Error).message)
+    }
+    sent.on('error', error => fail(error.name === 'AbortError' ? `no answer in ${timeoutMs / 1000} s` : error.message))
+    sent.on('response', answer => {
+      const chunks: Buffer[] = []
+      answer.on('data', chunk => chunks.push(chunk))
+      answer.on('error', error => fail(error.message))
+      answer.on('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: new Headers(
+            Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
+              name === 'set-cookie' ? [] : (values ?? []).map(value => [name, value] as [string, string]),
+            ),
+          ),
+          setCookies: answer.headers['set-cookie'] ?? [],
+          body: Buffer.concat(chunks).toString('utf8'),
+        }),
+      )
+    })
+    sent.end(body)
+  })
+  const told = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
+  return { request: { method, url, headers: told, body }, response, startedAt, durationMs: performance.now() - started }
+}

@@ -1,0 +1,54 @@
+// The report for CI systems: JUnit's XML, one suite a group. What is warned has passed and says so.
+import { groups } from '../check.ts'
+import type { Result } from '../run-checks.ts'
+import type { Report } from './report.ts'
+
+export function toJunit({ client, startedAt, durationMs, command, results }: Report): string {
+  const suites = Object.entries(groups).flatMap(([group, title]) => {
+    const own = results.filter(result => result.group === group)
+    return own.length === 0 ? [] : [suite(title, own, command)]
+  })
+  const attributes = `name="${escapeXml(`Conformance of ${client}`)}" timestamp="${startedAt.toISOString()}" ${counts(results)} time="${seconds(durationMs)}"`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${attributes}>\n${suites.join('')}</testsuites>\n`
+}
+
+function suite(title: string, results: Result[], command: string): string {
+  const time = seconds(results.reduce((sum, { durationMs }) => sum + durationMs, 0))
+  const cases = results.map(result => testCase(result, command))
+  return `  <testsuite name="${escapeXml(title)}" ${counts(results)} time="${time}">\n${cases.join('')}  </testsuite>\n`
+}
+
+function testCase(result: Result, command: string): string {
+  const { id, group, title, verdict, durationMs } = result
+  const head = `    <testcase name="${escapeXml(`${id}: ${title}`)}" classname="${escapeXml(`conformance.${group}`)}" time="${seconds(durationMs)}"`
+  const text = escapeXml(tell(result, command))
+  if (verdict === 'passed') return `${head}/>\n`
+  const content = {
+    failed: `<failure message="${escapeXml(result.reason)}">${text}</failure>`,
+    warned: `<system-out>${text}</system-out>`,
+    'not applicable': `<skipped message="${escapeXml(result.reason)}"/>`,
+    undecided: `<skipped message="${escapeXml(`undecided: ${result.reason}`)}"/>`,
+  }[verdict]
+  return `${head}>${content}</testcase>\n`
+}
+
+function tell({ verdict, reason, why, mend, evidence, id }: Result, command: string): string {
+  return [`${verdict}: ${reason}`, `Why: ${why}`, `Mend: ${mend}`, ...evidence, `Again: ${command} --only '^${id}$'`].join('\n')
+}
+
+function counts(results: Result[]): string {
+  const count = (...verdicts: string[]) => results.filter(({ verdict }) => verdicts.includes(verdict)).length
+  return `tests="${results.length}" failures="${count('failed')}" errors="0" skipped="${count('not applicable', 'undecided')}"`
+}
+
+const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
+
+/** XML 1.0 has no way at all to write most control characters. */
+function escapeXml(text: string): string {
+  return text
+    .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+}

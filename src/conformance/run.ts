@@ -1,0 +1,99 @@
+// A whole run: the platform, the client where it is to be started, the checks, the end of both.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Check } from './check.ts'
+import { type ClientProcess, startClient } from './client-process.ts'
+import { forwardTo } from './forward.ts'
+import { type Platform, startPlatform } from './platform.ts'
+import { sendRaw } from './raw-request.ts'
+import { type Result, runChecks } from './run-checks.ts'
+import type { Settings } from './settings.ts'
+
+/** It could not begin; the message says why. */
+export class CannotRun extends Error {}
+
+export interface Hears {
+  /** The settings that the client needs, by name. */
+  settings?: (values: Record<string, string>) => void
+  waiting?: () => void
+  result?: (result: Result) => void
+}
+
+/** `environment`: what a started client is given beside its settings. Throws CannotRun. */
+export async function run(
+  checks: Check[],
+  settings: Settings,
+  environment: Record<string, string | undefined> = {},
+  hears: Hears = {},
+): Promise<Result[]> {
+  const platform = await startPlatform(settings).catch((error: Error) => {
+    throw new CannotRun(`The platform did not start: ${error.message}`)
+  })
+  const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
+  let clientProcess: ClientProcess | undefined
+  try {
+    const values = clientSettings(settings, platform)
+    hears.settings?.(values)
+    const isAnswering = () => answers(settings.client + settings.login)
+    const waitForClient = async (isAlive: () => boolean) => {
+      for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive(); ) {
+        if (await isAnswering()) return true
+        await wait(100)
+      }
+      return false
+    }
+    if (settings.start) {
+      if (await isAnswering()) throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
+      const own = { ...environment, ...environmentOf(values, settings, environment) }
+      clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
+        throw new CannotRun(error.message)
+      })
+    } else {
+      hears.waiting?.()
+      if (!(await waitForClient(() => true)))
+        throw new CannotRun(`No client answered at ${settings.client}${settings.login} in ${settings.waitMs / 1000} seconds.`)
+    }
+    const onResult = hears.result
+    return await runChecks(checks, { settings, platform, clientProcess, isAnswering, ...(onResult && { onResult }) })
+  } finally {
+    await clientProcess?.stop()
+    await forward?.close()
+    await platform.close()
+  }
+}
+
+/** An answer of any kind but a fault of its own: a client that has just begun to listen may not be ready. */
+async function answers(url: string): Promise<boolean> {
+  const { response } = await sendRaw(url, { timeoutMs: 5000, headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
+  return 'status' in response && response.status < 502
+}
+
+function clientSettings(settings: Settings, platform: Platform): Record<string, string> {
+  return {
+    LOGIN_URL: platform.portalUrl,
+    API_URL: platform.apiUrl,
+    CLIENT_ID: platform.clientId,
+    CLIENT_SECRET: platform.clientSecret.reveal(),
+    REDIRECT_URI: platform.redirectUri,
+    CLIENT_URL: settings.client,
+  }
+}
+
+/** The settings by the names of this project's client, and by those that --env asks for. */
+function environmentOf(
+  values: Record<string, string>,
+  { client, env }: Settings,
+  environment: Record<string, string | undefined>,
+): Record<string, string> {
+  const { port, protocol } = new URL(client)
+  const random = () => randomBytes(32).toString('base64url')
+  const known: Record<string, string> = { ...values, PORT: port || (protocol === 'https:' ? '443' : '80') }
+  const fill = (text: string) =>
+    text.replace(/\{([A-Z_]+)\}/g, (whole, name: string) => (name === 'RANDOM' ? random() : (known[name] ?? whole)))
+  return {
+    ...known,
+    PUBLIC_URL: client,
+    COOKIE_KEYS: environment.COOKIE_KEYS || random(),
+    ...Object.fromEntries(env.map(([name, value]) => [name, fill(value)])),
+  }
+}

@@ -1,0 +1,234 @@
+// Reads the command's arguments, and names every problem at once.
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { Secret } from '../sandbox/secret.ts'
+import type { Need } from './check.ts'
+
+export interface Settings {
+  /** Origin of the client under test, and of another instance of it. */
+  client: string
+  replica: string | undefined
+  /** Where the client is reached instead of at the host and port of its address: `host:port`. */
+  clientAt: string | undefined
+  start: string | undefined
+  /** Further variables for the started client; `{LOGIN_URL}` and the like stand for the settings. */
+  env: [name: string, value: string][]
+  waitMs: number
+  /** Paths at the client; an empty one says that it has none. */
+  login: string
+  callback: string
+  page: string
+  create: string
+  logout: { method: string; path: string } | undefined
+  /** The parameter of the login path that says where to come back to; empty where there is none. */
+  returnTo: string
+  only: RegExp | undefined
+  /** Ids of checks that are known to fail, with the reason of each. */
+  expectFail: Map<string, string>
+  isList: boolean
+  json: string | undefined
+  junit: string | undefined
+  html: string | undefined
+  portalPort: number
+  apiPort: number
+  labPort: number
+  /** Where the platform listens; `localhost` means every loopback address. */
+  host: string
+  /** Origins at which the client and the browser reach the platform, where these are not the ports on loopback. */
+  portalUrl: string | undefined
+  apiUrl: string | undefined
+  /** Of the application that the client is, where they are to stay the same from run to run. */
+  clientId: string | undefined
+  clientSecret: Secret | undefined
+  /** The arguments that a repetition needs, as they were typed. */
+  repeat: string[]
+}
+
+export const usage = `npm run conformance -- --client URL [options]
+
+  --client URL         the client's origin, such as http://localhost:3000
+  --start CMD          starts the client, with its settings in the environment
+  --env NAME={VALUE}   another variable for it: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET} {REDIRECT_URI}
+                       {CLIENT_URL} {PORT} {RANDOM}; may be given more than once
+  --replica URL        another instance of the client
+  --login PATH         where a login begins (/login)
+  --callback PATH      where the portal sends the browser back to (/exchangeToken)
+  --page PATH          a page behind the login that calls the API (/applications)
+  --logout "POST PATH" how one signs out (POST /logout)
+  --create PATH        the page with the form that creates an application (/applications/new)
+  --return-to NAME     the parameter of the login path that says where to come back to (returnTo)
+                       What the client does not have is given as an empty text: --create ""
+  --only REGEX         only checks whose id or group matches
+  --expect-fail FILE   known failures: on each line an id and a reason
+  --json FILE  --junit FILE  --html FILE   reports
+  --list               prints the checks
+  --wait SECONDS       how long to wait for the client to answer (60)
+  --portal-port N  --api-port N  --lab-port N   where the platform listens (4100, 4101, 4102, or free ones)
+  --host HOST          the address it listens on (localhost: every loopback address)
+  --portal-url URL  --api-url URL   where it is reached, where that differs
+  --client-at HOST:PORT   where the client is reached, where that is not what --client says (in a container)
+
+CLIENT_ID and CLIENT_SECRET in the environment are taken for the client's; otherwise both are random.
+`
+
+export class SettingsError extends Error {
+  constructor(problems: string[]) {
+    super(`${problems.map(problem => `  ${problem}`).join('\n')}\n\n${usage}`)
+  }
+}
+
+const options = {
+  client: { type: 'string', default: 'http://localhost:3000' },
+  replica: { type: 'string' },
+  'client-at': { type: 'string' },
+  start: { type: 'string' },
+  env: { type: 'string', multiple: true, default: [] },
+  wait: { type: 'string', default: '60' },
+  login: { type: 'string', default: '/login' },
+  callback: { type: 'string', default: '/exchangeToken' },
+  page: { type: 'string', default: '/applications' },
+  logout: { type: 'string', default: 'POST /logout' },
+  create: { type: 'string', default: '/applications/new' },
+  'return-to': { type: 'string', default: 'returnTo' },
+  only: { type: 'string' },
+  'expect-fail': { type: 'string' },
+  list: { type: 'boolean', default: false },
+  json: { type: 'string' },
+  junit: { type: 'string' },
+  html: { type: 'string' },
+  'portal-port': { type: 'string', default: '4100' },
+  'api-port': { type: 'string', default: '4101' },
+  'lab-port': { type: 'string', default: '4102' },
+  host: { type: 'string', default: 'localhost' },
+  'portal-url': { type: 'string' },
+  'api-url': { type: 'string' },
+} as const
+
+/** Throws SettingsError with all problems. */
+export function readSettings(args: string[], environment: Record<string, string | undefined> = {}): Settings {
+  const problems: string[] = []
+  const values = parse(args)
+  const origin = (name: 'client' | 'replica' | 'portal-url' | 'api-url') => {
+    const text = values[name]?.replace(/\/$/, '')
+    if (text === undefined) return undefined
+    if (!/^https?:\/\//.test(text) || !URL.canParse(text) || new URL(text).origin !== text)
+      problems.push(`--${name} must be an origin such as http://localhost:3000, and is ${text}`)
+    return text
+  }
+  const path = (name: 'login' | 'callback' | 'page' | 'create', isNeeded = false) => {
+    if (values[name] === '' ? isNeeded : !/^\/(?!\/)/.test(values[name]))
+      problems.push(`--${name} must be a path that begins with one slash`)
+    return values[name]
+  }
+  const number = (name: 'portal-port' | 'api-port' | 'lab-port' | 'wait', most: number) => {
+    if (!/^\d{1,5}$/.test(values[name]) || Number(values[name]) > most)
+      problems.push(`--${name} must be a number up to ${most}`)
+    return Number(values[name])
+  }
+  const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret } = environment
+  if (Boolean(clientId) !== Boolean(clientSecret)) problems.push('CLIENT_ID and CLIENT_SECRET: set both, or neither')
+  if (clientSecret && clientSecret.length < 22) problems.push('CLIENT_SECRET must have at least 22 characters')
+  if (clientId && !/^[\w-]{1,64}$/.test(clientId)) problems.push('CLIENT_ID must be 1 to 64 letters, digits, - or _')
+  const settings: Settings = {
+    client: origin('client')!,
+    replica: origin('replica'),
+    clientAt: values['client-at'],
+    start: values.start,
+    env: values.env.map(text => readVariable(text, problems)),
+    waitMs: number('wait', 3600) * 1000,
+    login: path('login', true),
+    callback: path('callback', true),
+    page: path('page'),
+    create: path('create'),
+    logout: readLogout(values.logout, problems),
+    returnTo: values['return-to'],
+    only: readPattern(values.only, problems),
+    expectFail: readExpectFail(values['expect-fail'], problems),
+    isList: values.list,
+    json: values.json,
+    junit: values.junit,
+    html: values.html,
+    portalPort: number('portal-port', 65_535),
+    apiPort: number('api-port', 65_535),
+    labPort: number('lab-port', 65_535),
+    host: values.host,
+    portalUrl: origin('portal-url'),
+    apiUrl: origin('api-url'),
+    clientId: clientId || undefined,
+    clientSecret: clientSecret ? new Secret(clientSecret) : undefined,
+    repeat: withoutReports(args),
+  }
+  if (settings.clientAt && !/^[\w.-]+:\d{1,5}$/.test(settings.clientAt))
+    problems.push('--client-at must be a host and a port, such as host.docker.internal:3000')
+  if (problems.length > 0) throw new SettingsError(problems)
+  return settings
+}
+
+/** Why a client of these settings cannot be asked this, or undefined where it can. */
+export function whyMissing(settings: Settings, need: Need): string | undefined {
+  const answers: Record<Need, [unknown, string]> = {
+    page: [settings.page, 'no page behind the login was named (--page)'],
+    logout: [settings.logout, 'no way to sign out was named (--logout)'],
+    create: [settings.create, 'no page that creates an application was named (--create)'],
+    returnTo: [settings.returnTo, 'no parameter was named that says where to come back to (--return-to)'],
+    replica: [settings.replica, 'no other instance was named (--replica)'],
+    start: [settings.start, 'the client was not started by this command (--start)'],
+  }
+  const [has, why] = answers[need]
+  return has ? undefined : why
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({ args, options }).values
+  } catch (error) {
+    throw new SettingsError([(error as Error).message])
+  }
+}
+
+function readVariable(text: string, problems: string[]): [string, string] {
+  const [, name = '', value = ''] = /^(\w+)=(.*)$/s.exec(text) ?? []
+  if (!name) problems.push(`--env must be NAME=VALUE, and is ${text}`)
+  return [name, value]
+}
+
+function readLogout(text: string, problems: string[]): Settings['logout'] {
+  if (text === '') return undefined
+  const [, method = '', path = ''] = /^(GET|POST) (\/(?!\/).*)$/.exec(text) ?? []
+  if (!method) problems.push('--logout must be a method and a path, such as "POST /logout"')
+  return { method, path }
+}
+
+function readPattern(text: string | undefined, problems: string[]): RegExp | undefined {
+  if (text === undefined) return undefined
+  try {
+    return new RegExp(text)
+  } catch {
+    problems.push('--only must be a regular expression')
+    return undefined
+  }
+}
+
+function readExpectFail(path: string | undefined, problems: string[]): Map<string, string> {
+  if (path === undefined) return new Map()
+  try {
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const entries = lines.filter(line => !/^\s*(#|$)/.test(line)).map(line => /^\s*(\S+)\s*(.*?)\s*$/.exec(line)!)
+    for (const [, id, reason] of entries) if (!reason) problems.push(`--expect-fail: ${id} has no reason beside it`)
+    return new Map(entries.map(([, id, reason]) => [id!, reason!]))
+  } catch {
+    problems.push('--expect-fail names a file that cannot be read')
+    return new Map()
+  }
+}
+
+/** A repetition of one check writes no report over that of the whole run. */
+function withoutReports(args: string[]): string[] {
+  const { tokens } = parseArgs({ args, options, tokens: true })
+  const dropped = ['only', 'json', 'junit', 'html', 'expect-fail', 'list']
+  return tokens.flatMap(token =>
+    token.kind !== 'option' || dropped.includes(token.name)
+      ? []
+      : [`--${token.name}`, ...(token.value === undefined ? [] : [token.value])],
+  )
+}
