@@ -107,10 +107,15 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     },
 
     /** A whole login as a visitor makes it: the portal's form, and the way back. Gives the page that one lands on. */
-    async signIn(browser: Browser, { person, path = settings.login }: { person?: Person; path?: string } = {}): Promise<Page> {
+    async signIn(
+      browser: Browser,
+      { person, path = settings.login }: { person?: Person; path?: string } = {},
+    ): Promise<Page> {
       const visitor = person ?? (await context.person())
       let page = await browser.visit(clientUrl(path))
-      const form = page.forms.find(({ action, fields }) => action.endsWith('/sign-in') && fields.some(([name]) => name === 'password'))
+      const form = page.forms.find(
+        ({ action, fields }) => action.endsWith('/sign-in') && fields.some(([name]) => name === 'password'),
+      )
       if (form && isStartPage(new URL(page.url)))
         page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
       else if (isStartPage(new URL(page.url)) || page.trail.every(({ request }) => !isStartPage(new URL(request.url))))
@@ -119,7 +124,9 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     },
 
     /** signIn, and an end of the check where nobody is signed in after it: another check says so. */
-    async signedIn(options: { person?: Person; path?: string } = {}): Promise<{ browser: Browser; page: Page; person: Person }> {
+    async signedIn(
+      options: { person?: Person; path?: string } = {},
+    ): Promise<{ browser: Browser; page: Page; person: Person }> {
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options)))
@@ -128,20 +135,24 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     },
 
     /** Whether a visit of the page behind the login makes a call that the API answers in this person's name. */
-    async isSignedIn(browser: Browser, { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {}): Promise<boolean> {
-      if (!settings.page) throw new NotApplicable('no page behind the login was named (--page), so nobody can tell who is signed in')
+    async isSignedIn(
+      browser: Browser,
+      { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {},
+    ): Promise<boolean> {
+      if (!settings.page)
+        throw new NotApplicable('no page behind the login was named (--page), so nobody can tell who is signed in')
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       await browser.newTab().visit(clientUrl(path, origin), { stopAt: isStartPage })
       await platform.settle()
-      return platform.steps
-        .slice(before)
-        .some(step => isCallFor(step, visitor.id) && step.response.status < 400)
+      return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
     },
 
     /** What of this check has arrived at the platform, oldest first. Call `settle` before where an answer is just out. */
     arrived(...kinds: StepKind[]): Step[] {
-      return platform.steps.slice(firstStep).filter(step => (kinds.length === 0 || kinds.includes(step.kind)) && isOurs(step))
+      return platform.steps
+        .slice(firstStep)
+        .filter(step => (kinds.length === 0 || kinds.includes(step.kind)) && isOurs(step))
     },
 
     /** The calls at the token endpoint, of which any number may be none. */
@@ -166,19 +177,6 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
       return exchange
     },
 
-    /** The client fails unless this holds; the message says what was seen instead. */
-    expect(isRight: unknown, message: string, ...evidence: (Exchange | Step | Page | string)[]): asserts isRight {
-      if (!isRight) throw new Failed(message, evidence.flatMap(describe))
-    },
-
-    notApplicable(why: string): never {
-      throw new NotApplicable(why)
-    },
-
-    undecided(why: string): never {
-      throw new Undecided(why)
-    },
-
     /** What happened, newest last: shown where a check brings no evidence of its own. */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
@@ -192,6 +190,15 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     elapsedMs: () => performance.now() - startedAt,
   }
   return context
+}
+
+/** The client has failed unless this holds; the message says what was seen instead. */
+export function expect(
+  isRight: unknown,
+  message: string,
+  ...evidence: (Exchange | Step | Page | string)[]
+): asserts isRight {
+  if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
 export function statusOf({ response }: Exchange): number {

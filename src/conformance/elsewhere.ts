@@ -1,6 +1,7 @@
 // Another web site: pages that lead to the client from there, and a place where nothing of the client may ever arrive.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+
 import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Elsewhere {

@@ -28,7 +28,10 @@ if (!process.argv.includes('--list')) process.exit()
 
 async function judge(settings: Settings, picked: typeof checks): Promise<number> {
   const startedAt = new Date()
-  const command = [process.env.npm_lifecycle_event ? 'npm run conformance --' : 'node src/conformance/main.ts', ...settings.repeat.map(quote)].join(' ')
+  const command = [
+    process.env.npm_lifecycle_event ? 'npm run conformance --' : 'node src/conformance/main.ts',
+    ...settings.repeat.map(quote),
+  ].join(' ')
   let count = 0
   const results = await run(picked, settings, process.env, {
     settings: values => say(tellSettings(values)),
@@ -37,10 +40,26 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   })
   if (process.stdout.isTTY) say('\r\x1b[K')
   say('\n')
-  const report = { version: readVersion(), client: settings.client, startedAt, durationMs: Date.now() - startedAt.getTime(), command, results }
-  for (const result of results) if (['failed', 'warned'].includes(result.verdict)) say(`${describeFailure(result, command)}\n`)
-  const outcome = compareWithExpected(results, settings.expectFail, checks.map(({ id }) => id))
-  const files = [[settings.json, toJson], [settings.junit, toJunit], [settings.html, toHtml]] as const
+  const report = {
+    version: readVersion(),
+    client: settings.client,
+    startedAt,
+    durationMs: Date.now() - startedAt.getTime(),
+    command,
+    results,
+  }
+  for (const result of results)
+    if (['failed', 'warned'].includes(result.verdict)) say(`${describeFailure(result, command)}\n`)
+  const outcome = compareWithExpected(
+    results,
+    settings.expectFail,
+    checks.map(({ id }) => id),
+  )
+  const files = [
+    [settings.json, toJson],
+    [settings.junit, toJunit],
+    [settings.html, toHtml],
+  ] as const
   for (const [path, write] of files) if (path !== undefined) writeFileSync(path, write(report))
   say(summarize(report, outcome))
   return outcome.failed.length + outcome.mended.length + outcome.unknown.length > 0 ? 1 : 0
@@ -62,5 +81,6 @@ function quote(text: string): string {
 }
 
 function readVersion(): string {
-  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version
+  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string })
+    .version
 }

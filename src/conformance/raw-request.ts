@@ -11,7 +11,10 @@ export interface RawRequest {
 }
 
 /** `url` is sent as it stands: nothing of its path is decoded, encoded or shortened. A fault is told, never thrown. */
-export async function sendRaw(url: string, { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {}): Promise<Exchange> {
+export async function sendRaw(
+  url: string,
+  { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},
+): Promise<Exchange> {
   const [, scheme = '', host = '', path = '/'] = /^(https?):\/\/([^/?#]+)(.*)$/s.exec(url) ?? []
   const { hostname, port } = new URL(`${scheme}://${host}`)
   const startedAt = Date.now()

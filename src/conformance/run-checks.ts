@@ -4,7 +4,7 @@ import { type Check, Failed, groups, type Level, NotApplicable, Undecided, type 
 import type { ClientProcess } from './client-process.ts'
 import { createContext } from './context.ts'
 import type { Platform } from './platform.ts'
-import { whyMissing, type Settings } from './settings.ts'
+import { type Settings, whyMissing } from './settings.ts'
 
 export interface Result {
   id: string
@@ -82,12 +82,14 @@ async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise
         throw new Undecided(`This took longer than ${(check.longestMs ?? longestMs) / 1000} seconds.`)
       }),
     ])
-    if (clientProcess && !clientProcess.isRunning())
-      throw new Failed('The process of the client has ended.')
+    if (clientProcess && !clientProcess.isRunning()) throw new Failed('The process of the client has ended.')
     return { ...resultOf(check, 'passed'), durationMs: took() }
   } catch (error) {
     const { verdict, reason, evidence = [] } = judge(error, check.level)
-    const shown = verdict === 'failed' || verdict === 'warned' ? [...evidence, ...(evidence.length > 0 ? [] : context.evidence())] : []
+    const shown =
+      verdict === 'failed' || verdict === 'warned'
+        ? [...evidence, ...(evidence.length > 0 ? [] : context.evidence())]
+        : []
     return { ...resultOf(check, verdict, reason), evidence: shown, durationMs: took() }
   } finally {
     bound.abort()

@@ -43,7 +43,8 @@ export async function run(
       return false
     }
     if (settings.start) {
-      if (await isAnswering()) throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
+      if (await isAnswering())
+        throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
         throw new CannotRun(error.message)
@@ -51,7 +52,9 @@ export async function run(
     } else {
       hears.waiting?.()
       if (!(await waitForClient(() => true)))
-        throw new CannotRun(`No client answered at ${settings.client}${settings.login} in ${settings.waitMs / 1000} seconds.`)
+        throw new CannotRun(
+          `No client answered at ${settings.client}${settings.login} in ${settings.waitMs / 1000} seconds.`,
+        )
     }
     const onResult = hears.result
     return await runChecks(checks, { settings, platform, clientProcess, isAnswering, ...(onResult && { onResult }) })
@@ -64,7 +67,10 @@ export async function run(
 
 /** An answer of any kind but a fault of its own: a client that has just begun to listen may not be ready. */
 async function answers(url: string): Promise<boolean> {
-  const { response } = await sendRaw(url, { timeoutMs: 5000, headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
+  const { response } = await sendRaw(url, {
+    timeoutMs: 5000,
+    headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  })
   return 'status' in response && response.status < 502
 }
 

@@ -82,7 +82,7 @@ const options = {
   replica: { type: 'string' },
   'client-at': { type: 'string' },
   start: { type: 'string' },
-  env: { type: 'string', multiple: true, default: [] },
+  env: { type: 'string', multiple: true },
   wait: { type: 'string', default: '60' },
   login: { type: 'string', default: '/login' },
   callback: { type: 'string', default: '/exchangeToken' },
@@ -109,7 +109,7 @@ export function readSettings(args: string[], environment: Record<string, string 
   const problems: string[] = []
   const values = parse(args)
   const origin = (name: 'client' | 'replica' | 'portal-url' | 'api-url') => {
-    const text = values[name]?.replace(/\/$/, '')
+    const text = (values[name] as string | undefined)?.replace(/\/$/, '')
     if (text === undefined) return undefined
     if (!/^https?:\/\//.test(text) || !URL.canParse(text) || new URL(text).origin !== text)
       problems.push(`--${name} must be an origin such as http://localhost:3000, and is ${text}`)
@@ -134,7 +134,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     replica: origin('replica'),
     clientAt: values['client-at'],
     start: values.start,
-    env: values.env.map(text => readVariable(text, problems)),
+    env: (values.env ?? []).map(text => readVariable(text, problems)),
     waitMs: number('wait', 3600) * 1000,
     login: path('login', true),
     callback: path('callback', true),

@@ -23,7 +23,14 @@ export function readSetCookie(line: string): ReadCookie {
   )
   const age = attributes.get('max-age')
   const expires = attributes.get('expires')
-  const maxAge = age !== undefined ? (/^-?\d+$/.test(age) ? Number(age) : Number.NaN) : expires !== undefined ? (Date.parse(expires) - Date.now()) / 1000 : undefined
+  const maxAge =
+    age !== undefined
+      ? /^-?\d+$/.test(age)
+        ? Number(age)
+        : Number.NaN
+      : expires !== undefined
+        ? (Date.parse(expires) - Date.now()) / 1000
+        : undefined
   const sameSite = attributes.get('samesite')?.toLowerCase()
   return {
     name: pair.slice(0, Math.max(at, 0)).trim(),

@@ -1,8 +1,8 @@
 // From the visitor's wish to sign in to the portal's page: the address, the state, the cookie of the login.
 import { createHash } from 'node:crypto'
 import type { Browser } from '../browser/browser.ts'
-import { checksOf, Failed } from '../check.ts'
-import { type CheckContext, setCookiesOf, statusOf } from '../context.ts'
+import { checksOf, Failed, NotApplicable } from '../check.ts'
+import { type CheckContext, expect, setCookiesOf, statusOf } from '../context.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 /** What the start must carry, and its value where it is given (part 4.2 of the specification). */
@@ -23,7 +23,12 @@ const outsiders: [id: string, what: string, headers: Record<string, string>][] =
   ['forwarded', 'Forwarded', { forwarded: 'host=evil.example;proto=https' }],
 ]
 
-const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', 'sec-fetch-site': 'none', 'sec-fetch-user': '?1' }
+const navigation = {
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-site': 'none',
+  'sec-fetch-user': '?1',
+}
 
 export const startingALogin = checksOf('starting-a-login', [
   {
@@ -34,8 +39,8 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Answer the login path with a redirect to LOGIN_URL + "/?" and the parameters.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      context.expect(url.pathname === '/', `The browser was sent to ${url.pathname}, and not to /.`)
-      context.expect(url.hash === '', `The address has a fragment: ${url.hash}`)
+      expect(url.pathname === '/', `The browser was sent to ${url.pathname}, and not to /.`)
+      expect(url.hash === '', `The address has a fragment: ${url.hash}`)
     },
   },
   {
@@ -46,7 +51,10 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Answer with status 302 or 303 and a Location.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
-      context.expect(page.trail.every(one => [302, 303, 307].includes(statusOf(one))), `The login path answered with status ${page.status}.`)
+      expect(
+        page.trail.every(one => [302, 303, 307].includes(statusOf(one))),
+        `The login path answered with status ${page.status}.`,
+      )
     },
   },
   ...parameters.map(([name, title, expected]) => ({
@@ -58,9 +66,9 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context: CheckContext) {
       const { url } = await context.startLogin(context.browser())
       const value = url.searchParams.get(name)
-      context.expect(value, `${name} ${value === null ? 'is not there' : 'is empty'}.`)
+      expect(value, `${name} ${value === null ? 'is not there' : 'is empty'}.`)
       const right = expected(context)
-      context.expect(right === undefined || value === right, `${name} is ${value}, and should be ${right}.`)
+      expect(right === undefined || value === right, `${name} is ${value}, and should be ${right}.`)
     },
   })),
   {
@@ -72,7 +80,7 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const repeated = [...new Set(url.searchParams.keys())].filter(name => url.searchParams.getAll(name).length > 1)
-      context.expect(repeated.length === 0, `Repeated: ${repeated.join(', ')}.`)
+      expect(repeated.length === 0, `Repeated: ${repeated.join(', ')}.`)
     },
   },
   {
@@ -85,9 +93,11 @@ export const startingALogin = checksOf('starting-a-login', [
       const { page, url } = await context.startLogin(context.browser())
       const secret = context.platform.clientSecret.reveal()
       for (const name of ['client_secret', 'code_verifier', 'password'])
-        context.expect(!url.searchParams.has(name), `The address of the portal holds ${name}.`)
-      const answers = page.trail.map(({ response }) => JSON.stringify('headers' in response ? [...response.headers, ...response.setCookies, response.body] : ''))
-      context.expect(!answers.some(text => text.includes(secret)), 'An answer to the browser holds the client secret.')
+        expect(!url.searchParams.has(name), `The address of the portal holds ${name}.`)
+      const answers = page.trail.map(({ response }) =>
+        JSON.stringify('headers' in response ? [...response.headers, ...response.setCookies, response.body] : ''),
+      )
+      expect(!answers.some(text => text.includes(secret)), 'An answer to the browser holds the client secret.')
     },
   },
   {
@@ -99,8 +109,9 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
-      const isOwn = URL.canParse(cancelUrl) && new URL(cancelUrl).origin === new URL(context.platform.redirectUri).origin
-      context.expect(isOwn, `cancel_url is ${cancelUrl || 'not there'}, and the redirect URI ${context.platform.redirectUri}.`)
+      const isOwn =
+        URL.canParse(cancelUrl) && new URL(cancelUrl).origin === new URL(context.platform.redirectUri).origin
+      expect(isOwn, `cancel_url is ${cancelUrl || 'not there'}, and the redirect URI ${context.platform.redirectUri}.`)
     },
   },
   {
@@ -111,8 +122,13 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
-      const control = page.trail.map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : '')).join(',')
-      context.expect(!/\b(public|max-age\s*=\s*[1-9]|s-maxage\s*=\s*[1-9]|immutable)/i.test(control) || /no-store/i.test(control), `Cache-Control is ${control}.`)
+      const control = page.trail
+        .map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : ''))
+        .join(',')
+      expect(
+        !/\b(public|max-age\s*=\s*[1-9]|s-maxage\s*=\s*[1-9]|immutable)/i.test(control) || /no-store/i.test(control),
+        `Cache-Control is ${control}.`,
+      )
     },
   },
   {
@@ -125,7 +141,7 @@ export const startingALogin = checksOf('starting-a-login', [
       const { page } = await context.startLogin(context.browser())
       const first = page.trail[0]!.response
       const control = 'headers' in first ? (first.headers.get('cache-control') ?? '') : ''
-      context.expect(/no-store/i.test(control), control ? `Cache-Control is ${control}.` : 'There is no Cache-Control.')
+      expect(/no-store/i.test(control), control ? `Cache-Control is ${control}.` : 'There is no Cache-Control.')
     },
   },
   {
@@ -137,7 +153,10 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
-      context.expect(new Set(states).size === states.length, `${states.length} logins had ${new Set(states).size} different states.`)
+      expect(
+        new Set(states).size === states.length,
+        `${states.length} logins had ${new Set(states).size} different states.`,
+      )
     },
   },
   {
@@ -149,7 +168,10 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const states = await statesOf(context, 24)
       const bits = randomBitsOf(states)
-      context.expect(bits >= 112, `The part of the state that changes from login to login has about ${Math.floor(bits)} bits; it is ${states[0]!.length} characters long.`)
+      expect(
+        bits >= 112,
+        `The part of the state that changes from login to login has about ${Math.floor(bits)} bits; it is ${states[0]!.length} characters long.`,
+      )
     },
   },
   {
@@ -160,8 +182,13 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
-      const isUuid = states.every(state => /^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i.test(state))
-      context.expect(!isUuid && randomBitsOf(states) >= 124, isUuid ? 'The state is a UUID, which has 122 random bits.' : 'The state is too short for 128 bits.')
+      const isUuid = states.every(state =>
+        /^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i.test(state),
+      )
+      expect(
+        !isUuid && randomBitsOf(states) >= 124,
+        isUuid ? 'The state is a UUID, which has 122 random bits.' : 'The state is too short for 128 bits.',
+      )
     },
   },
   {
@@ -176,8 +203,12 @@ export const startingALogin = checksOf('starting-a-login', [
       const { state = '' } = await context.startLogin(browser)
       const after = Date.now()
       const cookies = browser.cookies.list(context.settings.client).map(({ value }) => value)
-      const guess = findGuess(state, { before, after, words: [context.platform.clientId, context.platform.redirectUri, 'state', '', ...cookies] })
-      context.expect(guess === undefined, `The state is ${guess}.`)
+      const guess = findGuess(state, {
+        before,
+        after,
+        words: [context.platform.clientId, context.platform.redirectUri, 'state', '', ...cookies],
+      })
+      expect(guess === undefined, `The state is ${guess}.`)
     },
   },
   {
@@ -188,8 +219,11 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Ignore a state in the query of the login path.',
     async run(context) {
       const chosen = 'chosen-by-somebody-else-0123456789'
-      const { state } = await context.startLogin(context.browser(), withQuery(context.settings.login, { state: chosen }))
-      context.expect(state !== chosen, 'The state was taken from the query of the login path.')
+      const { state } = await context.startLogin(
+        context.browser(),
+        withQuery(context.settings.login, { state: chosen }),
+      )
+      expect(state !== chosen, 'The state was taken from the query of the login path.')
     },
   },
   {
@@ -199,21 +233,28 @@ export const startingALogin = checksOf('starting-a-login', [
     why: 'A link to the login path could send the code to another client or address (RFC 9700, 4.1).',
     mend: 'Take client_id, redirect_uri and cancel_url from the configuration alone.',
     async run(context) {
-      const evil = { client_id: 'evil', redirect_uri: 'https://evil.example/', cancel_url: 'https://evil.example/', response_type: 'token', grant_type: 'implicit' }
+      const evil = {
+        client_id: 'evil',
+        redirect_uri: 'https://evil.example/',
+        cancel_url: 'https://evil.example/',
+        response_type: 'token',
+        grant_type: 'implicit',
+      }
       const { url } = await context.startLogin(context.browser(), withQuery(context.settings.login, evil))
-      for (const [name, value] of Object.entries(evil)) context.expect(!url.searchParams.getAll(name).includes(value), `${name} was taken from the query of the login path.`)
+      for (const [name, value] of Object.entries(evil))
+        expect(!url.searchParams.getAll(name).includes(value), `${name} was taken from the query of the login path.`)
     },
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
     title: `${what} in a request changes nothing of where the portal sends the browser back to`,
     level: 'MUST' as const,
-    why: 'Headers are the sender\'s; the redirect URI is the one that is registered (specification, 4.2; RFC 9700, 4.1).',
+    why: "Headers are the sender's; the redirect URI is the one that is registered (specification, 4.2; RFC 9700, 4.1).",
     mend: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     async run(context: CheckContext) {
       const exchange = await context.request(context.settings.login, { headers: { ...navigation, ...headers } })
       const location = 'headers' in exchange.response ? (exchange.response.headers.get('location') ?? '') : ''
-      context.expect(!location.includes('evil.example') && !location.includes('gopher'), `It led to ${location}`, exchange)
+      expect(!location.includes('evil.example') && !location.includes('gopher'), `It led to ${location}`, exchange)
     },
   })),
   {
@@ -228,7 +269,7 @@ export const startingALogin = checksOf('starting-a-login', [
       const before = await statesOf(context, 5)
       await context.clientProcess!.restart()
       const after = await statesOf(context, 5)
-      context.expect(!after.some(state => before.includes(state)), 'A state came again after the restart.')
+      expect(!after.some(state => before.includes(state)), 'A state came again after the restart.')
     },
   },
   {
@@ -241,7 +282,7 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const own = await statesOf(context, 8)
       const others = await statesOf(context, 8, undefined, context.settings.replica)
-      context.expect(!others.some(state => own.includes(state)), 'Both instances made the same state.')
+      expect(!others.some(state => own.includes(state)), 'Both instances made the same state.')
     },
   },
   {
@@ -252,7 +293,7 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Read code_challenge_methods_supported at the portal, make a verifier for each login, and send its S256 challenge.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      context.expect(url.searchParams.has('code_challenge'), 'There is no code_challenge.')
+      expect(url.searchParams.has('code_challenge'), 'There is no code_challenge.')
     },
   },
   {
@@ -264,9 +305,12 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const challenge = url.searchParams.get('code_challenge')
-      if (challenge === null) context.notApplicable('the client uses no PKCE')
-      context.expect(url.searchParams.get('code_challenge_method') === 'S256', `code_challenge_method is ${url.searchParams.get('code_challenge_method')}.`)
-      context.expect(/^[\w-]{43}$/.test(challenge), `The challenge has ${challenge.length} characters; one of SHA-256 has 43.`)
+      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      expect(
+        url.searchParams.get('code_challenge_method') === 'S256',
+        `code_challenge_method is ${url.searchParams.get('code_challenge_method')}.`,
+      )
+      expect(/^[\w-]{43}$/.test(challenge), `The challenge has ${challenge.length} characters; one of SHA-256 has 43.`)
     },
   },
   {
@@ -277,9 +321,13 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Make a verifier of 32 random bytes for each login, and keep it with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
-      for (let count = 0; count < 6; count++) challenges.push((await context.startLogin(context.browser())).url.searchParams.get('code_challenge'))
-      if (challenges.every(challenge => challenge === null)) context.notApplicable('the client uses no PKCE')
-      context.expect(new Set(challenges).size === challenges.length, `${challenges.length} logins had ${new Set(challenges).size} challenges.`)
+      for (let count = 0; count < 6; count++)
+        challenges.push((await context.startLogin(context.browser())).url.searchParams.get('code_challenge'))
+      if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client uses no PKCE')
+      expect(
+        new Set(challenges).size === challenges.length,
+        `${challenges.length} logins had ${new Set(challenges).size} challenges.`,
+      )
     },
   },
   ...cookieChecks(),
@@ -294,7 +342,7 @@ export const startingALogin = checksOf('starting-a-login', [
       for (let count = 0; count < 40; count++) await context.startLogin(browser)
       const cookies = browser.cookies.list(context.settings.client)
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
-      context.expect(size < 8192, `After 40 starts there are ${cookies.length} cookies of ${size} bytes together.`)
+      expect(size < 8192, `After 40 starts there are ${cookies.length} cookies of ${size} bytes together.`)
     },
   },
   {
@@ -308,7 +356,7 @@ export const startingALogin = checksOf('starting-a-login', [
       const browser = context.browser()
       for (let count = 0; count < 30; count++) await context.startLogin(browser)
       await context.signIn(browser)
-      context.expect(await context.isSignedIn(browser), 'After 30 starts a login did not work.')
+      expect(await context.isSignedIn(browser), 'After 30 starts a login did not work.')
     },
   },
   {
@@ -319,23 +367,37 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Answer HEAD with 405, or without a cookie.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: navigation })
-      context.expect(setCookiesOf(exchange).length === 0, 'HEAD set a cookie.', exchange)
+      expect(setCookiesOf(exchange).length === 0, 'HEAD set a cookie.', exchange)
     },
   },
-  ...([
-    ['prefetch', 'A prefetch of the login path begins no login', { 'sec-purpose': 'prefetch' }],
-    ['framed', 'The login path begins no login in a frame', { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' }],
-    ['image', 'The login path begins no login for an image', { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'cross-site' }],
-    ['script', 'The login path begins no login for a script of another site', { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' }],
-  ] as const).map(([id, title, headers]) => ({
+  ...(
+    [
+      ['prefetch', 'A prefetch of the login path begins no login', { 'sec-purpose': 'prefetch' }],
+      [
+        'framed',
+        'The login path begins no login in a frame',
+        { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
+      ],
+      [
+        'image',
+        'The login path begins no login for an image',
+        { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'cross-site' },
+      ],
+      [
+        'script',
+        'The login path begins no login for a script of another site',
+        { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
+      ],
+    ] as const
+  ).map(([id, title, headers]) => ({
     id: `start-${id}`,
     title,
     level: 'SHOULD' as const,
-    why: 'A page of another site could begin logins by the dozen, and push out the visitor\'s own (RFC 9700, 4.16; Fetch Metadata).',
+    why: "A page of another site could begin logins by the dozen, and push out the visitor's own (RFC 9700, 4.16; Fetch Metadata).",
     mend: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context: CheckContext) {
       const exchange = await context.request(context.settings.login, { headers: { ...navigation, ...headers } })
-      context.expect(setCookiesOf(exchange).length === 0, 'The answer set a cookie.', exchange)
+      expect(setCookiesOf(exchange).length === 0, 'The answer set a cookie.', exchange)
     },
   })),
   {
@@ -350,14 +412,25 @@ export const startingALogin = checksOf('starting-a-login', [
       const [name = '', value = ''] = person.portalCookie.split('=')
       browser.cookies.set(context.platform.portalUrl, `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`)
       const page = await browser.visit(context.url(context.settings.login))
-      context.expect(!page.fault, `The browser gave up: ${page.fault}.`, page)
-      context.expect((await context.exchanges()).length === 0, 'The code was exchanged, although nothing tied the login to this browser.')
+      expect(!page.fault, `The browser gave up: ${page.fault}.`, page)
+      expect(
+        (await context.exchanges()).length === 0,
+        'The code was exchanged, although nothing tied the login to this browser.',
+      )
     },
   },
 ])
 
 function cookieChecks() {
-  const rows: { id: string; title: string; level: 'MUST' | 'SHOULD'; why: string; mend: string; isRight: (cookie: ReadCookie) => boolean; found: string }[] = [
+  const rows: {
+    id: string
+    title: string
+    level: 'MUST' | 'SHOULD'
+    why: string
+    mend: string
+    isRight: (cookie: ReadCookie) => boolean
+    found: string
+  }[] = [
     {
       id: 'http-only',
       title: 'No script can read the cookie of a login',
@@ -421,19 +494,27 @@ function cookieChecks() {
     mend,
     async run(context: CheckContext) {
       const { page } = await context.startLogin(context.browser())
-      const cookies = page.trail.flatMap(setCookiesOf).map(readSetCookie).filter(({ isDeletion }) => !isDeletion)
-      if (cookies.length === 0) context.notApplicable('the login path sets no cookie')
+      const cookies = page.trail
+        .flatMap(setCookiesOf)
+        .map(readSetCookie)
+        .filter(({ isDeletion }) => !isDeletion)
+      if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
       const wrong = cookies.filter(cookie => !isRight(cookie))
       if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
     },
   }))
 }
 
-async function statesOf(context: CheckContext, count: number, browser?: Browser, origin = context.settings.client): Promise<string[]> {
+async function statesOf(
+  context: CheckContext,
+  count: number,
+  browser?: Browser,
+  origin = context.settings.client,
+): Promise<string[]> {
   const states: string[] = []
   for (let one = 0; one < count; one++) {
     const { state } = await context.startLogin(browser ?? context.browser(), origin + context.settings.login)
-    context.expect(state, 'There is no state.')
+    expect(state, 'There is no state.')
     states.push(state)
   }
   return states
@@ -443,17 +524,29 @@ async function statesOf(context: CheckContext, count: number, browser?: Browser,
 function randomBitsOf(states: string[]): number {
   const length = Math.min(...states.map(state => state.length))
   const all = new Set(states.join(''))
-  const size = [...all].every(letter => /\d/.test(letter)) ? 10 : [...all].every(letter => /[0-9a-f-]/.test(letter)) ? 16 : all.size <= 40 ? 36 : 64
+  const size = [...all].every(letter => /\d/.test(letter))
+    ? 10
+    : [...all].every(letter => /[0-9a-f-]/.test(letter))
+      ? 16
+      : all.size <= 40
+        ? 36
+        : 64
   let changing = 0
-  for (let at = 0; at < length; at++) if (new Set(states.map(state => state[at])).size >= Math.min(5, states.length / 3)) changing++
+  for (let at = 0; at < length; at++)
+    if (new Set(states.map(state => state[at])).size >= Math.min(5, states.length / 3)) changing++
   return changing * Math.log2(size)
 }
 
 /** How the state could have been computed, or undefined where no simple way leads to it. */
-function findGuess(state: string, { before, after, words }: { before: number; after: number; words: string[] }): string | undefined {
+function findGuess(
+  state: string,
+  { before, after, words }: { before: number; after: number; words: string[] },
+): string | undefined {
   const sources: [string, string][] = words.map(word => [word, 'what everybody knows'])
-  for (let time = before - 1000; time <= after + 1000; time++) sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
-  for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++) sources.push([`${second}`, 'the time'])
+  for (let time = before - 1000; time <= after + 1000; time++)
+    sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
+  for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)
+    sources.push([`${second}`, 'the time'])
   for (let count = 0; count < 3000; count++) sources.push([`${count}`, 'a counter'])
   for (const [source, name] of sources) {
     if (source.length > 3 && state === source) return `${name} itself`

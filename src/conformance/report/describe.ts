@@ -12,7 +12,8 @@ export function describeExchange({ request, response, durationMs }: Exchange): s
   const lines = [`${request.method} ${hide(request.url)}`]
   for (const [name, value] of Object.entries(request.headers)) {
     if (name.toLowerCase() === 'cookie') lines.push(`  Cookie: ${hideCookies(value)}`)
-    else if (telling.includes(name.toLowerCase()) && name.toLowerCase() !== 'host') lines.push(`  ${name}: ${hide(value)}`)
+    else if (telling.includes(name.toLowerCase()) && name.toLowerCase() !== 'host')
+      lines.push(`  ${name}: ${hide(value)}`)
   }
   if (request.body) lines.push(`  ${shorten(hide(request.body))}`)
   if ('fault' in response) return [...lines, `→ no answer: ${response.fault}`].join('\n')

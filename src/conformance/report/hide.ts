@@ -8,9 +8,10 @@ export function hashOf(text: string): string {
   return `sha:${createHmac('sha256', key).update(text).digest('hex').slice(0, 8)}`
 }
 
-const secretNames = 'code|state|code_verifier|code_challenge|client_secret|refresh_token|access_token|token|password|formToken'
-const inFields = new RegExp(`(^|[?&\\s])(${secretNames})=([^&\\s#"'<>]+)`, 'g')
-const inJson = new RegExp(`"(${secretNames})":\\s*"((?:[^"\\\\]|\\\\.)*)"`, 'g')
+const inFields =
+  /(^|[?&\s])(code|state|code_verifier|code_challenge|client_secret|refresh_token|access_token|token|password|formToken)=([^&\s#"'<>]+)/g
+const inJson =
+  /"(code|state|code_verifier|code_challenge|client_secret|refresh_token|access_token|token|clientSecret)":\s*"((?:[^"\\]|\\.)*)"/g
 const bearer = /\b(Bearer|Basic) ([\w.~+/=-]{8,})/gi
 const jwt = /\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*/g
 

@@ -21,18 +21,20 @@ export function toHtml({ version, client, startedAt, durationMs, command, result
   const loud = results.filter(({ verdict }) => verdict === 'failed' || verdict === 'warned')
   const sections = Object.entries(groups).flatMap(([group, title]) => {
     const own = results.filter(result => result.group === group)
-    return own.length === 0 ? [] : [`<h2>${escape(title)}</h2>\n<p>${countLine(own, true)}</p>\n<ul>\n${own.map(line).join('\n')}\n</ul>`]
+    return own.length === 0
+      ? []
+      : [`<h2>${escapeHtml(title)}</h2>\n<p>${countLine(own, true)}</p>\n<ul>\n${own.map(line).join('\n')}\n</ul>`]
   })
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Conformance of ${escape(client)}</title>
+<title>Conformance of ${escapeHtml(client)}</title>
 <style>${style}
 </style>
-<h1>Conformance of ${escape(client)}</h1>
+<h1>Conformance of ${escapeHtml(client)}</h1>
 <p><strong>${countLine(results)}</strong></p>
-<p>Suite ${escape(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
+<p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
 and the platform around the client, and judges by what both see. Secrets stand here as hashes: equal ones are equal values.</p>
 ${loud.length > 0 ? `<h2>What to mend</h2>\n${loud.map(result => article(result, command)).join('\n')}` : '<p>Nothing to mend.</p>'}
 ${sections.join('\n')}
@@ -41,23 +43,19 @@ ${sections.join('\n')}
 }
 
 function article({ id, title, level, verdict, reason, why, mend, evidence }: Result, command: string): string {
-  const shown = evidence.map(text => `<pre>${escape(text)}</pre>`).join('\n')
-  return `<article class="${verdict}" id="${escape(id)}">
-<h3><b>${verdict}</b> ${escape(title)} <code>${escape(id)}, ${level}</code></h3>
-<dl><dt>Seen</dt><dd>${escape(reason)}</dd><dt>Why</dt><dd>${escape(why)}</dd><dt>Mend</dt><dd>${escape(mend)}</dd><dt>Again</dt><dd><code>${escape(`${command} --only '^${id}$'`)}</code></dd></dl>
+  const shown = evidence.map(text => `<pre>${escapeHtml(text)}</pre>`).join('\n')
+  return `<article class="${verdict}" id="${escapeHtml(id)}">
+<h3><b>${verdict}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
+<dl><dt>Seen</dt><dd>${escapeHtml(reason)}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Mend</dt><dd>${escapeHtml(mend)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${command} --only '^${id}$'`)}</code></dd></dl>
 ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>`}
 </article>`
 }
 
 function line({ id, title, level, verdict, reason }: Result): string {
-  const why = verdict === 'not applicable' || verdict === 'undecided' ? `: ${escape(reason)}` : ''
-  return `<li class="${verdict.replace(' ', '-')}"><b>${verdict}</b>${why} ${escape(title)} <code>${escape(id)}, ${level}</code></li>`
+  const why = verdict === 'not applicable' || verdict === 'undecided' ? `: ${escapeHtml(reason)}` : ''
+  return `<li class="${verdict.replace(' ', '-')}"><b>${verdict}</b>${why} ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></li>`
 }
 
-function escape(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

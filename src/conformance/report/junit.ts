@@ -33,7 +33,13 @@ function testCase(result: Result, command: string): string {
 }
 
 function tell({ verdict, reason, why, mend, evidence, id }: Result, command: string): string {
-  return [`${verdict}: ${reason}`, `Why: ${why}`, `Mend: ${mend}`, ...evidence, `Again: ${command} --only '^${id}$'`].join('\n')
+  return [
+    `${verdict}: ${reason}`,
+    `Why: ${why}`,
+    `Mend: ${mend}`,
+    ...evidence,
+    `Again: ${command} --only '^${id}$'`,
+  ].join('\n')
 }
 
 function counts(results: Result[]): string {

@@ -14,7 +14,9 @@ export function describeFailure(result: Result, command: string): string {
     `  Seen:  ${reason}`,
     `  Why:   ${why}`,
     `  Mend:  ${mend}`,
-    ...(evidence.length > 0 ? ['  Evidence:', ...evidence.flatMap(text => text.split('\n').map(line => `    ${line}`))] : []),
+    ...(evidence.length > 0
+      ? ['  Evidence:', ...evidence.flatMap(text => text.split('\n').map(line => `    ${line}`))]
+      : []),
     `  Again: ${command} --only '^${id}$'`,
     '',
   ].join('\n')
@@ -30,8 +32,20 @@ export function summarize({ results, client, command }: Report, { failed, mended
   lines.push('')
   const expected = results.filter(({ id, verdict }) => verdict === 'failed' && !failed.some(one => one.id === id))
   lines.push(...nameSome('Failed', failed), ...nameSome('Failed, as expected', expected))
-  lines.push(...nameSome('Warned', results.filter(({ verdict }) => verdict === 'warned'), 5))
-  lines.push(...nameSome('Undecided', results.filter(({ verdict }) => verdict === 'undecided'), 5))
+  lines.push(
+    ...nameSome(
+      'Warned',
+      results.filter(({ verdict }) => verdict === 'warned'),
+      5,
+    ),
+  )
+  lines.push(
+    ...nameSome(
+      'Undecided',
+      results.filter(({ verdict }) => verdict === 'undecided'),
+      5,
+    ),
+  )
   if (mended.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${mended.join(', ')}`)
   if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
@@ -57,7 +71,11 @@ export function listChecks(checks: Pick<Result, 'id' | 'group' | 'title' | 'leve
     const own = checks.filter(check => check.group === group)
     return own.length === 0
       ? []
-      : ['', `${title} (${group})`, ...own.map(check => `  ${check.id.padEnd(38)} ${check.level.padEnd(6)}  ${check.title}`)]
+      : [
+          '',
+          `${title} (${group})`,
+          ...own.map(check => `  ${check.id.padEnd(38)} ${check.level.padEnd(6)}  ${check.title}`),
+        ]
   })
   return `${lines.slice(1).join('\n')}\n\n${checks.length} checks\n`
 }
