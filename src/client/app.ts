@@ -13,14 +13,12 @@ import { type CountEvent, limitRequests, logRequests, newRequestId } from './ope
 import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
 import { createStartPage } from './start-page.ts'
 import { createDispatcher, createUpstream } from './upstream.ts'
-import { serveAssets } from './web/assets.ts'
 import { answerBadAddress, answerClientError } from './web/bare-answers.ts'
 import { checkForms } from './web/check-forms.ts'
-import { crossSiteGuard } from './web/cross-site-guard.ts'
 import { useErrorPages } from './web/error-pages.ts'
 import { createForms } from './web/forms.ts'
 import { createSealer } from './web/seal.ts'
-import { securityHeaders } from './web/security-headers.ts'
+import { guardRequests, securityHeaders } from './web/security.ts'
 import { useViews } from './web/views.ts'
 
 export type Options = {
@@ -44,7 +42,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`
   const sealer = createSealer(config.cookieKeys, registration, clock)
   const upstream = createUpstream('application API', 'api', dispatcher)
-  const forms = createForms(sealer, clock, request => visitorOf(request).visitorId)
+  const forms = createForms(sealer, clock, visitorOf)
   const portalUpstream = createUpstream('login portal', 'portal', dispatcher)
   const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
 
@@ -80,11 +78,10 @@ export async function buildClient(config: Config, options: Options, product = ou
   options.observeRequests?.(app)
   logRequests(app, options.countEvent)
   limitRequests(app, requestDeadlineMs)
-  app.addHook('onRequest', async (_request, reply) => void reply.headers(headers))
-  app.addHook('onRequest', crossSiteGuard(config.publicUrl))
+  app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  await useViews(app, { assets: serveAssets(app), product, visitorIfAny: signIn.visitorIfAny })
+  await useViews(app, { product, visitorIfAny: signIn.visitorIfAny })
 
   const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)

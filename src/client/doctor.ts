@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { authorizeUrl } from './sign-in/protocol/authorization.ts'
-import { postForm } from './sign-in/protocol/portal.ts'
+import { postForm } from './sign-in/protocol/tokens.ts'
 import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
 
 export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }

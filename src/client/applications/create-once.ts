@@ -2,8 +2,8 @@
 import { PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
 import type { CallAsVisitor } from '../sign-in/sign-in.ts'
-import type { FormToken } from '../web/form-token.ts'
 import { InDoubt } from '../web/forms.ts'
+import type { FormToken } from '../web/hand-over.ts'
 import { type ApplicationApi, byNewest, type Credentials, type Fields } from './application-api.ts'
 import { fieldsToCreate, hasClientFields, hasFields } from './fields.ts'
 

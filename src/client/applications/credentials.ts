@@ -1,8 +1,8 @@
 // Shows credentials once: what the API has just made is stored nowhere here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitorOf } from '../sign-in/sign-in.ts'
-import { setCookies } from '../web/cookies.ts'
 import { expireHandover, type Handovers } from '../web/hand-over.ts'
+import { setCookies } from '../web/seal.ts'
 import { showPage } from '../web/views.ts'
 import type { Credentials } from './application-api.ts'
 

@@ -1,22 +1,12 @@
 // What a visitor without a session gets in place of a signed-in page: the way to the login, and nothing lost.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
-import { type Cookie, expire, setCookies } from '../web/cookies.ts'
-import { isFromAnotherSite } from '../web/cross-site-guard.ts'
 import { type Form, formOf } from '../web/forms.ts'
-import { localPath } from '../web/local-path.ts'
+import { expire, setCookies } from '../web/seal.ts'
+import { isFromAnotherSite, localPath } from '../web/security.ts'
 import { showGoOn, showMessage } from '../web/views.ts'
+import { arrivedMark, hasSignedOut } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
-
-/** Since signing out, until the visitor chooses to sign in: the portal's own session would do it silently (also on Back). */
-export const signedOutMark: Cookie = { name: '__Host-signed-out', value: '1', maxAgeSeconds: 15 * 60, sameSite: 'lax' }
-
-/** Just after signing in: a page that still finds no session must not lead to the login again, and again. */
-export const arrivedMark: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
-
-export function hasSignedOut(request: FastifyRequest): boolean {
-  return signedOutMark.name in request.cookies
-}
 
 /** An answer that has left, or a page. */
 type Shown = FastifyReply | Promise<string>

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import type { RequestContext } from '../upstream.ts'
-import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
 import { OtherAnswer } from '../web/error-pages.ts'
-import { localPath } from '../web/local-path.ts'
+import { afterSetting, type Cookies, setCookies } from '../web/seal.ts'
+import { localPath } from '../web/security.ts'
 import { type ShownVisitor, showGoOn } from '../web/views.ts'
 import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
 import { readSubject } from './protocol/tokens.ts'
@@ -103,9 +103,9 @@ export function createRequireSession({ sessions, home }: Parts) {
 
 /** The visitor of this session, whose `call` renews nothing. */
 export function describeVisitor(session: Session, context: RequestContext, expiresAt = session.expiresAt): Visitor {
-  const { accessToken, visitorId } = session
+  const { accessToken, visitorId, name } = session
   const userId = readSubject(accessToken)
-  return { userId, visitorId, expiresAt, call: callWith({ ...context, userId, accessToken }) }
+  return { userId, visitorId, name, expiresAt, call: callWith({ ...context, userId, accessToken }) }
 }
 
 function callWith(caller: Caller): CallAsVisitor {

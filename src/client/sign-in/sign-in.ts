@@ -1,18 +1,16 @@
 // The door of signing in: a plugin with the routes, two hooks, and an accessor. Other parts use nothing else of this folder.
-
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import { contextOf } from '../operations/request-log.ts'
 import { outsideRequests, type Upstream } from '../upstream.ts'
-import { navigationsOnly } from '../web/cross-site-guard.ts'
 import { logFault } from '../web/error-pages.ts'
 import type { Sealer } from '../web/seal.ts'
-import { hasSignedOut, signInTo } from './ask-to-sign-in.ts'
-import { createBeginLogin } from './begin-login.ts'
-import { createDeclineLogin } from './decline-login.ts'
-import { createFinishLogin } from './finish-login.ts'
-import { createPortal, type Portal, type Registration } from './protocol/portal.ts'
+import { navigationsOnly } from '../web/security.ts'
+import { signInTo } from './ask-to-sign-in.ts'
+import { createLogin } from './login.ts'
+import { createPortal, type Portal, type Registration } from './protocol/authorization.ts'
 import { createRequireSession, describeVisitor, type Visitor, visitorIfAny } from './require-session.ts'
+import { hasSignedOut } from './session/login-cookies.ts'
 import { createSessions, type Sessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 import { createSignOut } from './sign-out.ts'
@@ -39,9 +37,11 @@ export type Parts = {
   sealer: Sealer
   clock: () => Date
   home: string
-  afterSignIn: (session: Session, request: FastifyRequest) => Promise<void>
-  beforeSignOut: (session: Session | undefined, request: FastifyRequest) => Promise<void>
+  afterSignIn: Told<Session> | undefined
+  beforeSignOut: Told<Session | undefined> | undefined
 }
+
+type Told<Whom> = (whom: Whom, request: FastifyRequest) => Promise<void>
 
 export type SignIn = ReturnType<typeof createSignIn>
 
@@ -54,21 +54,21 @@ export function createSignIn(registration: Registration, options: SignInOptions)
     sealer,
     clock,
     home,
-    async afterSignIn(session, request) {
-      const visitor = describeVisitor(session, contextOf(request))
-      if (afterSignIn) await tell(request, () => afterSignIn(visitor, request))
-    },
-    async beforeSignOut(session, request) {
-      const visitor = session && describeVisitor(session, contextOf(request))
-      if (beforeSignOut) await tell(request, () => beforeSignOut(visitor, request))
-    },
+    afterSignIn:
+      afterSignIn &&
+      ((session, request) => tell(request, () => afterSignIn(describeVisitor(session, contextOf(request)), request))),
+    beforeSignOut:
+      beforeSignOut &&
+      ((session, request) =>
+        tell(request, () => beforeSignOut(session && describeVisitor(session, contextOf(request)), request))),
   }
 
   async function routes(app: FastifyInstance): Promise<void> {
+    const login = createLogin(parts)
     app.decorateRequest('visitor', undefined)
-    app.get('/login', { onRequest: navigationsOnly }, createBeginLogin(parts))
-    app.get('/exchangeToken', { onRequest: navigationsOnly }, createFinishLogin(parts))
-    app.get('/cancelled', createDeclineLogin(parts))
+    app.get('/login', { onRequest: navigationsOnly }, login.begin)
+    app.get('/exchangeToken', { onRequest: navigationsOnly }, login.finish)
+    app.get('/cancelled', login.decline)
     app.post('/logout', createSignOut(parts))
     app.addHook('onReady', async () => {
       if (!app.hasRoute({ method: 'GET', url: home }))

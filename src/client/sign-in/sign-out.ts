@@ -1,11 +1,10 @@
 // POST /logout: ends the session here, and at the portal where it offers that.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
-import { expire, setCookies } from '../web/cookies.ts'
 import { expireHandover } from '../web/hand-over.ts'
-import { arrivedMark, signedOutMark } from './ask-to-sign-in.ts'
+import { expire, setCookies } from '../web/seal.ts'
 import { revokeTokens } from './protocol/tokens.ts'
-import { expireLoginCookie, pendingStates } from './session/login-cookies.ts'
+import { arrivedMark, expireLoginCookie, pendingStates, signedOutMark } from './session/login-cookies.ts'
 import { expireSessionCookies, openRefreshTokens, openSession } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 
@@ -14,7 +13,7 @@ export function createSignOut({ portal, sealer, beforeSignOut }: Parts) {
     const { cookies } = request
     const session = openSession(sealer, cookies)
     if (session) logAsVisitor(request, session.visitorId)
-    await beforeSignOut(session, request)
+    await beforeSignOut?.(session, request)
     setCookies(reply, [
       ...expireSessionCookies(cookies),
       ...pendingStates(cookies).map(expireLoginCookie),

@@ -1,11 +1,10 @@
 // Every sentence for a login that does not come to its end; the steps themselves throw typed errors without words.
 import { PublicError } from '../errors.ts'
 import { LoginError, type LoginErrorCode } from './protocol/authorization.ts'
-import { PortalRefusal, type RefusalCode } from './protocol/portal.ts'
 
 type Words = { status: number; message: string }
 
-const words: Record<LoginErrorCode | RefusalCode, Words> = {
+const words: Record<LoginErrorCode, Words> = {
   login_callback_invalid: {
     status: 400,
     message: 'This address is not a complete answer of the login portal. Please sign in again.',
@@ -37,9 +36,9 @@ const words: Record<LoginErrorCode | RefusalCode, Words> = {
   },
 }
 
-/** A LoginError or PortalRefusal as the PublicError that visitors see; any other error as it is. */
+/** A LoginError as the PublicError that visitors see; any other error as it is. */
 export function inWords(error: unknown): unknown {
-  if (!(error instanceof LoginError || error instanceof PortalRefusal)) return error
+  if (!(error instanceof LoginError)) return error
   const { status, message } = words[error.code]
   return new PublicError(error.code, status, message, { cause: error.cause })
 }

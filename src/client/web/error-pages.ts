@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { type NextStep, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { answerPlainly, asPublicError } from './bare-answers.ts'
-import { localPath } from './local-path.ts'
+import { localPath } from './security.ts'
 import { showMessage } from './views.ts'
 
 /** Thrown where a request gets another answer than its handler's, and that is no fault. */

@@ -2,12 +2,10 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
-import { setCookies } from './cookies.ts'
 import { logFault } from './error-pages.ts'
-import { createFormTokens, type FormToken } from './form-token.ts'
-import { createHandovers, expireHandover } from './hand-over.ts'
-import type { Sealer } from './seal.ts'
-import { showPage } from './views.ts'
+import { createFormTokens, createHandovers, expireHandover, type FormToken } from './hand-over.ts'
+import { type Sealer, setCookies } from './seal.ts'
+import { type ShownVisitor, showPage } from './views.ts'
 
 export type Fields = Record<string, string>
 
@@ -53,8 +51,8 @@ export class InDoubt extends PublicError {}
 
 const shareMs = 10 * 60 * 1000
 
-/** `visitorIdOf`: whom a form is shown to. */
-export function createForms(sealer: Sealer, clock: () => Date, visitorIdOf: (request: FastifyRequest) => string) {
+/** `visitorOf`: whom a form is shown to. */
+export function createForms(sealer: Sealer, clock: () => Date, visitorOf: (request: FastifyRequest) => ShownVisitor) {
   const tokens = createFormTokens(sealer, clock)
   const handovers = createHandovers(sealer, clock)
 
@@ -74,11 +72,11 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorIdOf: (req
         return page.replace(/:(\w+)/g, (_, name) => encodeURIComponent((params as Fields)[name] ?? ''))
       },
 
-      newToken: (request: FastifyRequest) => tokens.create(visitorIdOf(request)),
+      newToken: (request: FastifyRequest) => tokens.create(visitorOf(request).visitorId),
 
       /** Handles the GET: the form, with what the visitor typed before the session ended. */
       async open(request: FastifyRequest, reply: FastifyReply): Promise<string> {
-        const draft = handovers.find(request, visitorIdOf(request), 'draft') as Fields | undefined
+        const draft = handovers.find(request, visitorOf(request).visitorId, 'draft') as Fields | undefined
         const formToken = form.newToken(request)
         const html = await show(request, reply, { formToken, fields: draft ?? {}, hasDraft: draft !== undefined })
         // Only now: a page that fails must not cost what was typed.
@@ -92,7 +90,7 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorIdOf: (req
           const { formToken, ...fields } = readFields(request.body)
           try {
             const path = form.pathOf(request)
-            const token = tokens.check(formToken, visitorIdOf(request), path)
+            const token = tokens.check(formToken, visitorOf(request).visitorId, path)
             const once = <T>(work: () => Promise<T>) => done.do(`${token.id} ${path}`, work) as Promise<T>
             return await work(request, reply, { fields, token, once })
           } catch (error) {

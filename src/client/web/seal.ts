@@ -1,10 +1,33 @@
-// Seals what the browser keeps for us (AES-256-GCM): nobody can read it, change it, or use it for something else.
+// What the browser keeps for us: cookies, and the seal (AES-256-GCM) by which nobody reads, changes or misuses them.
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
 import type { Secret } from '../secret.ts'
-import type { Cookie, Cookies } from './cookies.ts'
+
+export type Cookie = { name: string; value: string; maxAgeSeconds: number; sameSite: 'lax' | 'strict' }
+
+/** What the request brought, by name. */
+export type Cookies = Record<string, string | undefined>
+
+/** The `__Host-` prefix demands all of these attributes. */
+export function setCookies(reply: FastifyReply, cookies: Cookie[]): void {
+  for (const { name, value, maxAgeSeconds, sameSite } of cookies)
+    reply.setCookie(name, value, { path: '/', secure: true, httpOnly: true, sameSite, maxAge: maxAgeSeconds })
+}
+
+/** A cookie that lives for no time: the browser drops the one of this name. */
+export function expire(name: string): Cookie {
+  return { name, value: '', maxAgeSeconds: 0, sameSite: 'strict' }
+}
+
+/** The cookies that the browser sends once it has taken those in `set`. */
+export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
+  const changed = Object.fromEntries(set.map(({ name, value }) => [name, value]))
+  return Object.fromEntries(Object.entries({ ...cookies, ...changed }).filter(([, value]) => value !== ''))
+}
 
 export type Sealer = ReturnType<typeof createSealer>
-type Opened = { payload: Buffer; expiresAt: Date; isSealedWithOldKey: boolean }
+/** `payload`: as it was sealed, and so of the type that its purpose says. */
+type Opened = { payload: unknown; expiresAt: Date; isSealedWithOldKey: boolean }
 
 /** version 1 byte, key id 4, expiry 4 (seconds), nonce 12 | ciphertext | tag 16: 37 bytes over the payload. */
 const version = 1
@@ -26,8 +49,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   const newest = keys[0]!
   const boundTo = (purpose: string, header: Buffer) => Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
 
-  /** The value is good for this purpose alone. In base64url, 4/3 of payload + 37 bytes. */
-  function seal(purpose: string, payload: string | Buffer, expiresAt: Date): string {
+  /** The value is good for this purpose alone. In base64url, 4/3 of the payload as JSON + 37 bytes. */
+  function seal(purpose: string, payload: unknown, expiresAt: Date): string {
     const header = Buffer.alloc(headerLength)
     header[0] = version
     newest.id.copy(header, 1)
@@ -35,7 +58,12 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     randomBytes(12).copy(header, nonceAt)
     const cipher = createCipheriv('aes-256-gcm', newest.secret, header.subarray(nonceAt))
     cipher.setAAD(boundTo(purpose, header))
-    return Buffer.concat([header, cipher.update(payload), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+    return Buffer.concat([
+      header,
+      cipher.update(JSON.stringify(payload)),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]).toString('base64url')
   }
 
   /** Undefined for anything that is not a live value of this purpose, whatever else it is. Never throws. */
@@ -52,8 +80,8 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     const cipher = createDecipheriv('aes-256-gcm', key.secret, header.subarray(nonceAt), { authTagLength: tagLength })
     cipher.setAAD(boundTo(purpose, header)).setAuthTag(bytes.subarray(-tagLength))
     try {
-      const payload = Buffer.concat([cipher.update(bytes.subarray(headerLength, -tagLength)), cipher.final()])
-      return { payload, expiresAt, isSealedWithOldKey: key !== newest }
+      const json = Buffer.concat([cipher.update(bytes.subarray(headerLength, -tagLength)), cipher.final()])
+      return { payload: JSON.parse(json.toString()), expiresAt, isSealedWithOldKey: key !== newest }
     } catch {
       return undefined
     }
@@ -65,7 +93,7 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     /** Newest first. They are no secret: replicas whose ids differ sign their visitors in and out by turns. */
     keyIds: keys.map(key => key.id.toString('hex')),
 
-    sealCookie(name: string, payload: string | Buffer, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {
+    sealCookie(name: string, payload: unknown, expiresAt: Date, sameSite: 'lax' | 'strict'): Cookie {
       const maxAgeSeconds = Math.max(1, Math.round((expiresAt.getTime() - clock().getTime()) / 1000))
       return { name, value: seal(name, payload, expiresAt), maxAgeSeconds, sameSite }
     },

@@ -1,4 +1,5 @@
-// Renders the pages: a template of views/client, and what every page shows.
+// Renders the pages: a template of views/client, what every page shows, and the files that it links to.
+import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,24 +7,22 @@ import view from '@fastify/view'
 import { Eta } from 'eta'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
-import type { Assets } from './assets.ts'
 
 const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
 
 /** What the bar of every page shows of the product. */
 export type Brand = { name: string; home: string; links: NextStep[] }
 
-/** What the bar of every page shows of who is signed in. `expiresAt`: when the visitor has to sign in again. */
-export type ShownVisitor = { userId: string | undefined; visitorId: string; expiresAt: Date }
+/** What the bar of every page shows of who is signed in. `name`: empty where the portal tells none. `expiresAt`: when the visitor has to sign in again. */
+export type ShownVisitor = { userId: string | undefined; visitorId: string; name: string; expiresAt: Date }
 
 type Told = {
-  assets: Assets
   product: Brand
   /** Undefined where nobody is signed in. */
   visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
 }
 
-export async function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): Promise<void> {
+export async function useViews(app: FastifyInstance, { visitorIfAny, product }: Told): Promise<void> {
   const templates = globSync('**/*.eta', { cwd: folder })
   app.decorate('templates', templates)
   app.decorate('visitorIfAny', visitorIfAny)
@@ -31,7 +30,7 @@ export async function useViews(app: FastifyInstance, { visitorIfAny, ...told }: 
     engine: { eta: loadAll(templates) },
     root: folder,
     production: true,
-    defaultContext: { ...told, formatTime },
+    defaultContext: { product, assets: serveAssets(app), formatTime },
   })
 }
 
@@ -78,6 +77,24 @@ export function showGoOn(reply: FastifyReply, path: string) {
     'referrer-policy': 'no-referrer',
   })
   return reply.code(200).viewAsync('go-on.eta', { path })
+}
+
+const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
+
+/** Adds a route for each file, under a name that changes with its content, and returns their addresses. */
+function serveAssets(app: FastifyInstance): Record<'style' | 'script' | 'icon', string> {
+  const serve = (name: string, type: keyof typeof types, alias?: string): string => {
+    const content = readFileSync(join(folder, 'assets', `${name}.${type}`))
+    const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
+    const path = `/assets/${name}.${hash}.${type}`
+    const send = (cacheControl: string) => async (_request: FastifyRequest, reply: FastifyReply) =>
+      reply.headers({ 'content-type': types[type], 'cache-control': cacheControl }).send(content)
+    app.get(path, { exposeHeadRoute: true }, send('public, max-age=31536000, immutable'))
+    if (alias) app.get(alias, { exposeHeadRoute: true }, send('public, max-age=86400'))
+    return path
+  }
+  // Browsers ask for the alias on pages that name no icon.
+  return { style: serve('style', 'css'), script: serve('script', 'js'), icon: serve('icon', 'svg', '/favicon.ico') }
 }
 
 /** UTC, because the server does not know where the visitor is. */

@@ -25,11 +25,15 @@ export type ScriptedPlatform = Awaited<ReturnType<typeof startScriptedPlatform>>
 /**
  * One server on a free port for both parts; each answers only what a test has scripted, under a key such as
  * `POST /api/exchangeToken` (the query does not count). A request that was not scripted fails the test.
- * Without a script the portal has no metadata: the flow is exactly the specification's.
+ * Without a script the portal has no metadata and tells no name: the flow is exactly the specification's.
  */
 export async function startScriptedPlatform(t: Test, scripts: Record<string, Script> = {}, host = '127.0.0.1') {
   const script = new Map<string, Script>(
-    Object.entries({ 'GET /.well-known/oauth-authorization-server': { status: 404, body: {} }, ...scripts }),
+    Object.entries({
+      'GET /.well-known/oauth-authorization-server': { status: 404, body: {} },
+      'GET /api/me': { status: 403, body: {} },
+      ...scripts,
+    }),
   )
   const received: Received[] = []
   const unexpected: string[] = []

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { localPath } from '../../../src/client/web/local-path.ts'
+import { localPath } from '../../../src/client/web/security.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
 
 const here = 'http://localhost:3000'

@@ -14,12 +14,12 @@ const sealer = createSealer([key], 'context', clock)
 t.test('what was sealed opens, with its payload and its end', async t => {
   for (const payload of ['', 'a', 'text – with ünïcode', 'x'.repeat(5000)]) {
     const opened = sealer.open('purpose', sealer.seal('purpose', payload, later(60)))
-    t.equal(opened?.payload.toString(), payload)
+    t.equal(opened?.payload, payload)
     t.same(opened?.expiresAt, later(60))
     t.equal(opened?.isSealedWithOldKey, false)
   }
-  const bytes = randomBytes(100)
-  t.same(sealer.open('purpose', sealer.seal('purpose', bytes, later(60)))?.payload, bytes)
+  const values = ['a', 1, { b: [true] }]
+  t.same(sealer.open('purpose', sealer.seal('purpose', values, later(60)))?.payload, values)
 })
 
 t.test('CK-05: a sealed value shows nothing of its payload, and is never the same twice', async t => {
@@ -55,7 +55,7 @@ t.test('CK-05: cut short or made longer it does not open', async t => {
 
 t.test('a value opens in one spelling alone', async t => {
   // 38 bytes fill 50 characters and two thirds: the last one has four bits that decoding ignores.
-  const value = sealer.seal('purpose', 'x', later(60))
+  const value = sealer.seal('purpose', 1, later(60))
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   const opening = [...alphabet].filter(last => sealer.open('purpose', value.slice(0, -1) + last))
   t.same(opening, [value.at(-1)])

@@ -1,7 +1,32 @@
 // The way of the browser to the portal and back: the address that it is sent to, and what it brings in return.
 import { hash } from 'node:crypto'
-import type { RequestContext } from '../../upstream.ts'
-import type { Portal, Registration } from './portal.ts'
+import type { Secret } from '../../secret.ts'
+import { isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
+
+/** This client's registration at the portal. */
+export type Registration = {
+  /** The portal's public address, which is also its issuer name (RFC 8414); browsers are sent there. */
+  loginUrl: string
+  /** The same portal, as this server reaches it. */
+  loginInternalUrl: string
+  clientId: string
+  clientSecret: Secret
+  redirectUri: string
+  cancelUrl: string
+}
+
+export type Portal = Registration & { upstream: Upstream; readMetadata: ReturnType<typeof createMetadataReader> }
+
+/** What the portal says of itself (RFC 8414). It decides what is sent, and never where: every address is a setting. */
+export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
+
+const metadataLimits = { deadlineMs: 1_000, maxBytes: 64 * 1024 }
+const metadataFreshMs = 60 * 60 * 1000
+const retryAfterMs = 30 * 1000
+
+export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date): Portal {
+  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock) }
+}
 
 /** Part 4.2 of the specification. `codeVerifier`: RFC 7636, undefined where the portal does not list S256. */
 export function authorizeUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
@@ -27,8 +52,10 @@ export type LoginErrorCode =
   | 'login_without_cookies'
   | 'login_used'
   | 'token_too_long'
+  | 'invalid_grant'
+  | 'client_misconfigured'
 
-/** Why a login does not come to its end. `cause` is for the log. */
+/** Why a login does not come to its end; the last two are what the portal says (RFC 6749 5.2). `cause` is for the log. */
 export class LoginError extends Error {
   readonly code: LoginErrorCode
 
@@ -37,9 +64,6 @@ export class LoginError extends Error {
     this.code = code
   }
 }
-
-/** The query of the portal's redirect (part 4.3 of the specification); a parameter that is not there is an empty text. */
-export type Callback = Record<(typeof parameters)[number], string>
 
 /** `redirect_uri` and `subject` come from the browser: whoever made the link chose them, so nothing is done with them. */
 const parameters = [
@@ -54,6 +78,9 @@ const parameters = [
 ] as const
 const longestParameter = 2048
 
+/** The query of the portal's redirect (part 4.3 of the specification); a parameter that is not there is an empty text. */
+export type Callback = Record<(typeof parameters)[number], string>
+
 /** RFC 6749 3.1: no parameter comes twice. Throws LoginError, as do the checks below. */
 export function readCallback(query: Record<string, unknown>): Callback {
   const read = (name: string): string => {
@@ -61,8 +88,7 @@ export function readCallback(query: Record<string, unknown>): Callback {
     // Two of one name are an array here.
     if (typeof value !== 'string') throw invalid(`${name} comes twice`)
     if (value.length > longestParameter) throw invalid(`${name} is too long`)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-    if (/[\x00-\x1f\x7f]/.test(value)) throw invalid(`${name} holds control characters`)
+    if (/\p{Cc}/u.test(value)) throw invalid(`${name} holds control characters`)
     return value
   }
   return Object.fromEntries(parameters.map(name => [name, read(name)])) as Callback
@@ -87,4 +113,49 @@ export function checkCode({ code, subject, client_id }: Callback, portal: Portal
 
 function invalid(cause: string): LoginError {
   return new LoginError('login_callback_invalid', cause)
+}
+
+/**
+ * Asks at most once an hour, and never holds anybody up for more than a second. What the portal once offered is not
+ * forgotten because it cannot be read just now: only another document of the portal changes it.
+ */
+function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date) {
+  let latest = Promise.resolve<Metadata>({ usesPkce: false, isIssuerRequired: false, revokes: false })
+  let askedAt = 0
+  let freshMs = 0
+
+  /** Never fails: without a document a login goes on exactly as the specification has it. */
+  return (context: RequestContext): Promise<Metadata> => {
+    const now = clock().getTime()
+    // A clock that was set back must not make it good for longer.
+    if (now >= askedAt && now < askedAt + freshMs) return latest
+    askedAt = now
+    freshMs = metadataFreshMs
+    const before = latest
+    latest = fetchMetadata(registration, upstream, context).catch(() => {
+      freshMs = retryAfterMs
+      return before
+    })
+    return latest
+  }
+}
+
+async function fetchMetadata(
+  { loginUrl, loginInternalUrl }: Registration,
+  upstream: Upstream,
+  context: RequestContext,
+): Promise<Metadata> {
+  const at = new URL(loginInternalUrl)
+  // RFC 8414 3.1: the path of the issuer goes behind the well-known part, not before it.
+  const url = `${at.origin}/.well-known/oauth-authorization-server${at.pathname.replace(/\/$/, '')}`
+  const answer = await upstream.send({ method: 'GET', url, ...context, ...metadataLimits })
+  const document = answer.status === 200 && isRecord(answer.json) ? answer.json : {}
+  // RFC 8414 3.3: a document that names another issuer is not this portal's.
+  if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) throw upstream.unexpected('no document of this portal')
+  const methods = document.code_challenge_methods_supported
+  return {
+    usesPkce: Array.isArray(methods) && methods.includes('S256'),
+    isIssuerRequired: document.authorization_response_iss_parameter_supported === true,
+    revokes: typeof document.revocation_endpoint === 'string',
+  }
 }

@@ -1,6 +1,6 @@
-// The portal's token endpoint: exchanges a code, renews, revokes, and trusts nothing in the answer.
+// Server to server: exchanges a code, renews, revokes, asks for the visitor's name, and trusts nothing in the answers.
 import { type Answer, isRecord, type RequestContext } from '../../upstream.ts'
-import { type Portal, postForm, readRefusal } from './portal.ts'
+import { LoginError, type Portal } from './authorization.ts'
 
 export type Tokens = {
   accessToken: string
@@ -18,11 +18,14 @@ const finalStatuses = [404, 405, 501]
 
 /** RFC 6750 2.1, b64token: nothing that could end a header line early. */
 const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
-
 /** Browsers keep no cookie for longer. */
 const longestSeconds = 400 * 24 * 60 * 60
+const longestName = 40
+const usualLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
+/** For what a visitor waits for that can be done without. */
+const shortLimits = { ...usualLimits, deadlineMs: 1_000 }
 
-/** Part 4.2 of the specification; sent once, whatever happens. Throws PortalRefusal, and PublicError of the upstream. */
+/** Part 4.2 of the specification; sent once, whatever happens. Throws LoginError, and PublicError of the upstream. */
 export async function exchangeCode(
   portal: Portal,
   { code, state }: { code: string; state: string },
@@ -36,7 +39,7 @@ export async function exchangeCode(
   return readTokens(portal, answer, state)
 }
 
-/** RFC 6749 6. Throws RefreshRefused where it fails for good; PortalRefusal and PublicError where it fails for now. */
+/** RFC 6749 6. Throws RefreshRefused where it fails for good; LoginError and PublicError where it fails for now. */
 export async function refreshTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<Tokens> {
   const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
   const answer = await postForm(portal, '/api/exchangeToken', fields, context)
@@ -48,17 +51,58 @@ export async function refreshTokens(portal: Portal, refreshToken: string, contex
   return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
 }
 
+/** RFC 7009: ends the refresh token and what it gave. */
+export async function revokeTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<void> {
+  const answer = await postForm(portal, '/api/revokeToken', { token: refreshToken }, context, shortLimits)
+  if (answer.status !== 200) throw readRefusal(portal, answer)
+}
+
+/** What the portal calls the visitor, fit to be shown; empty where it does not tell, which is no fault. */
+export async function fetchName(portal: Portal, { accessToken }: Tokens, context: RequestContext): Promise<string> {
+  const { upstream, loginInternalUrl } = portal
+  const [url, headers] = [`${loginInternalUrl}/api/me`, { authorization: `Bearer ${accessToken}` }]
+  const answer = await upstream.send({ method: 'GET', url, headers, ...context, ...shortLimits }).catch(() => undefined)
+  const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
+  if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
+  // Letters, marks, numbers, punctuation, symbols and joiners: nothing that controls, or turns the text around it.
+  const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
+  return [...words].slice(0, longestName).join('')
+}
+
+/** RFC 6749 2.3.1: the client secret goes into the body, and nowhere else. */
+export function postForm(
+  { upstream, loginInternalUrl, clientId, clientSecret }: Omit<Portal, 'readMetadata'>,
+  path: '/api/exchangeToken' | '/api/revokeToken',
+  fields: Record<string, string>,
+  context: RequestContext,
+  limits = usualLimits,
+): Promise<Answer> {
+  const form = new URLSearchParams({ ...fields, client_id: clientId, client_secret: clientSecret.reveal() })
+  return upstream.send({
+    method: 'POST',
+    url: loginInternalUrl + path,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: form.toString(),
+    ...context,
+    ...limits,
+  })
+}
+
+/** The portal answers invalid_grant with 401 and others with 400: the word decides, not the status. */
+function readRefusal({ upstream }: Portal, answer: Answer): Error {
+  if (answer.status === 429 || answer.status >= 500) return upstream.unavailable(answer)
+  const error = isRecord(answer.json) ? answer.json.error : undefined
+  if (typeof error !== 'string' || answer.status < 400) return upstream.unexpected(`status ${answer.status}`)
+  if (error === 'invalid_grant') return new LoginError('invalid_grant')
+  const known = /^[a-z_]{1,40}$/.test(error) ? error : 'an unknown error'
+  return new LoginError('client_misconfigured', `status ${answer.status}, ${known}`)
+}
+
 function readFinalRefusal({ status, json }: Answer): string | undefined {
   if (finalStatuses.includes(status)) return `status ${status}`
   const error = isRecord(json) ? String(json.error) : ''
   const isRefusal = status >= 400 && status < 500 && status !== 429
   return isRefusal && finalErrors.includes(error) ? error : undefined
-}
-
-/** RFC 7009: ends the refresh token and what it gave. A visitor who signs out waits for it, so it has little time. */
-export async function revokeTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<void> {
-  const answer = await postForm(portal, '/api/revokeToken', { token: refreshToken }, context, 1_000)
-  if (answer.status !== 200) throw readRefusal(portal, answer)
 }
 
 /**

@@ -1,6 +1,6 @@
-// The cookies of logins that have begun: one for each state, so that tabs do not disturb one another.
-import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
-import type { Sealer } from '../../web/seal.ts'
+// The cookies of logins that have begun, one for each state, so that tabs do not disturb one another; and two marks.
+import type { FastifyRequest } from 'fastify'
+import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
 
 export type Login = { returnTo: string; codeVerifier: string | undefined }
 
@@ -8,13 +8,23 @@ const prefix = '__Host-login-'
 const mostPending = 5
 export const loginLifetimeMs = 10 * 60 * 1000
 
+/** Since signing out, until the visitor chooses to sign in: the portal's own session would do it silently (also on Back). */
+export const signedOutMark: Cookie = { name: '__Host-signed-out', value: '1', maxAgeSeconds: 15 * 60, sameSite: 'lax' }
+
+/** Just after signing in: a page that still finds no session must not lead to the login again, and again. */
+export const arrivedMark: Cookie = { name: '__Host-arrived', value: '1', maxAgeSeconds: 30, sameSite: 'lax' }
+
+export function hasSignedOut({ cookies }: FastifyRequest): boolean {
+  return signedOutMark.name in cookies
+}
+
 /**
  * Lax, because a Strict cookie never comes back with the portal's redirect. The state is the cookie's name and the
  * sealed value opens under that name alone: whoever brings a state without its cookie did not begin the login.
  */
 export function startLogin(sealer: Sealer, cookies: Cookies, state: string, login: Login, now: Date): Cookie[] {
   const expiresAt = new Date(now.getTime() + loginLifetimeMs)
-  const payload = JSON.stringify([login.returnTo, login.codeVerifier])
+  const payload = [login.returnTo, login.codeVerifier]
   const tooMany = newestFirst(sealer, cookies).slice(mostPending - 1)
   return [...tooMany.map(expireLoginCookie), sealer.sealCookie(prefix + state, payload, expiresAt, 'lax')]
 }
@@ -23,7 +33,7 @@ export function startLogin(sealer: Sealer, cookies: Cookies, state: string, logi
 export function openLogin(sealer: Sealer, cookies: Cookies, state: string): Login | undefined {
   const opened = sealer.openCookie(prefix + state, cookies)
   if (!opened) return undefined
-  const [returnTo, codeVerifier] = JSON.parse(opened.payload.toString())
+  const [returnTo, codeVerifier] = opened.payload as [string, string | null]
   return { returnTo, codeVerifier: codeVerifier ?? undefined }
 }
 

@@ -1,22 +1,22 @@
 // The cookies of a signed-in visitor: the session with its access token, and the refresh token in one of its own.
 import { hash } from 'node:crypto'
-import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
-import type { Sealer } from '../../web/seal.ts'
+import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
 import { LoginError } from '../protocol/authorization.ts'
 
-export type Session = {
+/** `visitorId` tells visitors apart: the access token's subject, or a random id made at login. `name`: to be shown. */
+type SignedIn = { visitorId: string; name: string; expiresAt: Date }
+
+export type Session = SignedIn & {
   accessToken: string
-  /** Tells visitors apart: the access token's subject, or a random id made at login. */
-  visitorId: string
-  expiresAt: Date
   /** From here on the access token is renewed before it is used. */
   refreshAt: Date
-  /** The name of the cookie of its refresh token; empty where it has none. */
+  /** The name of the cookie of its refresh token, which ends it; empty where it has none. */
   refreshCookieName: string
+  refreshEndsAt: Date
 }
 
 /** A session is renewed with it, and ends with it. */
-export type RefreshToken = { value: string; visitorId: string; expiresAt: Date }
+export type RefreshToken = SignedIn & { value: string }
 
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
@@ -26,10 +26,10 @@ const longestPart = 4_000
 const longestSession = 4_900
 const longestRefreshCookie = 300
 
-/** Throws LoginError where the access token is too long for cookies. */
+/** Throws LoginError where the access token is too long for cookies. A name gives way before. */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
-  const { accessToken, visitorId, expiresAt, refreshAt, refreshCookieName } = session
-  const payload = JSON.stringify([accessToken, visitorId, refreshAt.getTime(), refreshCookieName])
+  const { accessToken, visitorId, name, expiresAt, refreshAt, refreshCookieName, refreshEndsAt } = session
+  const payload = [accessToken, visitorId, +refreshAt, refreshCookieName, +refreshEndsAt, name]
   const cookie = sealer.sealCookie(sessionName, payload, expiresAt, 'strict')
   const { value } = cookie
   if (value.length <= longestPart) return [cookie]
@@ -38,6 +38,7 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
       { ...cookie, value: value.slice(0, longestPart) },
       { ...cookie, name: secondPartName, value: value.slice(longestPart) },
     ]
+  if (name) return sealSession(sealer, { ...session, name: '' })
   throw new LoginError('token_too_long', `${accessToken.length} characters`)
 }
 
@@ -47,20 +48,24 @@ export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSe
   const rest = value?.length === longestPart ? cookies[secondPartName] : undefined
   const opened = sealer.open(sessionName, value) ?? (rest ? sealer.open(sessionName, value + rest) : undefined)
   if (!opened) return undefined
-  const [accessToken, visitorId, refreshAt, refreshCookieName] = JSON.parse(opened.payload.toString())
-  const { expiresAt, isSealedWithOldKey } = opened
-  return { accessToken, visitorId, expiresAt, refreshAt: new Date(refreshAt), refreshCookieName, isSealedWithOldKey }
+  type Payload = [string, string, number, string, number?, string?]
+  const { payload, expiresAt, isSealedWithOldKey } = opened
+  const [accessToken, visitorId, refreshAt, refreshCookieName, refreshEndsAt = +expiresAt, name = ''] =
+    payload as Payload
+  const times = { expiresAt, refreshAt: new Date(refreshAt), refreshEndsAt: new Date(refreshEndsAt) }
+  return { accessToken, visitorId, name, refreshCookieName, isSealedWithOldKey, ...times }
 }
 
 /**
- * Undefined where the refresh token is too long for its cookie: the session then ends with its access token.
- * The name holds a hash of the token: of two replicas that renew at once, the one that comes too late takes away the
- * cookie of the old token by name, and never the other's new one.
+ * Undefined where the refresh token is too long for its cookie: the session then ends with its access token. A name gives
+ * way before. The cookie's name holds a hash of the token: of two replicas that renew at once, the one that comes too
+ * late takes away the cookie of the old token by name, and never the other's new one.
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
-  const payload = JSON.stringify([token.value, token.visitorId, now.getTime()])
+  const payload = [token.value, token.visitorId, now.getTime(), token.name]
   const cookie = sealer.sealCookie(cookieNameOf(token), payload, token.expiresAt, 'strict')
-  return cookie.name.length + cookie.value.length <= longestRefreshCookie ? cookie : undefined
+  if (cookie.name.length + cookie.value.length <= longestRefreshCookie) return cookie
+  return token.name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
 }
 
 /** Newest first. There can be several: a callback does not see the Strict cookies of whoever was signed in before. */
@@ -69,18 +74,14 @@ export function openRefreshTokens(sealer: Sealer, cookies: Cookies): RefreshToke
   for (const name of refreshCookieNames(cookies)) {
     const opened = sealer.openCookie(name, cookies)
     if (!opened) continue
-    const [value, visitorId, sealedAt] = JSON.parse(opened.payload.toString())
-    tokens.push({ value, visitorId, sealedAt, expiresAt: opened.expiresAt })
+    const [value, visitorId, sealedAt, shownName = ''] = opened.payload as [string, string, number, string?]
+    tokens.push({ value, visitorId, name: shownName, sealedAt, expiresAt: opened.expiresAt })
   }
   return tokens.sort((one, other) => other.sealedAt - one.sealedAt)
 }
 
 /** The session's own; without a session the newest. */
-export function findRefreshToken(
-  sealer: Sealer,
-  cookies: Cookies,
-  session: Session | undefined,
-): RefreshToken | undefined {
+export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): RefreshToken | undefined {
   return openRefreshTokens(sealer, cookies).find(token => !session || cookieNameOf(token) === session.refreshCookieName)
 }
 

@@ -2,11 +2,9 @@
 import { hash, randomUUID } from 'node:crypto'
 import { Once } from '../../once.ts'
 import type { RequestContext } from '../../upstream.ts'
-import type { Cookie, Cookies } from '../../web/cookies.ts'
-import type { Sealer } from '../../web/seal.ts'
+import type { Cookie, Cookies, Sealer } from '../../web/seal.ts'
 import type { ShownVisitor } from '../../web/views.ts'
-import { LoginError } from '../protocol/authorization.ts'
-import type { Portal } from '../protocol/portal.ts'
+import { LoginError, type Portal } from '../protocol/authorization.ts'
 import { RefreshRefused, readSubject, refreshTokens, type Tokens } from '../protocol/tokens.ts'
 import {
   expireOtherRefreshCookies,
@@ -43,19 +41,19 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   const renewals = new Once<Tokens>(clock, { shareMs })
 
   /** The session of fresh tokens; nothing of an older session is taken over. Throws LoginError. */
-  function begin(tokens: Tokens, cookies: Cookies): { session: Session; cookies: Cookie[] } {
+  function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
     const visitorId = readSubject(tokens.accessToken) ?? randomUUID()
-    return seal(tokens, { visitorId, expiresAt: new Date(clock().getTime() + longestMs) }, cookies)
+    return seal(tokens, { visitorId, name, expiresAt: new Date(clock().getTime() + longestMs) }, cookies)
   }
 
   /** The session, renewed where it is due. Throws where that fails for now: the visitor stays signed in. */
   async function restore(cookies: Cookies, context: RequestContext): Promise<Restored> {
     const session = openSession(sealer, cookies)
-    const refreshToken = findRefreshToken(sealer, cookies, session)
-    const isFresh = session !== undefined && clock() < session.refreshAt
     const leftovers = session ? expireOtherRefreshCookies(cookies, session) : []
-
+    const isFresh = session !== undefined && clock() < session.refreshAt
     if (session && isFresh) return { session, cookies: [...leftovers, ...sealAnew(session)] }
+
+    const refreshToken = findRefreshToken(sealer, cookies, session)
     if (session && refreshToken) return also(leftovers, await renew(refreshToken, cookies, context, session))
     if (session) return { session, cookies: leftovers }
     if (refreshToken) return renew(refreshToken, cookies, context)
@@ -82,7 +80,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       const tokens = await renewals.do(key, () => refreshTokens(portal, value, context))
       return { ...seal(tokens, refreshToken, cookies), event: 'session_renewed', visitorId }
     } catch (error) {
-      if (error instanceof LoginError) return over(cookies, 'session_ended')
+      // The refresh token is spent by now, and what it gave cannot be stored.
+      if (error instanceof LoginError && error.code === 'token_too_long') return over(cookies, 'session_ended')
       // Another replica may have renewed meanwhile: its refresh cookie has another name, and its session cookie stays.
       if (error instanceof RefreshRefused) {
         const ended = [expireRefreshCookie(refreshToken)]
@@ -93,15 +92,18 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     }
   }
 
-  function seal(tokens: Tokens, { visitorId, expiresAt }: Omit<RefreshToken, 'value'>, cookies: Cookies) {
+  function seal(tokens: Tokens, visitor: Omit<RefreshToken, 'value'>, cookies: Cookies) {
     const now = clock()
     const { accessToken, refreshToken: value, expiresIn } = tokens
-    const refreshCookie = value && sealRefreshToken(sealer, { value, visitorId, expiresAt }, now)
+    const { visitorId, name, expiresAt: refreshEndsAt } = visitor
+    const refreshCookie = value && sealRefreshToken(sealer, { ...visitor, value }, now)
     const tokenEndMs = now.getTime() + expiresIn * 1000
-    const endMs = Math.min(tokenEndMs, expiresAt.getTime())
+    const endMs = Math.min(tokenEndMs, refreshEndsAt.getTime())
     const session: Session = {
       accessToken,
       visitorId,
+      name,
+      refreshEndsAt,
       expiresAt: new Date(endMs),
       // What ends with its refresh token is not worth renewing.
       refreshAt: new Date(endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)),
@@ -117,21 +119,21 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /** Until when the visitor stays signed in, as far as this client can know: to the end of what renews the session. */
   function endOf(cookies: Cookies, session: Session): Date {
-    return findRefreshToken(sealer, cookies, session)?.expiresAt ?? session.expiresAt
+    return session.refreshCookieName in cookies ? session.refreshEndsAt : session.expiresAt
   }
 
   /** Who is signed in, as far as can be said without asking the portal, and the cookies that are left over. */
   function look(cookies: Cookies): { visitor: ShownVisitor | undefined; cookies: Cookie[] } {
     const session = openSession(sealer, cookies)
     if (session) {
-      const { visitorId, accessToken } = session
-      const visitor = { visitorId, userId: readSubject(accessToken), expiresAt: endOf(cookies, session) }
+      const { visitorId, name, accessToken } = session
+      const visitor = { visitorId, name, userId: readSubject(accessToken), expiresAt: endOf(cookies, session) }
       return { visitor, cookies: expireOtherRefreshCookies(cookies, session) }
     }
-    const refreshToken = findRefreshToken(sealer, cookies, undefined)
+    const refreshToken = findRefreshToken(sealer, cookies)
     if (!refreshToken) return { visitor: undefined, cookies: [] }
-    const { visitorId, expiresAt } = refreshToken
-    return { visitor: { visitorId, userId: undefined, expiresAt }, cookies: [] }
+    const { visitorId, name, expiresAt } = refreshToken
+    return { visitor: { visitorId, name, userId: undefined, expiresAt }, cookies: [] }
   }
 
   return { begin, restore, replace, endOf, look }

@@ -1,13 +1,15 @@
-// GET /exchangeToken: the browser comes back from the portal. Every step and every check, in order.
+// A login, from its first step to its last: GET /login, then at the portal, then GET /exchangeToken or GET /cancelled.
+import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { AlreadyDone, Once } from '../once.ts'
 import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
-import { expire, setCookies } from '../web/cookies.ts'
+import { expire, setCookies } from '../web/seal.ts'
+import { isVisitorsChoice, localPath } from '../web/security.ts'
 import { showGoOn, showMessage } from '../web/views.ts'
-import { arrivedMark, hasSignedOut, signedOutMark } from './ask-to-sign-in.ts'
-import { showDeclined } from './decline-login.ts'
+import { showSignedOut } from './ask-to-sign-in.ts'
 import {
+  authorizeUrl,
   type Callback,
   checkCode,
   checkIssuer,
@@ -15,19 +17,42 @@ import {
   LoginError,
   readCallback,
 } from './protocol/authorization.ts'
-import { exchangeCode, type Tokens } from './protocol/tokens.ts'
-import { expireLoginCookie, type Login, loginLifetimeMs, openLogin } from './session/login-cookies.ts'
+import { exchangeCode, fetchName, type Tokens } from './protocol/tokens.ts'
+import {
+  arrivedMark,
+  expireLoginCookie,
+  hasSignedOut,
+  type Login,
+  loginLifetimeMs,
+  openLogin,
+  signedOutMark,
+  startLogin,
+} from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 import { inWords } from './words.ts'
 
 const again = { href: '/login', text: 'Sign in again' }
 
-export function createFinishLogin({ portal, sealer, sessions, clock, home, afterSignIn }: Parts) {
+export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn }: Parts) {
   /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
   const exchanges = new Once<Tokens>(clock, { shareMs: 0, refuseMs: loginLifetimeMs })
 
-  async function finishLogin(request: FastifyRequest, reply: FastifyReply) {
+  /** GET /login: remembers the login in a cookie of this browser, and sends the browser to the portal. */
+  async function begin(request: FastifyRequest, reply: FastifyReply) {
+    const returnTo = localPath((request.query as { returnTo?: unknown }).returnTo) ?? home
+    if (hasSignedOut(request) && !isVisitorsChoice(request, portal.redirectUri)) return showSignedOut(reply, returnTo)
+
+    // RFC 6749 10.12: 128 random bits, which nobody guesses.
+    const state = randomBytes(16).toString('base64url')
+    const { usesPkce } = await portal.readMetadata(contextOf(request))
+    const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
+    setCookies(reply, startLogin(sealer, request.cookies, state, { returnTo, codeVerifier }, clock()))
+    return reply.redirect(authorizeUrl(portal, state, codeVerifier), 302)
+  }
+
+  /** GET /exchangeToken: the browser comes back from the portal. Every step and every check, in order. */
+  async function finish(request: FastifyRequest, reply: FastifyReply) {
     const context = contextOf(request)
 
     // Anyone can make this address: until a cookie says that this browser began the login, nothing is asked or set.
@@ -42,13 +67,14 @@ export function createFinishLogin({ portal, sealer, sessions, clock, home, after
 
     // Server to server, with the client secret and the PKCE verifier; tokens.ts checks what comes back.
     const tokens = await exchangeOnce(callback, login, request)
+    const name = await fetchName(portal, tokens, context)
 
     // Nothing of an older session is taken over: whoever put one there must not share the new one.
-    const { session, cookies } = sessions.begin(tokens, request.cookies)
+    const { session, cookies } = sessions.begin(tokens, name, request.cookies)
     setCookies(reply, [...cookies, arrivedMark, ...(hasSignedOut(request) ? [expire(signedOutMark.name)] : [])])
     logAsVisitor(request, session.visitorId)
     logEvent(request, 'login_succeeded')
-    await afterSignIn(session, request)
+    await afterSignIn?.(session, request)
 
     return showGoOn(reply, login.returnTo)
   }
@@ -68,14 +94,26 @@ export function createFinishLogin({ portal, sealer, sessions, clock, home, after
     })
   }
 
-  return (request: FastifyRequest, reply: FastifyReply) =>
-    finishLogin(request, reply).catch(error => {
-      const fault = inWords(error)
-      if (!(fault instanceof PublicError)) throw fault
-      const isSignedIn = fault.code === 'login_used' && hasSessionCookie(request.cookies)
-      fault.nextStep ??= isSignedIn ? { href: home, text: 'Go on' } : again
-      throw fault
-    })
+  /** GET /cancelled: the portal's way back for a visitor who declines. It may add the state, and need not. */
+  async function decline(request: FastifyRequest, reply: FastifyReply) {
+    const { state } = request.query as { state?: unknown }
+    if (typeof state === 'string' && openLogin(sealer, request.cookies, state))
+      setCookies(reply, [expireLoginCookie(state)])
+    return showDeclined(reply)
+  }
+
+  return {
+    begin,
+    decline,
+    finish: (request: FastifyRequest, reply: FastifyReply) =>
+      finish(request, reply).catch(error => {
+        const fault = inWords(error)
+        if (!(fault instanceof PublicError)) throw fault
+        const isSignedIn = fault.code === 'login_used' && hasSessionCookie(request.cookies)
+        fault.nextStep ??= isSignedIn ? { href: home, text: 'Go on' } : again
+        throw fault
+      }),
+  }
 }
 
 /** RFC 6749 4.1.2.1. The words come from the address: shown as text, in quotation marks, and not for long. */
@@ -89,5 +127,15 @@ function showRefusal(reply: FastifyReply, { error, error_description }: Callback
     message: `It said: “${reason}”. Please try again; if it happens again, tell the operator of this site.`,
     nextStep: again,
     isFault: true,
+  })
+}
+
+function showDeclined(reply: FastifyReply) {
+  logEvent(reply.request, 'login_declined')
+  return showMessage(reply, {
+    title: 'You did not sign in',
+    message:
+      'You declined at the login portal, so nothing was shared with this site. You can sign in whenever you like.',
+    nextStep: { href: '/login', text: 'Sign in' },
   })
 }

@@ -1,0 +1,95 @@
+// The visitor's name (the portal's /api/me): asked for once after a login, shown on every page, and never in the way.
+import t, { type Test } from 'tap'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { hostileTexts } from '../support/hostile-texts.ts'
+import { unescapeHtml } from '../support/read-form.ts'
+import { giveTokens, type Script } from '../support/scripted-platform.ts'
+import type { TestBrowser } from '../support/test-browser.ts'
+
+const jane: Script = { body: { '@id': 'visitor-1', firstName: 'Jane', lastName: 'Doe' } }
+
+function buildWithName(t: Test, answer: Script, token?: string) {
+  const tokens = giveTokens(token ? { access_token: token } : {})
+  return buildTestClient(t, {
+    scripts: { 'GET /things': { body: [] }, 'GET /api/me': answer, 'POST /api/exchangeToken': tokens },
+  })
+}
+
+/** Whom the page says to be signed in. */
+async function nameOn(browser: TestBrowser, path = '/page'): Promise<string | undefined> {
+  const { body } = await browser.get(path, { site: 'same-origin' })
+  const name = /Signed in as <b>([^<]*)<\/b>/.exec(body)?.[1]
+  return name === undefined ? undefined : unescapeHtml(name)
+}
+
+t.test('contract 4: the name is asked for once, with the access token, and stands on every page', async t => {
+  const { browser, platform, clock } = await buildWithName(t, jane)
+  await signIn(browser)
+  t.equal(await nameOn(browser), 'Jane Doe')
+  t.equal(await nameOn(browser, '/'), 'Jane Doe')
+  clock.advance(3600 - 30)
+  t.equal(await nameOn(browser), 'Jane Doe', 'after a renewal')
+  clock.advance(3601)
+  t.equal(await nameOn(browser, '/'), 'Jane Doe', 'on a page that renews nothing')
+  t.equal(await nameOn(browser), 'Jane Doe', 'after a renewal from the refresh token alone')
+  const asked = platform.received('GET /api/me')
+  t.equal(asked.length, 1)
+  t.match(asked[0]?.headers.authorization, /^Bearer eyJ/)
+})
+
+for (const [what, answer] of Object.entries<Script>({
+  'is not told': { status: 403, body: { error: 'Permission denied' } },
+  'is a call that is not there': { status: 404, body: '' },
+  'comes as a redirect': { status: 302, headers: { location: 'http://elsewhere.test/' }, body: '' },
+  'is of another type': { body: { firstName: { toString: 'Jane' }, lastName: ['Doe'] } },
+  'is a list': { body: ['Jane'] },
+  'is empty': { body: { firstName: ' ', lastName: '\u202e\u0000' } },
+  'comes with a fault': { status: 500, body: { firstName: 'Jane' } },
+  'is never answered': () => {},
+  'breaks off': (_request, response) => response.destroy(),
+})) {
+  t.test(`contract 4: where the name ${what}, the id is shown, and the login succeeds`, async t => {
+    const { browser } = await buildWithName(t, answer)
+    const startedAt = performance.now()
+    t.match((await signIn(browser)).body, 'One moment')
+    t.ok(performance.now() - startedAt < 3_000, 'within the deadline of a second')
+    t.equal(await nameOn(browser), 'visitor-1')
+  })
+}
+
+for (const [what, name] of Object.entries({ ...hostileTexts, 'of 10,000 characters': 'x'.repeat(10_000) })) {
+  t.test(`a hostile name does no harm: ${what}`, async t => {
+    const { browser } = await buildWithName(t, { body: { firstName: name, lastName: name } })
+    await signIn(browser)
+    const { body, statusCode } = await browser.get('/page', { site: 'same-origin' })
+    t.equal(statusCode, 200)
+    t.notMatch(body, /<script>|<img src=x|javascript:/i)
+    const shown = (await nameOn(browser))!
+    t.ok([...shown].length <= 40, `${[...shown].length} characters`)
+    t.notMatch(shown, /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u)
+  })
+}
+
+t.test('a name of another script, with joiners, is shown as it is', async t => {
+  for (const name of ['Анна Ёлкина', 'می‌خواهم', 'Zoë O’Brien-Smith', '李 小龙', '👩‍🚀 Ada']) {
+    const { browser } = await buildWithName(t, { body: { firstName: name } })
+    await signIn(browser)
+    t.equal(await nameOn(browser), name)
+  }
+})
+
+t.test('CK-03: a name gives way where it would make a session too long for its cookies', async t => {
+  for (const [length, isShown] of [
+    [3300, true],
+    [3500, false],
+  ] as const) {
+    const { browser } = await buildWithName(t, { body: { firstName: '𝒜'.repeat(40) } }, 'x'.repeat(length))
+    const answer = await signIn(browser)
+    t.equal(answer.statusCode, 200)
+    for (const { name, value } of answer.cookies) {
+      t.ok(name.length + value.length <= 4096)
+      if (name.startsWith('__Host-refresh')) t.ok(name.length + value.length <= 300)
+    }
+    t.equal((await nameOn(browser)) === '𝒜'.repeat(40), isShown)
+  }
+})
