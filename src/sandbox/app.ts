@@ -5,6 +5,8 @@ import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
 import { buildLab } from './lab/build-lab.ts'
+import type { EdgePowers } from './lab/faults/edge.ts'
+import { noteFault, noteKind, noteTrap, whoAndWhy } from './observe.ts'
 import type { Parts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -14,6 +16,8 @@ import type { Observer } from './steps.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
+import { enlargeAccessToken } from './tokens/access-token.ts'
+import { findProvenClient } from './tokens/find-proven-client.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 import { createSourceReader } from './trusted-proxies.ts'
 
@@ -60,16 +64,27 @@ export async function buildSandbox(
     const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl }
     const lab =
       config.lab && (await buildLab({ addresses, labUrls: config.lab.urls, token: config.lab.token, clock, logger }))
+    const keyRing = await openKeyRing(store, clock)
+    const proof = { addresses, store, keyRing, clock }
+    const powers: EdgePowers = {
+      clientOf: request => whoAndWhy(request).clientId,
+      provenClientOf: request => findProvenClient(proof, request),
+      enlargeToken: (token, bytes) => enlargeAccessToken(proof, token, bytes),
+      noteKind,
+      noteFault,
+      noteTrap,
+    }
     const parts: Parts = {
       addresses,
       lifetimes: { accessTokenSeconds: config.accessTokenSeconds, codeSeconds: config.codeSeconds },
       store,
-      keyRing: await openKeyRing(store, clock),
+      keyRing,
       passwords,
       clock,
       logger,
       observe: tellAll([lab?.observe, onStep]),
       explainAt: lab?.explainAt,
+      atEdge: lab?.atEdge(powers),
       isStopping: () => isStopping,
       probe: createProbe(store, clock),
       sourceOf: request => readSource(request.raw),

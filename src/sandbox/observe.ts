@@ -1,11 +1,12 @@
 // Notes during a request what it is about and what was checked, and tells whoever observes once it is answered.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { About, Check, Observer, Reason, Step, StepKind } from './steps.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { About, Check, Observer, Reason, Step, StepFault, StepKind } from './steps.ts'
 
 interface Notes {
   kind?: StepKind
   about: About
   reason?: Reason
+  fault?: StepFault
   /** Undefined where nobody observes: they hold secrets, so nobody keeps them for nothing. */
   checks?: Check[]
   /** The text of an answer in JSON. */
@@ -42,6 +43,16 @@ export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }
 
+/** For an answer that goes wrong because somebody asked for that. */
+export function noteFault(request: FastifyRequest, fault: StepFault): void {
+  notesOf(request).fault = fault
+}
+
+/** For a request that went where such an answer led. */
+export function noteTrap(request: FastifyRequest, fault: StepFault): void {
+  Object.assign(notesOf(request), { kind: 'trap', reason: 'redirect-followed', fault })
+}
+
 /** What the log says of a request. A client that nobody knows is not named: its id is whatever a stranger sent. */
 export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
@@ -58,17 +69,27 @@ export function observeRequests(
   { listener, observe, clock }: { listener: Step['listener']; observe: Observer | undefined; clock: () => Date },
 ): void {
   if (!observe) return
-  server.addHook('onRequest', async request => {
+  const tellStep = observe
+  const told = new WeakSet<FastifyRequest>()
+  server.addHook('onRequest', async (request, reply) => {
     notesOf(request).checks = []
+    // Where a fault has cut the connection, there is no response.
+    reply.raw.once('close', () => {
+      if (notesOf(request).fault) tell(request, reply)
+    })
   })
   server.addHook('onSend', async (request, reply, payload) => {
     const isJson = String(reply.getHeader('content-type')).startsWith('application/json')
     if (isJson && typeof payload === 'string' && payload.length <= longestAnswer) notesOf(request).answer = payload
   })
-  server.addHook('onResponse', async (request, reply) => {
-    const { kind = kindOf(request), about, checks = [], reason, answer } = notesOf(request)
-    if (!kind && !reason) return
-    observe({
+  server.addHook('onResponse', async (request, reply) => tell(request, reply))
+
+  function tell(request: FastifyRequest, reply: FastifyReply): void {
+    const { kind = kindOf(request), about, checks = [], reason, fault, answer } = notesOf(request)
+    if (told.has(request) || (!kind && !reason)) return
+    told.add(request)
+    const { headersSent, statusCode } = reply.raw
+    tellStep({
       id: request.id,
       at: new Date(clock().getTime() - Math.round(reply.elapsedTime)),
       listener,
@@ -76,12 +97,13 @@ export function observeRequests(
       route: request.routeOptions.url ?? '(none)',
       durationMs: Math.round(reply.elapsedTime),
       request: { method: request.method, url: request.url, headers: toTexts(request.headers), body: request.body },
-      response: { status: reply.statusCode, headers: toTexts(reply.getHeaders()), body: answer },
+      response: { status: headersSent ? statusCode : 0, headers: toTexts(reply.getHeaders()), body: answer },
       about,
       checks,
       reason,
+      fault,
     })
-  })
+  }
 }
 
 function notesOf(request: FastifyRequest): Notes {

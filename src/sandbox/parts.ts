@@ -1,7 +1,7 @@
 // What the parts of the sandbox are given; nothing is looked up anywhere else. Each takes what it needs: `Pick<Parts, …>`.
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import type { Passwords } from './passwords.ts'
-import type { Observer } from './steps.ts'
+import type { Observer, Step } from './steps.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
@@ -27,6 +27,8 @@ export interface Parts {
   logger: FastifyBaseLogger
   /** Who looks on, if anybody does. */
   observe: Observer | undefined
+  /** Adds hooks around all handlers of a listener, if anybody wants to; called before any other is added. */
+  atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
   /** Where somebody reads what became of the request with this id, if anywhere. */
   explainAt: ((requestId: string) => string) | undefined
   isStopping: () => boolean

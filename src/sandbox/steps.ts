@@ -11,6 +11,7 @@ export type StepKind =
   | 'metadata'
   | 'api'
   | 'me'
+  | 'trap'
   | 'page'
 
 /** Why a request was refused. It goes into the log and to whoever observes; the wire stays terse. */
@@ -54,6 +55,7 @@ export type Reason =
   | 'token-revoked'
   | 'not-allowed'
   | 'not-found'
+  | 'redirect-followed'
   | 'method-not-allowed'
   | 'conflict'
   | 'password-wrong'
@@ -93,6 +95,16 @@ export interface About {
   startPath?: string | undefined
 }
 
+/** A fault of the laboratory that made the answer go wrong. */
+export interface StepFault {
+  id: string
+  name: string
+  /** Whether the platform had done by then what it was asked to. */
+  acted: 'before' | 'after'
+  /** Of a redirect: the trap that it led to, or that this request came to. */
+  trap?: string
+}
+
 type Texts = Record<string, string>
 
 export interface Step {
@@ -105,10 +117,11 @@ export interface Step {
   route: string
   durationMs: number
   request: { method: string; url: string; headers: Texts; body: unknown }
-  response: { status: number; headers: Texts; body: unknown }
+  response: { /** 0 where there was none. */ status: number; headers: Texts; body: unknown }
   about: About
   checks: Check[]
   reason: Reason | undefined
+  fault?: StepFault | undefined
 }
 
 /** Called when a request has been answered. It must not throw. */

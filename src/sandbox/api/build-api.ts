@@ -34,6 +34,7 @@ const portalTokensOnly = whoMay({
 
 export async function buildApi(parts: Parts): Promise<FastifyInstance> {
   const api = createServer(parts.logger, toErrorBody)
+  parts.atEdge?.(api, 'api')
   observeRequests(api, { ...parts, listener: 'api' })
 
   const health = healthRoutes(parts)

@@ -2,10 +2,15 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
-import type { Observer } from '../steps.ts'
+import type { Observer, Step } from '../steps.ts'
 import { registerViews } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
 import { eventRoutes } from './events.ts'
+import { actAtEdge, type EdgePowers } from './faults/edge.ts'
+import { faultRoutes } from './faults/fault-routes.ts'
+import { createOrderedFaults } from './faults/ordered.ts'
+import { stateReader } from './faults/state-of.ts'
+import { createTraps } from './faults/traps.ts'
 import { guardLab } from './guard.ts'
 import { createHide } from './hide.ts'
 import { answerInLabDialect } from './lab-error.ts'
@@ -20,6 +25,8 @@ export interface Lab {
   observe: Observer
   /** Where one reads what became of the request with this id, as soon as it is answered. */
   explainAt(requestId: string): string
+  /** Lets ordered faults happen on a listener; called before anything else is added to it. */
+  atEdge(powers: EdgePowers): (server: FastifyInstance, listener: Step['listener']) => void
 }
 
 export interface LabOptions {
@@ -37,6 +44,8 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
+  const ordered = createOrderedFaults(clock)
+  const traps = createTraps()
 
   const server = createServer(logger, (status, message) => ({ error: { status, message } }))
   answerInLabDialect(server)
@@ -59,6 +68,14 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/logins/:id/har', happened.showHar)
   server.get('/lab/v1/events', events.stream)
 
+  const faults = faultRoutes({ ordered, hide, clock })
+  server.post('/lab/v1/faults', faults.order)
+  server.get('/lab/v1/faults', faults.list)
+  server.delete('/lab/v1/faults', faults.removeAll)
+  server.get('/lab/v1/faults/catalogue', faults.showCatalogue)
+  server.get('/lab/v1/faults/:id', faults.show)
+  server.delete('/lab/v1/faults/:id', faults.remove)
+
   await registerViews(server, { layout: 'lab/layout', assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js'] })
   const pages = pageRoutes({ logins, addresses })
   server.get('/', pages.list)
@@ -73,6 +90,10 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   return {
     server,
     observe: step => void logins.record(recordStep(step, hide)),
+    atEdge: powers => (server, listener) => {
+      actAtEdge(server, listener, { ordered, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
+      traps.addTo(server, powers.noteTrap)
+    },
     explainAt: requestId => `${addresses.labUrl}/requests/${requestId}`,
   }
 }

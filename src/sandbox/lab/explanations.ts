@@ -211,6 +211,11 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'See the Allow header of the answer.',
     source: 'RFC 9110 15.5.6',
   },
+  'redirect-followed': {
+    found: 'A redirect was followed that answered a call of the client’s server.',
+    mend: 'Turn redirects off for every call of your server: neither the portal nor the application API answers one with a redirect.',
+    source: 'RFC 9700 4.12; RFC 9110 15.4',
+  },
   conflict: {
     found: 'The request does not go together with what is there.',
     mend: 'Read what is there, and decide again.',

@@ -8,7 +8,7 @@ const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
  * `urls`: the laboratory's public addresses; loopback names always count. A Host of any other name is a page that had
- * its own name resolved to this machine (DNS rebinding). Writes must be JSON, which no form can send.
+ * its own name resolved to this machine (DNS rebinding). What is posted must be JSON, which no form can send; nor can it send DELETE.
  */
 export function guardLab(urls: readonly string[], token: Secret | undefined): onRequestHookHandler {
   const hosts = new Set(urls.map(url => new URL(url).host))
@@ -22,7 +22,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
     // A link of the portal leads here from another port.
     if (isForeign && !(isRead && isNavigation)) throw new LabError(403, 'A page of another site may not ask this.')
-    if (!isRead && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    if (request.method === 'POST' && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       throw new LabError(415, 'Send application/json.')
     if (token && !isEqual(readToken(request), token.reveal()))
       throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN.')

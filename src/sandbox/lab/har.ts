@@ -15,7 +15,8 @@ export function toHar({ steps }: RecordedLogin, addresses: Addresses) {
 }
 
 function toEntry(step: RecordedStep, addresses: Addresses) {
-  const { at, durationMs, request, response, reason } = step
+  const { at, durationMs, request, response, reason, fault } = step
+  const comments = [reason, fault && `fault ${fault.name}`].filter(Boolean)
   const unknownSizes = { headersSize: -1, bodySize: -1 }
   return {
     startedDateTime: at.toISOString(),
@@ -48,7 +49,7 @@ function toEntry(step: RecordedStep, addresses: Addresses) {
     },
     cache: {},
     timings: { send: 0, wait: durationMs, receive: 0 },
-    ...(reason && { comment: reason }),
+    ...(comments.length > 0 && { comment: comments.join(', ') }),
   }
 }
 

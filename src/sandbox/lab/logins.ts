@@ -143,6 +143,13 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
         ? []
         : [...all.values()].filter(other => other.clientId === login.clientId && other.id !== login.id),
 
+    /** Whether this token is of a login that was begun with this state; both are hashes. */
+    isOfState(token: string, state: string): boolean {
+      const key = `token ${token}`
+      const login = byKey.get(key)
+      return login !== undefined && isWanted(login, { state })
+    },
+
     /** The number of the newest step of all. */
     newest: () => stepsSoFar,
 
@@ -166,6 +173,7 @@ function keysOf(step: RecordedStep): string[] {
     ...startKeys(step),
     ...hiddenKeys('code', response.location, ['code']),
     ...hiddenKeys('token', response.body, ['access_token', 'refresh_token']),
+    ...trapKeys(step),
   ]
 }
 
@@ -173,6 +181,7 @@ function keysOf(step: RecordedStep): string[] {
 function cluesOf(step: RecordedStep): string[] {
   const { request } = step
   return [
+    ...trapKeys(step),
     ...hiddenKeys('code', request.body, ['code']),
     ...hiddenKeys('token', request.body, ['refresh_token', 'token']),
     ...hiddenKeys('token', request.headers, ['authorization']),
@@ -195,6 +204,11 @@ function stateKeys(values: Values): string[] {
   const state = firstOf(values, 'state')
   const isThere = typeof state === 'object' && state.length > 0
   return isThere ? [`state ${identityOf(firstOf(values, 'client_id')) ?? ''} ${state.hash}`] : []
+}
+
+/** Who follows a redirect may bring nothing along, and is known by where it led. */
+function trapKeys({ fault }: RecordedStep): string[] {
+  return fault?.trap ? [`trap ${fault.trap}`] : []
 }
 
 function hiddenKeys(kind: string, values: Values, names: string[]): string[] {

@@ -113,6 +113,7 @@ const kindWords: Record<RecordedStep['kind'], string> = {
   metadata: 'Reads what the portal offers',
   api: 'Calls the API',
   me: 'Asks who signed in',
+  trap: 'Follows a redirect to a trap',
   page: 'Opens a page',
 }
 

@@ -16,10 +16,15 @@ export type Outcome = 'signed in' | 'refused' | 'under way' | 'no login'
 const outsideLogins: RecordedStep['kind'][] = ['metadata', 'api', 'me', 'page', 'revoke']
 
 export function outcomeOf({ steps }: RecordedLogin): Outcome {
-  const isSignedIn = steps.some(({ kind, response }) => kind === 'exchange' && response.status === 200)
+  const isSignedIn = steps.some(isExchanged)
   if (isSignedIn) return 'signed in'
   if (steps.at(-1)?.reason) return 'refused'
   return steps.some(({ kind }) => !outsideLogins.includes(kind)) ? 'under way' : 'no login'
+}
+
+/** What stands in for the answer of a platform that has not acted holds no tokens. */
+function isExchanged({ kind, response, fault }: RecordedStep): boolean {
+  return kind === 'exchange' && response.status === 200 && fault?.acted !== 'before'
 }
 
 /** A line of the list. */
@@ -47,11 +52,12 @@ export function tellLogin(login: RecordedLogin, logins: Logins, addresses: Addre
 }
 
 export function tellStep(step: RecordedStep, addresses: Addresses) {
-  const { start: _, reason, checks, ...told } = step
+  const { start: _, reason, checks, fault, ...told } = step
   return {
     ...told,
     checks: checks.map(check => ({ ...check, ...checkMeanings[check.name] })),
     reason: reason ?? null,
+    fault: fault ? { id: fault.id, name: fault.name, acted: fault.acted } : null,
     explanation: reason ? explanations[reason] : null,
     curl: toCurlLine(step, addresses),
   }

@@ -35,6 +35,7 @@ import { UserCallError } from './user-calls/user-call-error.ts'
 export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
   const { portalUrl } = parts.addresses
   const portal = createServer(parts.logger, (_statusCode, message) => message)
+  parts.atEdge?.(portal, 'portal')
   observeRequests(portal, { ...parts, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {

@@ -1,6 +1,7 @@
 // Access tokens: JWTs in the profile of RFC 9068, signed with ES256.
 import { randomUUID, sign } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
+import type { Parts } from '../parts.ts'
 import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
 
@@ -43,6 +44,18 @@ export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
 
+/** A token of ours once more, with so many bytes: what is added says nothing, and all else stays. */
+export async function enlargeAccessToken(
+  { addresses, keyRing, clock }: Pick<Parts, 'addresses' | 'keyRing' | 'clock'>,
+  token: string,
+  bytes: number,
+): Promise<string> {
+  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
+  if (!claims) return token
+  const padding = Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length)
+  return signAccessToken(keyRing, { ...claims, padding: 'x'.repeat(padding) })
+}
+
 /** The grant that a user's token lives and ends with. */
 export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
@@ -54,7 +67,7 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
 }
 
 // Signed with node:crypto rather than jose: it takes half the time, and signing leaves nothing to get wrong.
-async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
+async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims & { padding?: string }): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
   const content = `${encode(header)}.${encode(claims)}`

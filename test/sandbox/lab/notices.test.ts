@@ -131,6 +131,7 @@ t.test('each mistake is noticed by its own notice, and by no other', async t => 
       ),
       [goodLogin({ atMs: 60_000 })],
     ],
+    ['followed-redirect', login(step('trap', {}, { reason: 'redirect-followed', status: 400 }))],
     ['browser-headers', login(step('api', { headers: { 'user-agent': 'Mozilla/5.0' } }))],
     ['browser-headers', login(step('exchange', { body: { code, state }, headers: { cookie: 'a=b' } }))],
     ['browser-headers', login(step('refresh', { headers: { 'accept-language': 'de-DE,de' } }))],

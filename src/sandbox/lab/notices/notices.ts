@@ -2,7 +2,7 @@
 import type { RecordedLogin } from '../recorded.ts'
 import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
 import type { Notice } from './notice.ts'
-import { browserHeaders, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
+import { browserHeaders, followedRedirect, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
 import { guessableState, inventedState, noState, noStateAtExchange, repeatedState, shortState } from './state.ts'
 import { expiredToken, manyRenewals, noRevocation, oldRefreshToken, revokedToken } from './tokens.ts'
 
@@ -26,6 +26,7 @@ export const notices: readonly Notice[] = [
   revokedToken,
   tokenInQuery,
   noRevocation,
+  followedRedirect,
   browserHeaders,
 ]
 

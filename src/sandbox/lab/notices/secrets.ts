@@ -63,3 +63,12 @@ function hasBrowserHeaders({ request: { headers } }: RecordedStep): boolean {
 function textOf(value: Value | undefined): string {
   return typeof value === 'string' ? value : ''
 }
+
+export const followedRedirect: Notice = {
+  id: 'followed-redirect',
+  wrong: 'A redirect was followed that answered a call of the server.',
+  why: 'A redirect names any address, and what was sent goes there: with 307 the client secret, the code or the token.',
+  mend: 'Turn redirects off for every call of your server, and treat one as an error.',
+  source: 'RFC 9700 4.12; RFC 9110 15.4.8',
+  find: login => stepsOf(login, 'trap'),
+}

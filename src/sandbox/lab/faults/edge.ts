@@ -1,0 +1,131 @@
+// Makes answers of the portal and the API go wrong, in hooks around their handlers: the protocol knows nothing of it.
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { StepFault, StepKind } from '../../steps.ts'
+import type { Acted, Answer, Given } from './mishap.ts'
+import { json, nothing } from './mishap.ts'
+import { openWires } from './open-wires.ts'
+import { type Comer, type Ordered, type OrderedFaults, stepFaultOf } from './ordered.ts'
+import { type Listener, type Place, type PlaceWords, places, placesOf } from './places.ts'
+import { addressBack } from './redirect-back.ts'
+import type { Traps } from './traps.ts'
+
+/** What the platform lends: who asks, and where one writes down what happened to a request. */
+export interface EdgePowers {
+  /** The client that the platform knows a request to be of, as far as it has got with it. */
+  clientOf(request: FastifyRequest): string | undefined
+  /** The client that the request proves to be of. Nothing is counted, and nothing kept. */
+  provenClientOf(request: FastifyRequest): Promise<string | undefined>
+  enlargeToken(token: string, bytes: number): Promise<string>
+  noteKind(request: FastifyRequest, kind: StepKind): void
+  noteFault(request: FastifyRequest, fault: StepFault): void
+  noteTrap(request: FastifyRequest, fault: StepFault): void
+}
+
+interface Parts {
+  ordered: OrderedFaults
+  traps: Traps
+  powers: EdgePowers
+  /** Whether the login of this request was begun with the state whose hash is given. */
+  isOfState(request: FastifyRequest, state: string, addressBack?: string): boolean
+}
+
+/** Stands in for the answer of a platform that has not acted. */
+const standIn = json(200, { answer: 'The platform has not acted, so nothing in here is true.' }) as Given['answer']
+
+export function actAtEdge(
+  server: FastifyInstance,
+  listener: Listener,
+  { ordered, traps, powers, isOfState }: Parts,
+): void {
+  const wires = openWires()
+  /** One request has one fault. */
+  const dealtWith = new WeakSet<FastifyRequest>()
+
+  server.addHook('preHandler', async (request, reply) => {
+    const taken = await takeFor(request, placesOf(request, listener), 'before')
+    if (!taken) return
+    const outcome = await act(taken, request, reply, standIn)
+    if (outcome === undefined) return
+    if (outcome === nothing) return reply.hijack()
+    return reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
+  })
+
+  // A platform that has refused has not acted: what is to go wrong afterwards waits for another request.
+  server.addHook('onSend', async (request, reply, payload) => {
+    if (reply.statusCode >= 400) return payload
+    const headers = toTexts(reply.getHeaders())
+    const back = addressBack({ headers, body: payload })
+    const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
+    if (!taken) return payload
+    const body = await readPayload(payload)
+    const answer = body || back ? { status: reply.statusCode, headers, body } : standIn
+    const outcome = await act(taken, request, reply, answer)
+    if (outcome === undefined) return body
+    // Nobody sends what never comes.
+    if (outcome === nothing) return new Promise(() => {})
+    replace(reply, outcome)
+    return outcome.body
+  })
+
+  server.addHook('preClose', async () => wires.endAll())
+
+  async function takeFor(
+    request: FastifyRequest,
+    at: Place[],
+    acted: Acted,
+    back?: string,
+  ): Promise<Ordered | undefined> {
+    if (dealtWith.has(request)) return undefined
+    const candidates = ordered.waitingAt(at, acted)
+    if (candidates.length === 0) return undefined
+    const comer = await whoComes(request, candidates, back)
+    const taken = ordered.take(candidates, comer, request.id)
+    if (!taken) return undefined
+    dealtWith.add(request)
+    if (taken.fault.place === 'refresh') powers.noteKind(request, 'refresh')
+    powers.noteFault(request, stepFaultOf(taken))
+    return taken
+  }
+
+  /** Before the portal has acted it has proven nobody. */
+  async function whoComes(request: FastifyRequest, candidates: Ordered[], back?: string): Promise<Comer> {
+    const isAsked = candidates.some(({ clientId }) => clientId !== undefined)
+    const clientId = isAsked ? (powers.clientOf(request) ?? (await powers.provenClientOf(request))) : undefined
+    return { clientId, isOfState: state => isOfState(request, state, back) }
+  }
+
+  function act(taken: Ordered, request: FastifyRequest, reply: FastifyReply, answer: Given['answer']) {
+    const { mishap, place } = taken.fault
+    const { dialect }: PlaceWords = places[place]
+    return mishap.act({
+      answer,
+      options: taken.options,
+      dialect,
+      wire: wires.open(request, reply),
+      setTrap() {
+        const trap = traps.set(taken)
+        powers.noteFault(request, { ...stepFaultOf(taken), trap: trap.id })
+        return trap.path
+      },
+      enlargeToken: powers.enlargeToken,
+    })
+  }
+}
+
+/** Headers that the platform has set and the answer has not go; those of its connection stay. */
+function replace(reply: FastifyReply, { status, headers }: Answer): void {
+  for (const name of ['content-length', 'content-type', 'location']) reply.removeHeader(name)
+  reply.code(status).headers(headers)
+}
+
+async function readPayload(payload: unknown): Promise<string> {
+  if (payload instanceof Readable) return text(payload)
+  return payload === undefined || payload === null ? '' : String(payload)
+}
+
+function toTexts(headers: Record<string, unknown>): Record<string, string> {
+  const given = Object.entries(headers).filter(([, value]) => value !== undefined && !Array.isArray(value))
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
+}

@@ -1,0 +1,52 @@
+// Errors in place of an answer, each in the dialect of its call.
+import { STATUS_CODES } from 'node:http'
+import { type Answer, json, type Mishap, type Mishaps } from './mishap.ts'
+import { type Options, retryAfter, textUpTo } from './options.ts'
+import type { PlaceWords } from './places.ts'
+
+type Dialect = PlaceWords['dialect']
+
+const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 500, 501, 502, 503, 504]
+
+/** The words of RFC 6749 5.2, and of 4.1.2.1 where that has none. */
+const errorCodes: Record<number, string> = {
+  401: 'invalid_client',
+  403: 'unauthorized_client',
+  429: 'temporarily_unavailable',
+  503: 'temporarily_unavailable',
+}
+
+export function statusMishaps(dialect: Dialect): Mishaps {
+  return Object.fromEntries(statuses.map(status => [`${status}`, refuse(status, dialect)]))
+}
+
+function refuse(status: number, dialect: Dialect): Mishap {
+  const error = textUpTo(100, { about: 'The error code in the body (RFC 6749 5.2).', default: errorCodeOf(status) })
+  const options: Options = { retryAfter, ...(dialect === 'oauth' && { error }) }
+  return {
+    does: `${status} ${STATUS_CODES[status]}, in the dialect of the call.`,
+    // Who says that the fault is not his own has not acted, as far as he knows.
+    acted: status >= 500 || status === 408 ? ['before', 'after'] : ['before'],
+    options,
+    act: ({ options }) => say(status, dialect, options),
+  }
+}
+
+function errorCodeOf(status: number): string {
+  return errorCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
+}
+
+function say(status: number, dialect: Dialect, { retryAfter, error }: Record<string, unknown>): Answer {
+  const message = STATUS_CODES[status]
+  const bodies = {
+    oauth: { error, error_description: message },
+    message: { message },
+    api: { error: { status, message } },
+  }
+  const headers = {
+    ...(retryAfter !== undefined && { 'retry-after': `${retryAfter}` }),
+    ...(status === 401 &&
+      dialect === 'api' && { 'www-authenticate': 'Bearer realm="application API", error="invalid_token"' }),
+  }
+  return json(status, bodies[dialect], headers)
+}

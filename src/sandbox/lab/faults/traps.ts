@@ -1,0 +1,55 @@
+// Traps: addresses to which a redirect led, where nobody who calls a platform should ever arrive.
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { StepFault } from '../../steps.ts'
+import { type Ordered, stepFaultOf } from './ordered.ts'
+
+const mostTraps = 1000
+
+export type Traps = ReturnType<typeof createTraps>
+
+export function createTraps() {
+  /** By id, oldest first. */
+  const set = new Map<string, Ordered>()
+
+  return {
+    set(ordered: Ordered): { id: string; path: string } {
+      const id = randomUUID()
+      set.set(id, ordered)
+      const [oldest] = set.keys()
+      if (set.size > mostTraps && oldest !== undefined) set.delete(oldest)
+      return { id, path: `/trap/${id}` }
+    },
+
+    /** The traps of one listener; `noteTrap` is told of every request that comes to one. */
+    addTo(server: FastifyInstance, noteTrap: (request: FastifyRequest, fault: StepFault) => void): void {
+      server.register(async scope => {
+        scope.removeAllContentTypeParsers()
+        scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+          done(null, readFields(`${body}`)),
+        )
+        const spring = async (request: FastifyRequest, reply: FastifyReply) => {
+          const { id } = request.params as { id: string }
+          const ordered = set.get(id)
+          if (!ordered) return reply.code(404).send(sayError('There is nothing at this address.'))
+          noteTrap(request, { ...stepFaultOf(ordered), trap: id })
+          return reply.code(400).send(sayError('A redirect was followed to here.'))
+        }
+        scope.all('/trap/:id', spring)
+      })
+    },
+  }
+}
+
+function sayError(description: string) {
+  return { error: 'invalid_request', error_description: description }
+}
+
+/** What was brought along, as JSON or as a form. */
+function readFields(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return Object.fromEntries(new URLSearchParams(body))
+  }
+}

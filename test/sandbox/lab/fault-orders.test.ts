@@ -1,0 +1,212 @@
+// Ordering faults: what there is, what is refused, and who consumes which of them how often.
+import t from 'tap'
+import { exchange } from '../support/browser.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
+import { getCode, getTokens, makeOtherClient, refresh } from '../support/tokens.ts'
+import { buildFaultLab } from './support/fault-lab.ts'
+
+const own = { clientId: seeded.clientId }
+
+t.test(
+  'the catalogue tells each fault by name, what it does, whether the platform has acted, and its options',
+  async t => {
+    const { call } = await buildFaultLab(t)
+    const { faults } = (await call('GET', '/lab/v1/faults/catalogue')).json()
+    t.ok(faults.length > 800, `${faults.length}`)
+    t.equal(new Set(faults.map(({ fault }: { fault: string }) => fault)).size, faults.length)
+    const find = (name: string) => faults.find(({ fault }: { fault: string }) => fault === name)
+    t.match(find('exchange-503'), { place: 'exchange', acted: 'before', does: /503 Service Unavailable/ })
+    t.match(find('exchange-503-after'), {
+      acted: 'after',
+      options: { retryAfter: { allowed: /whole number/, default: null } },
+    })
+    t.match(find('exchange-late'), { options: { seconds: { allowed: 'a number from 0 to 30', default: 5 } } })
+    t.equal(find('list-503-after'), undefined, 'reading changes nothing')
+    t.match(find('list-cut'), { acted: 'after' })
+    const ofList = (await call('GET', '/lab/v1/faults/catalogue?place=list')).json().faults
+    t.ok(ofList.length > 20)
+    t.ok(ofList.every(({ place }: { place: string }) => place === 'list'))
+    t.match((await call('GET', '/lab/v1/faults/catalogue?place=toString')).json().error, {
+      status: 422,
+      message: { place: [/exchange, refresh/] },
+    })
+  },
+)
+
+t.test('an order that cannot be meant is refused with each field and what is allowed', async t => {
+  const { call } = await buildFaultLab(t)
+  const rows: [body: unknown, message: Record<string, RegExp>][] = [
+    [[], { fault: /JSON object/ }],
+    [{}, { fault: /There are exchange-400, exchange-401, / }],
+    [{ fault: 'exchange-504-befor' }, { fault: /redirect-state-other/ }],
+    [{ fault: 'constructor' }, { fault: /no such fault/ }],
+    [{ fault: 'list-401', client: 'x' }, { client: /There are fault, clientId, state/ }],
+    [
+      { fault: 'list-401', clientId: 7, state: '' },
+      { clientId: /a text of 1 to 200/, state: /a text of 1 to 200/ },
+    ],
+    [
+      { fault: 'list-401', skip: -1, times: 0 },
+      { skip: /from 0 to 1000/, times: /from 1 to 1000, or "always"/ },
+    ],
+    [
+      { fault: 'list-401', skip: 1.5, times: 'often' },
+      { skip: /whole/, times: /whole/ },
+    ],
+    [{ fault: 'list-401', options: [] }, { options: /object/ }],
+    [{ fault: 'list-401', options: { seconds: 1 } }, { 'options.seconds': /There are retryAfter\./ }],
+    [{ fault: 'list-reset', options: { seconds: 1 } }, { 'options.seconds': /has none/ }],
+    [{ fault: 'list-late', options: { seconds: '5' } }, { 'options.seconds': /a number from 0 to 30/ }],
+    [{ fault: 'list-late', options: { seconds: 31 } }, { 'options.seconds': /a number from 0 to 30/ }],
+    [{ fault: 'list-429', options: { retryAfter: 'a\nb' } }, { 'options.retryAfter': /printable/ }],
+    [{ fault: 'exchange-expires-in' }, { 'options.value': /any JSON/ }],
+    [{ fault: 'metadata-503', clientId: 'x' }, { clientId: /Nobody says who reads/ }],
+  ]
+  for (const [body, message] of rows) {
+    const { error } = (await call('POST', '/lab/v1/faults', body as object)).json()
+    t.equal(error.status, 422, JSON.stringify(body))
+    t.same(Object.keys(error.message).sort(), Object.keys(message).sort(), JSON.stringify(body))
+    for (const [field, words] of Object.entries(message)) t.match(error.message[field][0], words)
+  }
+  t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
+})
+
+t.test('faults are listed, shown and taken back, by id, by client and all at once', async t => {
+  const { call, order, sandbox } = await buildFaultLab(t)
+  const first = await order('exchange-503', { ...own, state: 'a-state' })
+  await order('exchange-503', { clientId: 'another' })
+  await order('exchange-503')
+  const list = async (query = '') => (await call('GET', `/lab/v1/faults${query}`)).json().faults
+  t.match(await list(), [{ ...first, hasState: true, clientId: seeded.clientId, status: 'waiting' }, {}, {}])
+  t.notMatch(JSON.stringify(await list()), 'a-state', 'a state opens a door')
+  t.equal((await list('?clientId=another')).length, 1)
+  t.equal((await call('DELETE', `/lab/v1/faults/${first.id}`)).statusCode, 204)
+  t.match((await call('GET', `/lab/v1/faults/${first.id}`)).json().error, { status: 404 })
+  t.same((await call('DELETE', '/lab/v1/faults?clientId=another')).json(), { removed: 1 })
+  t.same((await call('DELETE', '/lab/v1/faults')).json(), { removed: 1 })
+  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+})
+
+t.test(
+  'a fault happens exactly as often as asked, after those that it lets through, and the step names it',
+  async t => {
+    const { order, show, sandbox, steps } = await buildFaultLab(t)
+    const { id } = await order('exchange-503', { ...own, skip: 1, times: 2, options: { retryAfter: 7 } })
+    const statuses = []
+    for (let count = 0; count < 5; count++) {
+      const { statusCode, headers } = await exchange(sandbox, { code: await getCode(sandbox) })
+      statuses.push([statusCode, headers['retry-after']])
+    }
+    const usual = [200, undefined]
+    t.same(statuses, [usual, [503, '7'], [503, '7'], usual, usual])
+    const told = await show(id)
+    t.match(told, { status: 'used up', consumed: 2 })
+    const consumers = (await steps()).filter(({ fault }) => fault)
+    t.match(
+      consumers,
+      [1, 2].map(() => ({
+        kind: 'exchange',
+        response: { status: 503 },
+        fault: { id, name: 'exchange-503', acted: 'before' },
+      })),
+    )
+    t.same(consumers.map(({ id }) => id).sort(), told.requestIds.sort())
+  },
+)
+
+t.test('requests that come at once never share one', async t => {
+  const { order, show, sandbox } = await buildFaultLab(t)
+  const before = await order('exchange-503', { ...own, times: 3 })
+  const after = await order('exchange-500-after', { ...own, times: 2 })
+  const codes = []
+  for (let count = 0; count < 12; count++) codes.push(await getCode(sandbox))
+  const answers = await Promise.all(codes.map(code => exchange(sandbox, { code })))
+  const count = (status: number) => answers.filter(({ statusCode }) => statusCode === status).length
+  t.same([count(503), count(500), count(200)], [3, 2, 7])
+  t.match(
+    [await show(before.id), await show(after.id)],
+    [
+      { consumed: 3, status: 'used up' },
+      { consumed: 2, status: 'used up' },
+    ],
+  )
+})
+
+t.test('who only claims a client id uses up nothing of it; the proof counts', async t => {
+  const { order, show, sandbox } = await buildFaultLab(t)
+  const other = await makeOtherClient(sandbox)
+  const mine = await order('exchange-503', own)
+  const claims = { client_id: seeded.clientId, client_secret: other.client_secret }
+  t.equal((await exchange(sandbox, { code: 'x', ...claims })).json().error, 'invalid_client')
+  t.equal((await exchange(sandbox, { code: 'x', ...other })).json().error, 'invalid_grant')
+  t.match(await show(mine.id), { consumed: 0 })
+  t.equal((await exchange(sandbox, { code: 'x' })).statusCode, 503)
+
+  const { refresh_token: token, access_token: accessToken } = await getTokens(sandbox)
+  const others = await order('refresh-503', { clientId: other.client_id })
+  const listed = await order('list-401', { clientId: other.client_id })
+  t.equal((await refresh(sandbox, token)).statusCode, 200)
+  const list = () => sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
+  t.equal((await list()).statusCode, 200)
+  t.match([await show(others.id), await show(listed.id)], [{ consumed: 0 }, { consumed: 0 }])
+  await order('list-401', own)
+  t.equal((await list()).statusCode, 401)
+})
+
+t.test('a fault with a state is for the login that was begun with it, and what follows from it', async t => {
+  const { order, sandbox } = await buildFaultLab(t)
+  const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']
+  await order('exchange-503', { state: two })
+  const codeOf = (state: string) => getCode(sandbox, { state })
+  const tokens = (await exchange(sandbox, { code: await codeOf(one), state: one })).json()
+  t.ok(tokens.access_token)
+  const code = await codeOf(two)
+  t.equal((await exchange(sandbox, { code, state: two })).statusCode, 503)
+  t.equal((await exchange(sandbox, { code, state: two })).statusCode, 200, 'the platform had not acted')
+  for (const state of [two, one]) {
+    await order('refresh-503', { state })
+    await order('list-503', { state })
+  }
+  t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 503)
+  t.equal((await refresh(sandbox, tokens.refresh_token)).statusCode, 200)
+  const list = () =>
+    sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${tokens.access_token}` } })
+  t.equal((await list()).statusCode, 503)
+  t.equal((await list()).statusCode, 200)
+  await order('redirect-code-missing', { state: two })
+  t.not(await codeOf(one), '')
+  t.equal(await codeOf(two), '')
+})
+
+t.test('what nobody consumes for ten minutes is dropped, and that is said for ten more', async t => {
+  const { order, show, call, sandbox } = await buildFaultLab(t)
+  const { id } = await order('exchange-503', own)
+  const always = await order('exchange-503', { clientId: 'another', times: 'always' })
+  sandbox.passTime(10 * 60_000 - 1)
+  t.match(await show(id), { status: 'waiting' })
+  sandbox.passTime(1)
+  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+  t.match(await show(id), { status: 'dropped', consumed: 0, message: /10 minutes/ })
+  t.match(await show(always.id), { status: 'dropped' })
+  sandbox.passTime(10 * 60_000)
+  t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
+})
+
+t.test('no more wait than two hundred', async t => {
+  const { order, call } = await buildFaultLab(t)
+  for (let count = 0; count < 200; count++) await order('exchange-503')
+  const { error } = (await call('POST', '/lab/v1/faults', { fault: 'exchange-503' })).json()
+  t.match(error, { status: 429, message: /200 faults/ })
+  await call('DELETE', '/lab/v1/faults')
+  await order('exchange-503')
+})
+
+t.test('what is to happen after the platform has acted waits for a request that it hears', async t => {
+  const { order, show, sandbox } = await buildFaultLab(t)
+  const { id } = await order('exchange-state-other', own)
+  t.equal((await exchange(sandbox, { code: 'none' })).statusCode, 401)
+  t.match(await show(id), { consumed: 0 })
+  const { access_token, state } = (await exchange(sandbox, { code: await getCode(sandbox) })).json()
+  t.ok(access_token)
+  t.not(state, 'a-state')
+})

@@ -1,0 +1,51 @@
+// A sandbox whose answers can be made to go wrong, and what the laboratory says of it.
+import type { Test } from 'tap'
+import { buildTestSandbox, type TestSandbox } from '../../support/build-test-sandbox.ts'
+
+const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
+
+export interface ToldFault {
+  id: string
+  fault: string
+  status: 'waiting' | 'used up' | 'dropped'
+  consumed: number
+  requestIds: string[]
+  message?: string
+}
+
+export interface ToldStep {
+  id: string
+  kind: string
+  request: { method: string; body: Record<string, unknown> }
+  response: { status: number }
+  fault: { id: string; name: string; acted: string } | null
+  reason: string | null
+}
+
+export type FaultLab = Awaited<ReturnType<typeof buildFaultLab>>
+
+export async function buildFaultLab(t: Test, options: Parameters<typeof buildTestSandbox>[1] = {}) {
+  const sandbox: TestSandbox = await buildTestSandbox(t, { lab, ...options })
+  const call = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
+    sandbox.lab!.inject({ method, url, headers: { host: '127.0.0.1' }, ...(payload && { payload }) })
+  return {
+    sandbox,
+    call,
+
+    /** Throws where it is refused. */
+    async order(fault: string, more: object = {}): Promise<ToldFault> {
+      const answer = await call('POST', '/lab/v1/faults', { fault, ...more })
+      if (answer.statusCode !== 201) throw new Error(answer.body)
+      return answer.json()
+    },
+
+    show: async (id: string): Promise<ToldFault> => (await call('GET', `/lab/v1/faults/${id}`)).json(),
+
+    /** All steps that are remembered, those of the newest login first. */
+    async steps(): Promise<ToldStep[]> {
+      const { logins } = (await call('GET', '/lab/v1/logins')).json() as { logins: { id: string }[] }
+      const told = await Promise.all(logins.map(async ({ id }) => (await call('GET', `/lab/v1/logins/${id}`)).json()))
+      return told.flatMap(({ steps }) => steps)
+    },
+  }
+}
