@@ -1,5 +1,6 @@
 // Every check, in the order in which they run and are told.
 import type { Check } from './check.ts'
+import { comingBack } from './checks/coming-back.ts'
 import { startingALogin } from './checks/starting-a-login.ts'
 
-export const checks: Check[] = [startingALogin].flat()
+export const checks: Check[] = [startingALogin, comingBack].flat()

@@ -161,13 +161,18 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
       return context.arrived('exchange')
     },
 
-    /** Something goes wrong at the platform the next time. Only for checks that run alone. */
+    /**
+     * Something goes wrong at the platform the next time: for the login that this check began last, or, before it began
+     * one, for whoever comes next.
+     */
     async order(name: string, options: FaultOptions = {}): Promise<void> {
-      if (!isAlone) throw new Error(`${name} is ordered by a check that does not run alone.`)
+      const state = [...marks].findLast(mark => mark.startsWith('state '))?.slice(6)
+      // Runs once more, with nobody beside it.
+      if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
       // Nobody waits for this check any more, and the next one would meet the fault.
       if (hasEnded) throw new Error('The check is over.')
       hasOrdered = true
-      await platform.orderFault(name, options)
+      await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
     },
 
     /** One request as it is written here, beside any browser. */

@@ -28,7 +28,7 @@ export interface Person {
 
 /** What of a fault's order is told; a place and a mishap make its name, such as `exchange-503`. */
 export interface FaultOptions {
-  times?: number
+  times?: number | 'always'
   skip?: number
   state?: string
   options?: Record<string, unknown>
@@ -98,10 +98,9 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const passwordHash = await createPasswords().hash(password)
   let people = 0
 
-  async function orderFault(name: string, { times = 1, skip = 0, state, options }: FaultOptions = {}): Promise<void> {
-    const order = { name, times, skip, ...(state !== undefined && { state }), ...options }
-    const { statusCode, body } = await askLab('POST', '/lab/v1/faults', order)
-    if (statusCode !== 201) throw new Error(`The laboratory does not make the fault ${name}: ${body}`)
+  async function orderFault(fault: string, order: FaultOptions = {}): Promise<void> {
+    const { statusCode, body } = await askLab('POST', '/lab/v1/faults', { fault, ...order })
+    if (statusCode !== 201) throw new Error(`The laboratory does not make the fault ${fault}: ${body}`)
   }
 
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>

@@ -330,6 +330,23 @@ export const startingALogin = checksOf('starting-a-login', [
       )
     },
   },
+  {
+    id: 'pkce-verifier-hidden',
+    title: 'The PKCE verifier can be read nowhere but in the exchange',
+    level: 'MUST',
+    why: 'Whoever reads it beside the code can redeem the code (RFC 7636, 7.1).',
+    mend: 'Make a verifier of its own, and keep it sealed in the cookie of the login, or at the server.',
+    async run(context) {
+      const browser = context.browser()
+      const { url } = await context.startLogin(browser)
+      const challenge = url.searchParams.get('code_challenge')
+      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
+      for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
+      for (const { name, value } of browser.cookies.list(context.settings.client))
+        expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
+    },
+  },
   ...cookieChecks(),
   {
     id: 'logins-bounded',
@@ -518,6 +535,15 @@ async function statesOf(
     states.push(state)
   }
   return states
+}
+
+/** What one reads in a value: its parts, also of what is decoded. */
+function wordsIn(value: string, depth = 0): string[] {
+  const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
+  if (depth < 2)
+    for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
+  const inner = depth < 2 ? decoded.filter(text => text !== '').flatMap(text => wordsIn(text, depth + 1)) : []
+  return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
 }
 
 /** Of the positions that change from one to the next: how many bits they hold at most. */

@@ -1,0 +1,872 @@
+// From the portal back to the client: what of a callback is believed, what it leaves behind, and where it leads.
+import type { Browser, Page } from '../browser/browser.ts'
+import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
+import {
+  bodyOf,
+  type CheckContext,
+  describePage,
+  expect,
+  headerOf,
+  type Start,
+  setCookiesOf,
+  statusOf,
+} from '../context.ts'
+import { readSetCookie } from './set-cookies.ts'
+
+type Row = Omit<Check, 'group'>
+
+const evil = 'https://evil.example/'
+/** A mark that no template would write by itself, as markup. */
+const markup = '"\'><img src=x onerror=conformance()>'
+
+/** Goes to a callback as a browser does that the portal sends back. */
+export async function comeBack(
+  context: CheckContext,
+  browser: Browser,
+  callback: URL | string,
+  stopAt?: (url: URL) => boolean,
+): Promise<Page> {
+  const from = browser.show(`${context.platform.portalUrl}/sign-in`, '')
+  return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
+}
+
+/** A login up to the address by which the portal sends the browser back. */
+export async function begin(
+  context: CheckContext,
+  path?: string,
+): Promise<{ browser: Browser; start: Start; callback: URL }> {
+  const browser = context.browser()
+  const start = await context.startLogin(browser, path)
+  return { browser, start, callback: await context.authorize(start) }
+}
+
+/** Visits a callback that is to be refused: no code is exchanged, and nobody is signed in. */
+async function expectRefused(
+  context: CheckContext,
+  browser: Browser,
+  callback: URL | string,
+  before = 0,
+): Promise<Page> {
+  const page = await comeBack(context, browser, callback)
+  const exchanges = await context.exchanges()
+  expect(exchanges.length === before, 'The client exchanged the code of this callback.', page, ...exchanges.slice(-1))
+  if (context.settings.page)
+    expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this callback.', page)
+  return page
+}
+
+const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
+  ['missing', 'without a state', (_, query) => query.delete('state')],
+  ['empty', 'with an empty state', (_, query) => query.set('state', '')],
+  ['other', 'with the state of no login', (state, query) => query.set('state', 'x'.repeat(state.length))],
+  [
+    'changed',
+    'whose state differs in one character',
+    (state, query) => query.set('state', `${state.startsWith('A') ? 'B' : 'A'}${state.slice(1)}`),
+  ],
+  [
+    'shortened',
+    'with the first half of the state',
+    (state, query) => query.set('state', state.slice(0, state.length / 2)),
+  ],
+  ['longer', 'whose state goes on after its end', (state, query) => query.set('state', `${state}A`)],
+  ['undefined', 'whose state is the word undefined', (_, query) => query.set('state', 'undefined')],
+  [
+    'list',
+    'whose state is a list',
+    (state, query) => {
+      query.delete('state')
+      query.append('state[]', state)
+    },
+  ],
+  ['twice', 'with a second, other state', (state, query) => query.append('state', 'x'.repeat(state.length))],
+  [
+    'twice-first',
+    'with a first, other state',
+    (state, query) => {
+      query.delete('state')
+      query.append('state', 'x'.repeat(state.length))
+      query.append('state', state)
+    },
+  ],
+]
+
+const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
+  id: `state-${id}`,
+  title: `A callback ${title} is refused before anything is sent`,
+  level: 'MUST',
+  why: "The state is all that tells an answer to one's own question from a forged one (specification, 5.5; RFC 6749, 10.12; RFC 9700, 4.7).",
+  mend: 'Compare the one state of the query with the one kept for this browser, both present, before the exchange.',
+  async run(context) {
+    const { browser, start, callback } = await begin(context)
+    if (start.state === undefined) throw new Undecided('The client sends no state, so none can be compared.')
+    change(start.state, callback.searchParams)
+    await expectRefused(context, browser, callback)
+  },
+}))
+
+const repeated: [name: string, level: 'MUST' | 'SHOULD'][] = [
+  ['code', 'MUST'],
+  ['client_id', 'SHOULD'],
+  ['subject', 'SHOULD'],
+  ['redirect_uri', 'SHOULD'],
+]
+
+/** Callbacks that no portal sends: whatever comes, the answer is a page and the client lives. */
+const garbage: [id: string, title: string, path: string][] = [
+  ['nothing', 'with no query at all', ''],
+  ['bad-escapes', 'with broken percent-encoding', '?code=%E0%A4%A&state=%'],
+  ['no-utf8', 'with bytes that are no UTF-8', '?code=%ff%fe&state=%c3%28'],
+  ['null-byte', 'with a null byte', '?code=a%00b&state=c%00d'],
+  ['prototype', "with names of JavaScript's own", '?__proto__[a]=1&constructor[prototype][a]=1&code=a&state=b'],
+  ['nested', 'with nested names', '?code[a][b]=c&state[a]=b'],
+  ['many', 'with a thousand parameters', `?${Array.from({ length: 1000 }, (_, at) => `p${at}=1`).join('&')}`],
+  ['long', 'of 12 KB', `?code=${'a'.repeat(12_000)}&state=b`],
+]
+
+const escaped: [id: string, title: string, query: (state: string) => Record<string, string>][] = [
+  [
+    'error-description',
+    'the description of an error',
+    state => ({ error: 'access_denied', error_description: markup, state }),
+  ],
+  ['error', 'the code of an error', state => ({ error: markup, state })],
+  ['subject', 'the subject', state => ({ code: 'none', subject: markup, state })],
+  ['state', 'the state', () => ({ code: 'none', state: markup })],
+]
+
+/** Values of the parameter that says where to come back to; none may lead to another site. */
+const returns: [id: string, value: string][] = [
+  ['absolute', 'https://evil.example/'],
+  ['two-slashes', '//evil.example/'],
+  ['three-slashes', '///evil.example/'],
+  ['backslash', '/\\evil.example/'],
+  ['two-backslashes', '\\\\evil.example/'],
+  ['tab', '/\t/evil.example/'],
+  ['newline', '/\n/evil.example/'],
+  ['encoded-slash', '/%2f/evil.example/'],
+  ['dots', '/..//evil.example/'],
+  ['dot', '/.//evil.example/'],
+  ['user-info', 'http://localhost@evil.example/'],
+  ['at', '@evil.example/'],
+  ['space', ' //evil.example/'],
+  ['scheme-only', 'https:evil.example'],
+  ['script', 'javascript:alert(1)'],
+  ['data', 'data:text/html,<script>alert(1)</script>'],
+]
+
+const returnChecks: Row[] = returns.map(([id, value]) => ({
+  id: `return-to-${id}`,
+  title: `After a login nobody is led to another site by ${JSON.stringify(value)}`,
+  level: 'MUST',
+  why: "A link to the login that ends at a forger's page is an open redirect (RFC 9700, 4.11.1).",
+  mend: "Take only a path of the client: parse it against the client's own origin, and compare the origin of what comes out.",
+  needs: ['returnTo'],
+  async run(context) {
+    const { client, login, returnTo } = context.settings
+    const browser = context.browser()
+    const page = await context.visitUntilPortal(browser, `${login}?${new URLSearchParams({ [returnTo]: value })}`)
+    // Refused at once, which is as good.
+    if (page.stoppedAt === undefined) return
+    const url = new URL(page.stoppedAt)
+    const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+    const landed = await comeBack(context, browser, callback, to => to.origin !== client)
+    const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
+    expect(!landed.stoppedAt || isPortal, `The browser was led to ${landed.stoppedAt}.`, landed)
+    const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
+    expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
+    expect(
+      !/(href|url)\s*=\s*["']?\s*(javascript|data):/i.test(landed.body),
+      'The page after the login links to a script.',
+      landed,
+    )
+  },
+}))
+
+export const comingBack = checksOf('coming-back', [
+  {
+    id: 'login-works',
+    title: 'Whoever signs in at the portal is signed in at the client',
+    level: 'MUST',
+    why: "It is what a client is for: the page behind the login calls the API in the visitor's name (specification, 5.3 and 5.4).",
+    mend: 'Follow the steps of part 5 of the specification; the evidence shows how far it came.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      const page = await context.signIn(browser)
+      expect(
+        await context.isSignedIn(browser),
+        `After the login, which ended with ${describePage(page)}, a visit of ${context.settings.page} made no call of the API that was answered.`,
+      )
+    },
+  },
+  {
+    id: 'login-lands-signed-in',
+    title: 'The first page after the login is already signed in',
+    level: 'MUST',
+    why: 'A Strict cookie is not sent after redirects that began on another site, so a redirect from the callback shows a signed-out page (RFC 6265bis, 5.2).',
+    mend: 'Answer the callback with status 200 and a page that goes on by itself (meta refresh) to a page of the client.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      const person = await context.person()
+      const landed = await context.signIn(browser)
+      await context.platform.settle()
+      const isCalled = () =>
+        context.arrived('api', 'me').some(step => step.about.userId === person.id && step.listener === 'api')
+      const isThere =
+        landed.url.startsWith(context.settings.client) &&
+        new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
+      expect(
+        !landed.url.startsWith(context.platform.portalUrl),
+        'After the login the browser stands at the portal again.',
+        landed,
+      )
+      if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
+      await context.platform.settle()
+      expect(isCalled(), `The page that one lands on, ${landed.url}, knows nothing of the login.`, landed)
+    },
+  },
+  {
+    id: 'callback-code-not-in-address',
+    title: 'Code and state do not stay in the address bar',
+    level: 'MUST',
+    why: 'What stands there is kept in the history, copied and sent on (RFC 9700, 4.3.1).',
+    mend: 'Lead on from the callback by a redirect, or by a page with a meta refresh, which replaces the entry.',
+    async run(context) {
+      const landed = await context.signIn(context.browser())
+      const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
+      if (left.length > 0 && /<script/i.test(landed.body))
+        throw new Undecided('The callback answers with a page that has a script, which may lead on.')
+      expect(
+        left.length === 0,
+        `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
+      )
+    },
+  },
+  {
+    id: 'callback-no-referrer',
+    title: "The callback's address goes to nobody as a referrer",
+    level: 'MUST',
+    why: 'The next request would carry code and state in its Referer (RFC 9700, 4.2.4).',
+    mend: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
+    async run(context) {
+      const browser = context.browser()
+      const landed = await context.signIn(browser)
+      const leaks = landed.trail.filter(({ request }) => {
+        const referer = request.headers.referer ?? ''
+        return referer.startsWith(context.platform.redirectUri) && /[?&](code|state)=/.test(referer)
+      })
+      expect(leaks.length === 0, 'A request after the callback carried its address.', ...leaks)
+    },
+  },
+  {
+    id: 'callback-no-store',
+    title: 'The answer to the callback says Cache-Control: no-store',
+    level: 'SHOULD',
+    why: 'It sets a session; whatever keeps it gives it to others (RFC 6749, 5.1; RFC 9111, 5.2.2.5).',
+    mend: 'Send Cache-Control: no-store with it.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      expect(
+        /no-store/i.test(headerOf(answer, 'cache-control') ?? ''),
+        `Cache-Control is ${headerOf(answer, 'cache-control') ?? 'not there'}.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'callback-not-cached',
+    title: 'The answer to the callback may not be kept by others',
+    level: 'MUST',
+    why: 'A proxy would give the session of one visitor to the next (RFC 9111, 5.2.2).',
+    mend: 'Send Cache-Control: no-store with it.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      const control = headerOf(answer, 'cache-control') ?? ''
+      expect(
+        /no-store|private/i.test(control) || !/\b(public|max-age\s*=\s*[1-9]|s-maxage)/i.test(control),
+        `Cache-Control is ${control}.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'callback-nothing-foreign',
+    title: 'The page of the callback loads nothing from elsewhere and repeats neither code nor state',
+    level: 'MUST',
+    why: 'Whatever it loads learns the code by script or referrer (RFC 6749, 3.1.2.5).',
+    mend: 'Answer with a page of its own that holds nothing but the way on.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      const { searchParams } = new URL(answer.request.url)
+      const body = bodyOf(answer)
+      const foreign = foreignLoads(body, context.settings.client)
+      expect(foreign.length === 0, `The page loads ${foreign[0]}.`, answer)
+      for (const name of ['code', 'state'])
+        expect(!body.includes(searchParams.get(name)!), `The page holds the ${name}.`, answer)
+    },
+  },
+  ...stateChecks,
+  {
+    id: 'state-other-browser',
+    title: 'A callback is refused in a browser that has begun no login',
+    level: 'MUST',
+    why: "An attacker would send a visitor the end of the attacker's own login (RFC 9700, 4.7; RFC 6749, 10.12).",
+    mend: 'Keep the state in a cookie of the browser that began, not in the memory of the server alone, nor signed in the state itself.',
+    async run(context) {
+      const { callback } = await begin(context)
+      await expectRefused(context, context.browser(), callback)
+    },
+  },
+  {
+    id: 'state-other-login',
+    title: 'A callback is refused in a browser that has begun another login',
+    level: 'MUST',
+    why: "That some login is pending does not make this one the visitor's (RFC 9700, 4.7: login CSRF).",
+    mend: 'Compare the state itself, not only whether there is a pending login.',
+    async run(context) {
+      const attacker = await context.otherPerson()
+      const theirs = await context.startLogin(context.browser())
+      const callback = await context.authorize(theirs, attacker)
+      const victim = context.browser()
+      await context.startLogin(victim)
+      const page = await comeBack(context, victim, callback)
+      expect((await context.exchanges()).length === 0, "The client exchanged the code of somebody else's login.", page)
+      if (context.settings.page)
+        expect(
+          !(await context.isSignedIn(victim, { person: attacker })),
+          'The visitor is signed in as the attacker.',
+          page,
+        )
+    },
+  },
+  {
+    id: 'state-once',
+    title: 'The same callback, delivered again, exchanges nothing again',
+    level: 'MUST',
+    why: 'A state serves once, and a second exchange of one code revokes what the first gave (specification, 5.5; RFC 6749, 4.1.2).',
+    mend: 'Forget the state with the answer that uses it; where a session is there, lead on to it.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      await comeBack(context, browser, callback)
+      const before = (await context.exchanges()).length
+      if (before === 0) throw new Undecided('The first delivery exchanged nothing.')
+      const page = await comeBack(context, browser, callback)
+      expect((await context.exchanges()).length === before, 'The second delivery was exchanged, too.', page)
+      expect(
+        page.status !== 0 && page.status < 500,
+        `The second delivery was answered with ${describePage(page)}.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'state-once-new-code',
+    title: 'A state that has been used does not serve for another code',
+    level: 'MUST',
+    why: 'Otherwise whoever learns an old callback can finish a new login with it (specification, 5.5; RFC 9700, 4.7).',
+    mend: 'Forget the state with the answer that uses it, also where the login fails.',
+    async run(context) {
+      const { browser, start, callback } = await begin(context)
+      await comeBack(context, browser, callback)
+      const before = (await context.exchanges()).length
+      if (before === 0) throw new Undecided('The first callback exchanged nothing.')
+      const page = await comeBack(context, browser, await context.authorize(start))
+      expect(
+        (await context.exchanges()).length === before,
+        'Another code was exchanged with the state of the finished login.',
+        page,
+      )
+    },
+  },
+  {
+    id: 'state-once-after-failure',
+    title: 'The state of a login that failed does not serve again',
+    level: 'SHOULD',
+    why: 'One state, one answer (specification, 5.5; RFC 9700, 4.7).',
+    mend: 'Forget the state whatever comes of the login.',
+    async run(context) {
+      const { browser, start, callback } = await begin(context)
+      await comeBack(context, browser, errorCallback(callback, { error: 'access_denied', state: start.state ?? '' }))
+      const page = await comeBack(context, browser, callback)
+      expect(
+        (await context.exchanges()).length === 0,
+        'After an error for the same state its code was exchanged.',
+        page,
+      )
+    },
+  },
+  {
+    id: 'login-cookie-changed',
+    title: 'A callback is refused when the cookies of the login were changed',
+    level: 'MUST',
+    why: 'What the browser keeps must be compared, not only be there (RFC 9700, 4.7.1).',
+    mend: 'Seal what the cookie holds, or look it up, and refuse what does not open.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const cookies = browser.cookies.list(context.settings.client)
+      if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
+      for (const cookie of cookies) {
+        const at = Math.floor(cookie.value.length / 2)
+        cookie.value = `${cookie.value.slice(0, at)}${cookie.value[at] === 'A' ? 'B' : 'A'}${cookie.value.slice(at + 1)}`
+      }
+      const name = cookies.map(({ name }) => name)
+      if (!name.every(one => browser.cookies.get(one)?.value === cookies.find(({ name }) => name === one)?.value))
+        throw new Undecided('The cookies could not be changed.')
+      await expectRefused(context, browser, callback)
+    },
+  },
+  {
+    id: 'login-cookie-empty',
+    title: 'A callback with neither state nor cookie value is refused',
+    level: 'MUST',
+    why: 'Nothing equals nothing: a comparison of two absent values must not pass (RFC 9700, 2.1; CVE-2026-81888).',
+    mend: 'Refuse before comparing, where either is missing or empty.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.delete('state')
+      for (const cookie of browser.cookies.list(context.settings.client)) cookie.value = ''
+      await expectRefused(context, browser, callback)
+      callback.searchParams.set('state', '')
+      await expectRefused(context, context.browser(), callback)
+    },
+  },
+  {
+    id: 'callback-resent',
+    title: 'A callback that the browser delivers four times at once ends signed in',
+    level: 'MUST',
+    why: 'Browsers send a request again whose connection dropped; nobody may be locked out by that (RFC 9110, 9.2.2).',
+    mend: 'Share one exchange among deliveries of one state, or let the late ones lead on.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const pages = await Promise.all([1, 2, 3, 4].map(() => comeBack(context, browser.newTab(), callback)))
+      for (const page of pages)
+        expect(page.status !== 0 && page.status < 500, `One of them was answered with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+    },
+  },
+  ...repeated.map(
+    ([name, level]): Row => ({
+      id: `callback-${name.replace('_', '-')}-twice`,
+      title: `A callback in which ${name} stands twice is refused`,
+      level,
+      why: 'Parameters must not be there more than once, and whoever reads the first and whoever reads the last read differently (RFC 6749, 3.1).',
+      mend: 'Refuse a callback with a repeated parameter before anything is sent.',
+      async run(context) {
+        const { browser, callback } = await begin(context)
+        callback.searchParams.append(name, 'another-value')
+        await expectRefused(context, browser, callback)
+      },
+    }),
+  ),
+  {
+    id: 'callback-client-id-other',
+    title: 'A callback for another client is refused',
+    level: 'MUST',
+    why: 'An answer that was meant for another client is not for this one (specification, 4.3: client_id "can be used to validate state"; RFC 9700, 4.4).',
+    mend: 'Compare client_id with the configured one before the exchange.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('client_id', '00000000-0000-4000-8000-000000000000')
+      await expectRefused(context, browser, callback)
+    },
+  },
+  ...(['client_id', 'subject'] as const).map(
+    (name): Row => ({
+      id: `callback-${name.replace('_', '-')}-missing`,
+      title: `A callback without ${name} is refused`,
+      level: 'SHOULD',
+      why: `${name} is required in every callback; one without it is not of this portal (specification, 4.3).`,
+      mend: `Refuse a callback without ${name} before the exchange.`,
+      async run(context) {
+        const { browser, callback } = await begin(context)
+        callback.searchParams.delete(name)
+        await expectRefused(context, browser, callback)
+      },
+    }),
+  ),
+  {
+    id: 'callback-code-missing',
+    title: 'A callback without a code exchanges nothing',
+    level: 'MUST',
+    why: 'There is nothing to exchange (specification, 4.3: code is required).',
+    mend: 'Refuse a callback without a code.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.delete('code')
+      const page = await expectRefused(context, browser, callback)
+      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'callback-subject-other',
+    title: "Who is signed in is not taken from the callback's subject",
+    level: 'MUST',
+    why: 'Anybody can change the address bar; who it is stands in the token (RFC 9700, 4.5).',
+    mend: 'Never use subject as identity.',
+    needs: ['page'],
+    async run(context) {
+      const person = await context.person()
+      const other = await context.otherPerson()
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('subject', other.id)
+      await comeBack(context, browser, callback)
+      if (!(await context.isSignedIn(browser, { person }))) return
+      const page = await browser.visit(context.url(context.settings.page))
+      expect(!page.body.includes(other.id) && !page.body.includes(other.email), 'The page shows somebody else.', page)
+      const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
+      expect(calls.length === 0, 'The client asked the API about somebody else.', ...calls)
+    },
+  },
+  {
+    id: 'callback-redirect-uri-other',
+    title: 'The redirect_uri of a callback is never used',
+    level: 'MUST',
+    why: 'The exchange carries the address of the start, and nobody is led to one from a query (specification, 4.2; RFC 9700, 4.11.1).',
+    mend: 'Take the redirect URI from the configuration alone.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('redirect_uri', evil)
+      const page = await comeBack(context, browser, callback, ({ hostname }) => hostname === 'evil.example')
+      expect(page.stoppedAt === undefined, `The browser was led to ${page.stoppedAt}.`, page)
+      expect(!page.links.some(({ url }) => url.startsWith(evil)), 'The page links there.', page)
+      for (const step of await context.exchanges())
+        expect(!JSON.stringify(step.request.body).includes('evil.example'), 'The exchange carried it.', step)
+    },
+  },
+  {
+    id: 'callback-iss-other',
+    title: 'A callback of another issuer is refused',
+    level: 'SHOULD',
+    why: 'iss says who answers; the portal sends its own and lists that it does (RFC 9207, 2.4).',
+    mend: "Where iss is there, compare it with the portal's address before the exchange.",
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('iss', 'https://evil.example')
+      await expectRefused(context, browser, callback)
+    },
+  },
+  {
+    id: 'callback-unknown-parameter',
+    title: 'A callback with a parameter that nobody knows works',
+    level: 'MUST',
+    why: 'Unrecognized response parameters must be ignored (RFC 6749, 4.1.2).',
+    mend: 'Look only at what is known.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('session_state', 'something')
+      await comeBack(context, browser, callback)
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+    },
+  },
+  {
+    id: 'callback-error',
+    title: 'A callback with an error exchanges nothing and is answered with a page',
+    level: 'MUST',
+    why: 'The portal says so that there is no code (RFC 6749, 4.1.2.1).',
+    mend: 'Handle error before code, and show a page that offers to sign in again.',
+    async run(context) {
+      const { browser, start, callback } = await begin(context)
+      const page = await expectRefused(
+        context,
+        browser,
+        errorCallback(callback, { error: 'access_denied', state: start.state ?? '' }),
+      )
+      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'callback-error-and-code',
+    title: 'A callback with an error and a code is an error',
+    level: 'MUST',
+    why: 'A portal that sends both has failed; the code proves nothing (RFC 6749, 4.1.2.1).',
+    mend: 'Look at error first.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('error', 'server_error')
+      await expectRefused(context, browser, callback)
+    },
+  },
+  ...escaped.map(
+    ([id, title, query]): Row => ({
+      id: `callback-escapes-${id}`,
+      title: `Markup in ${title} of a callback is text on the page`,
+      level: 'MUST',
+      why: 'Anybody can make a visitor open such an address (OWASP ASVS 1.2.1).',
+      mend: 'Escape whatever of the query stands on a page, or show none of it.',
+      async run(context) {
+        const { browser, start, callback } = await begin(context)
+        const page = await comeBack(
+          context,
+          browser,
+          errorCallback(callback, { client_id: context.platform.clientId, ...query(start.state ?? '') }),
+        )
+        const isRaw = page.body.includes('<img src=x onerror=conformance')
+        expect(
+          !isRaw || !/html/i.test(page.headers.get('content-type') ?? 'html'),
+          'The page holds the markup as it was sent.',
+          page,
+        )
+      },
+    }),
+  ),
+  {
+    id: 'callback-code-literal',
+    title: 'A code cannot add fields to the exchange',
+    level: 'MUST',
+    why: 'What is pasted into a form unencoded becomes fields of its own (RFC 6749, appendix B).',
+    mend: 'Build the form with URLSearchParams or the like.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const code = 'a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y'
+      callback.searchParams.set('code', code)
+      await comeBack(context, browser, callback)
+      for (const step of await context.exchanges()) {
+        const body = step.request.body as Record<string, unknown>
+        expect(
+          body?.code === code && body.client_id === context.platform.clientId,
+          'The exchange carried other fields than its own.',
+          step,
+        )
+      }
+    },
+  },
+  {
+    id: 'callback-code-long',
+    title: 'A code of 8 KB is not sent on',
+    level: 'SHOULD',
+    why: 'Whoever calls the callback would make the client send what they like (OWASP ASVS 2.2.1).',
+    mend: 'Refuse a code of more than some 2,000 characters.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      callback.searchParams.set('code', 'a'.repeat(8000))
+      const page = await expectRefused(context, browser, callback)
+      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+    },
+  },
+  ...garbage.map(
+    ([id, title, query]): Row => ({
+      id: `callback-${id}`,
+      title: `A callback ${title} is answered and refused`,
+      level: 'MUST',
+      why: 'Anybody can send it; an exception that nobody catches is an outage (OWASP ASVS 16.5.3).',
+      mend: 'Check the query before it is used, and answer with status 400.',
+      async run(context) {
+        const exchange = await context.request(context.platform.redirectUri + query, { headers: navigationHeaders })
+        const status = statusOf(exchange)
+        expect(status > 0, 'There was no answer.', exchange)
+        expect(status < 500, `It was answered with status ${status}.`, exchange)
+        expect(
+          setCookiesOf(exchange)
+            .map(readSetCookie)
+            .every(({ isDeletion, value }) => isDeletion || !/^(undefined|null|NaN)$/.test(value)),
+          'It set a cookie.',
+          exchange,
+        )
+      },
+    }),
+  ),
+  {
+    id: 'callback-post',
+    title: 'The callback takes no form',
+    level: 'SHOULD',
+    why: "The portal redirects with GET; a form of another site is somebody else's (specification, 4.3: GET /exchangeToken).",
+    mend: 'Route GET alone, and answer others with 405.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const page = browser.show(
+        `${context.platform.portalUrl}/`,
+        `<form method="post" action="${callback.origin}${callback.pathname}">${[...callback.searchParams].map(([name, value]) => `<input name="${name}" value="${value}">`).join('')}<button>Go</button></form>`,
+      )
+      await browser.submit(page, page.forms[0]!)
+      expect((await context.exchanges()).length === 0, 'The code of a form was exchanged.')
+    },
+  },
+  {
+    id: 'callback-head',
+    title: 'HEAD on the callback exchanges nothing',
+    level: 'SHOULD',
+    why: 'Programs that look at links would use up the code (RFC 9110, 9.3.2: HEAD is safe).',
+    mend: 'Answer HEAD with 405.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const cookie = browser.cookies
+        .list(context.settings.client)
+        .map(({ name, value }) => `${name}=${value}`)
+        .join('; ')
+      await context.request(callback.href, {
+        method: 'HEAD',
+        headers: { ...navigationHeaders, ...(cookie && { cookie }) },
+      })
+      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+    },
+  },
+  {
+    id: 'callback-cross-site-frame',
+    title: 'A callback in a frame of another site is refused',
+    level: 'SHOULD',
+    why: 'A hidden frame would finish a login that nobody sees (RFC 9700, 4.16).',
+    mend: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const cookie = browser.cookies
+        .list(context.settings.client)
+        .map(({ name, value }) => `${name}=${value}`)
+        .join('; ')
+      await context.request(callback.href, {
+        headers: {
+          ...navigationHeaders,
+          'sec-fetch-dest': 'iframe',
+          'sec-fetch-site': 'cross-site',
+          ...(cookie && { cookie }),
+        },
+      })
+      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+    },
+  },
+  {
+    id: 'declined',
+    title: 'Whoever declines at the portal comes to a page of the client, and is not signed in',
+    level: 'MUST',
+    why: 'cancel_url is where they are sent; a page that is not there looks broken (specification, 4.2).',
+    mend: 'Serve a page at cancel_url that says that nobody was signed in and offers the login.',
+    async run(context) {
+      const { url } = await context.startLogin(context.browser())
+      const cancelUrl = url.searchParams.get('cancel_url') ?? ''
+      if (!cancelUrl.startsWith(context.settings.client)) throw new Undecided('cancel_url is not at the client.')
+      const { browser, start } = await begin(context)
+      const there = new URL(start.url.searchParams.get('cancel_url')!)
+      there.searchParams.set('error', 'access_denied')
+      if (start.state !== undefined) there.searchParams.set('state', start.state)
+      for (const address of [there.href, cancelUrl]) {
+        const page = await comeBack(context, browser, address)
+        expect(
+          page.status > 0 && page.status !== 404 && page.status < 500,
+          `It is answered with ${describePage(page)}.`,
+          page,
+        )
+      }
+      expect((await context.exchanges()).length === 0, 'A code was exchanged.')
+    },
+  },
+  {
+    id: 'session-new',
+    title: 'A login makes a session of its own, whatever cookies were there before',
+    level: 'MUST',
+    why: "A session id that an attacker has planted would open the visitor's session (OWASP ASVS 7.2.4: session fixation).",
+    mend: 'Make a new session at every login, and never take over the id that came along.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const planted = browser.copy()
+      await comeBack(context, browser, callback)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      expect(!(await context.isSignedIn(planted)), 'The cookies of before the login open the session.')
+    },
+  },
+  {
+    id: 'session-replaced',
+    title: 'A login as somebody else replaces who was signed in',
+    level: 'MUST',
+    why: "Otherwise one works in another's name without seeing it (OWASP ASVS 7.2.4).",
+    mend: 'Replace the whole session, tokens and what was remembered of the visitor.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const start = await context.startLogin(browser)
+      await comeBack(context, browser, await context.authorize(start, other))
+      expect(await context.isSignedIn(browser, { person: other }), 'The second one is not signed in.')
+      expect(!(await context.isSignedIn(browser, { person })), 'The first one still is.')
+    },
+  },
+  {
+    id: 'return-to-works',
+    title: 'A login leads back to the page that it was begun for',
+    level: 'SHOULD',
+    why: 'Whoever followed a link wants to be there, and not on a start page (OWASP ASVS 2.3.1).',
+    mend: 'Keep the path with the pending login, and lead on to it.',
+    needs: ['returnTo', 'page'],
+    async run(context) {
+      const { login, returnTo, page: path } = context.settings
+      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
+      const { browser, callback } = await begin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
+      const page = await comeBack(context, browser, callback)
+      expect(page.url === context.url(there), `It led to ${page.url}.`, page)
+    },
+  },
+  {
+    id: 'return-to-no-header',
+    title: 'Where to come back to cannot add headers',
+    level: 'MUST',
+    why: 'A line break in a Location begins another header (OWASP ASVS 1.2.1).',
+    mend: 'Refuse control characters.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      const browser = context.browser()
+      const page = await context.visitUntilPortal(browser, `${login}?${returnTo}=/%0d%0aSet-Cookie:%20planted=1`)
+      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      if (page.stoppedAt !== undefined) {
+        const url = new URL(page.stoppedAt)
+        await comeBack(context, browser, await context.authorize({ url, state: undefined, page }))
+      }
+      expect(!browser.cookies.get('planted'), 'It set a cookie.')
+    },
+  },
+  {
+    id: 'return-to-long',
+    title: 'A long address to come back to does not break the login',
+    level: 'MUST',
+    why: 'A cookie of more than 4,096 bytes is dropped without a word (RFC 6265bis, 5.7).',
+    mend: 'Bound what is kept of it, and leave out what is longer.',
+    needs: ['returnTo', 'page'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      const { browser, callback } = await begin(context, `${login}?${returnTo}=/${'a'.repeat(4000)}`)
+      await comeBack(context, browser, callback)
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+    },
+  },
+  ...returnChecks,
+])
+
+export const navigationHeaders = {
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-site': 'cross-site',
+  'sec-fetch-user': '?1',
+  accept: 'text/html',
+}
+
+/** The callback's own answer in a login that works. */
+async function callbackOf(context: CheckContext) {
+  const { browser, callback } = await begin(context)
+  const page = await comeBack(context, browser, callback)
+  return page.trail[0]!
+}
+
+/** The same address with nothing but these parameters. */
+function errorCallback(callback: URL, query: Record<string, string>): URL {
+  const url = new URL(callback)
+  url.search = `${new URLSearchParams(query)}`
+  return url
+}
+
+/** Addresses of other origins that a page loads by itself. */
+export function foreignLoads(html: string, client: string): string[] {
+  const loads = html.matchAll(
+    /<(?:img|script|iframe|embed|source|video|audio|input)\b[^>]*?\ssrc\s*=\s*["']?([^"'\s>]+)|<link\b(?=[^>]*\brel\s*=\s*["']?(?:stylesheet|icon|preload|modulepreload))[^>]*?\shref\s*=\s*["']?([^"'\s>]+)/gi,
+  )
+  return [...loads]
+    .map(([, src, href]) => src ?? href ?? '')
+    .filter(
+      address =>
+        URL.canParse(address, client) &&
+        /^https?:/.test(new URL(address, client).protocol) &&
+        new URL(address, client).origin !== client,
+    )
+}
