@@ -6,6 +6,7 @@ import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
 import { buildLab } from './lab/build-lab.ts'
 import type { EdgePowers } from './lab/faults/edge.ts'
+import { createLifetimes } from './lifetimes.ts'
 import { noteFault, noteKind, noteTrap, whoAndWhy } from './observe.ts'
 import type { Parts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
@@ -13,6 +14,7 @@ import { buildPortal } from './portal/build-portal.ts'
 import { seedStore } from './seed.ts'
 import type { SeedReport } from './seeding.ts'
 import type { Observer } from './steps.ts'
+import { idleLifetimeSeconds } from './store/grants.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
@@ -56,15 +58,30 @@ export async function buildSandbox(
   })
   try {
     const passwords = createPasswords()
-    const seedReport =
-      config.seed && (await seedStore(store, config.seed, { passwords, clock, isForced: isSeedForced }))
+    const { seed } = config
+    const seedReport = seed && (await seedStore(store, seed, { passwords, clock, isForced: isSeedForced }))
     if (seedReport) logSeeding(logger, seedReport)
     let isStopping = false
     const readSource = createSourceReader(config.trustedProxies)
     const addresses = { portalUrl: config.portalUrl, apiUrl: config.apiUrl }
-    const lab =
-      config.lab && (await buildLab({ addresses, labUrls: config.lab.urls, token: config.lab.token, clock, logger }))
+    const { accessTokenSeconds, codeSeconds } = config
+    const lifetimes = createLifetimes({ accessTokenSeconds, refreshTokenSeconds: idleLifetimeSeconds, codeSeconds })
     const keyRing = await openKeyRing(store, clock)
+    const setUp = {
+      addresses,
+      store,
+      keyRing,
+      passwords,
+      clock,
+      lifetimes,
+      async applySeeds() {
+        if (seed) logSeeding(logger, await seedStore(store, seed, { passwords, clock, isForced: true }))
+      },
+      async askPortal(request: { url: string; headers: Record<string, string> }) {
+        const { location } = (await portal.inject(request)).headers
+        return { location: typeof location === 'string' ? location : undefined }
+      },
+    }
     const proof = { addresses, store, keyRing, clock }
     const powers: EdgePowers = {
       clientOf: request => whoAndWhy(request).clientId,
@@ -74,9 +91,12 @@ export async function buildSandbox(
       noteFault,
       noteTrap,
     }
+    const lab =
+      config.lab &&
+      (await buildLab({ addresses, labUrls: config.lab.urls, token: config.lab.token, clock, logger, setUp }))
     const parts: Parts = {
       addresses,
-      lifetimes: { accessTokenSeconds: config.accessTokenSeconds, codeSeconds: config.codeSeconds },
+      lifetimes: lifetimes.of,
       store,
       keyRing,
       passwords,

@@ -11,15 +11,17 @@ export interface Addresses {
   apiUrl: string
 }
 
-/** How long an access token lives that a client is given, and how long a code can be redeemed. */
+/** How long an access token lives that a client is given, a refresh token that is not used, and a code. */
 export interface Lifetimes {
   accessTokenSeconds: number
+  refreshTokenSeconds: number
   codeSeconds: number
 }
 
 export interface Parts {
   addresses: Addresses
-  lifetimes: Lifetimes
+  /** Those of what a client is given from now on. */
+  lifetimes: (clientId: string) => Lifetimes
   store: Store
   keyRing: KeyRing
   passwords: Passwords

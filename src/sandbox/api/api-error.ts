@@ -80,7 +80,7 @@ const faults: Record<FaultReason, string> = {
   internal: 'Internal Server Error',
 }
 
-function toApiError(error: unknown): ApiError {
+export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GroupRefusal) return new ApiError(...groupRefusals[error.reason])
   const { statusCode, reason } = faultOf(error)

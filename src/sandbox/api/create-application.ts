@@ -7,6 +7,7 @@ import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
 import { lockGroup } from '../store/groups.ts'
+import { markAsMade } from '../store/marks.ts'
 import { isMember } from '../store/memberships.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
@@ -19,11 +20,15 @@ export interface CreatedApplication {
   tokens: { id: string; token: string }[]
 }
 
-/** Throws ApiError 404 (no such group) or 403 (not a member), and GroupRefusal when the group is full. */
+/**
+ * `suite` is for what the laboratory makes. Throws ApiError 404 (no such group) or 403 (not a member), and GroupRefusal when
+ * the group is full.
+ */
 export async function createApplication(
   parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { groupId, ...fields }: NewApplicationFields,
   maker: Maker,
+  { suite }: { suite?: string } = {},
 ): Promise<CreatedApplication> {
   const { userId } = maker
   const now = parts.clock()
@@ -40,6 +45,7 @@ export async function createApplication(
       throw new ApiError(403, 'Could not create App. User is not a member of the group.')
     await refuseFurtherApplications(db, groupId, sizeOfFields(application))
     await insertApplication(db, application)
+    if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
     await addClientSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })

@@ -1,4 +1,4 @@
-// The laboratory: what clients did, and why it failed. A listener of its own, which only looks on.
+// The laboratory: what clients did, and why it failed, and whom they can do it with. A listener of its own.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
@@ -6,6 +6,7 @@ import type { Observer, Step } from '../steps.ts'
 import { registerViews } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
 import { eventRoutes } from './events.ts'
+import { explanations } from './explanations.ts'
 import { actAtEdge, type EdgePowers } from './faults/edge.ts'
 import { faultRoutes } from './faults/fault-routes.ts'
 import { createOrderedFaults } from './faults/ordered.ts'
@@ -18,6 +19,14 @@ import { loginRoutes } from './login-routes.ts'
 import { type Bounds, createLogins } from './logins.ts'
 import { pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
+import { makeApplications } from './set-up/applications.ts'
+import { expire } from './set-up/expire.ts'
+import { makeGroups } from './set-up/groups.ts'
+import { setLifetimes } from './set-up/lifetimes.ts'
+import { makePeople } from './set-up/people.ts'
+import { reset } from './set-up/reset.ts'
+import type { SetUpParts } from './set-up/set-up-parts.ts'
+import { signIn } from './set-up/sign-in.ts'
 
 export interface Lab {
   server: FastifyInstance
@@ -36,11 +45,13 @@ export interface LabOptions {
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
+  /** What set-up works with. Without it the laboratory only looks on. */
+  setUp?: SetUpParts | undefined
   bounds?: Bounds
 }
 
 export async function buildLab(options: LabOptions): Promise<Lab> {
-  const { labUrls, token, clock, logger, bounds } = options
+  const { labUrls, token, clock, logger, setUp, bounds } = options
   const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
@@ -76,6 +87,18 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/faults/:id', faults.show)
   server.delete('/lab/v1/faults/:id', faults.remove)
 
+  if (setUp) {
+    server.post('/lab/v1/people', makePeople(setUp))
+    server.post('/lab/v1/groups', makeGroups(setUp))
+    server.post('/lab/v1/applications', makeApplications(setUp))
+    server.put('/lab/v1/applications/:id/lifetimes', setLifetimes(setUp))
+    server.post('/lab/v1/sign-in', signIn(setUp, explain))
+    server.post('/lab/v1/expire', expire(setUp))
+    const forgetFaults = (clientIds: readonly string[]) =>
+      void ordered.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
+    server.post('/lab/v1/reset', reset(setUp, forgetFaults))
+  }
+
   await registerViews(server, { layout: 'lab/layout', assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js'] })
   const pages = pageRoutes({ logins, addresses })
   server.get('/', pages.list)
@@ -86,6 +109,11 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     happened.endWaits()
   })
   await server.ready()
+
+  function explain(requestId: string): string | undefined {
+    const step = logins.findByRequest(requestId)?.steps.find(({ id }) => id === requestId)
+    return step?.reason && explanations[step.reason].found
+  }
 
   return {
     server,

@@ -1,5 +1,6 @@
 // Errors of the laboratory, in the dialect of the application API.
 import type { FastifyInstance } from 'fastify'
+import { faultOf, retryAfterFaultSeconds } from '../refusal.ts'
 
 export type FieldMessages = Record<string, string[]>
 
@@ -18,6 +19,7 @@ export class LabError extends Error {
 export function answerInLabDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const { statusCode, told } = toLabError(error)
+    if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
     if (statusCode === 401) reply.header('www-authenticate', 'Bearer realm="lab", Basic realm="lab"')
     return reply.status(statusCode).send({ error: { status: statusCode, message: told } })
@@ -29,7 +31,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
 
 function toLabError(error: unknown): LabError {
   if (error instanceof LabError) return error
-  const { statusCode = 500 } = error as { statusCode?: number }
+  const { statusCode } = faultOf(error)
+  if (statusCode === 503) return new LabError(503, 'Service Unavailable')
   return statusCode < 500
     ? new LabError(statusCode, 'The request cannot be read.')
     : new LabError(500, 'Internal Server Error')

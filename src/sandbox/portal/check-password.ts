@@ -5,6 +5,11 @@ import { type Credentials, findCredentials, normaliseEmail } from '../store/user
 import { hashToken } from '../tokens/opaque-token.ts'
 import { findMarkBucket, type Mark } from './known-browser.ts'
 
+/** Where failures for an account are counted. */
+export function accountBucket(email: string): string {
+  return `account ${hashToken(normaliseEmail(email))}`
+}
+
 export interface PasswordAttempt {
   email: string
   password: string
@@ -32,7 +37,7 @@ export async function checkPassword(
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const markBucket = findMarkBucket(mark, credentials)
   const everybody: Bucket[] = [
-    { key: `account ${hashToken(normaliseEmail(email))}`, limit: 10 },
+    { key: accountBucket(email), limit: 10 },
     { key: `address ${source}`, limit: 100 },
   ]
   const findBuckets = async () =>

@@ -27,7 +27,7 @@ export async function makeCodeRedirect(
       stateHash: request.state === undefined ? '' : hashToken(request.state),
       codeChallenge: request.codeChallenge ?? '',
     },
-    { now, expiresAt: new Date(now.getTime() + lifetimes.codeSeconds * 1000) },
+    { now, expiresAt: new Date(now.getTime() + lifetimes(clientId).codeSeconds * 1000) },
   )
   return addToUrl(request.redirectUri, {
     code,

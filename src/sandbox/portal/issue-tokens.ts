@@ -1,5 +1,6 @@
 // The token response: an access token of a family, beside the refresh token that is the family's newest.
 import type { Parts } from '../parts.ts'
+import type { TokenFamily } from '../store/refresh-tokens.ts'
 import { signUserToken } from '../tokens/access-token.ts'
 
 /** Wire form, without the state, which is echoed by the route. */
@@ -11,19 +12,17 @@ export interface TokenResponse {
   refresh_token: string
 }
 
-export interface Family {
-  grantId: string
-  userId: string
+export interface Family extends TokenFamily {
   clientId: string
   refreshToken: string
 }
 
 export async function issueTokens(
   { addresses, lifetimes, keyRing, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
-  { grantId, userId, clientId, refreshToken }: Family,
+  { grantId, userId, generation, clientId, refreshToken }: Family,
 ): Promise<TokenResponse> {
-  const lifetimeSeconds = lifetimes.accessTokenSeconds
-  const order = { issuer: addresses.portalUrl, grantId, userId, clientId, now: clock(), lifetimeSeconds }
+  const lifetimeSeconds = lifetimes(clientId).accessTokenSeconds
+  const order = { issuer: addresses.portalUrl, grantId, generation, userId, clientId, now: clock(), lifetimeSeconds }
   return {
     access_token: await signUserToken(keyRing, order),
     expires_in: lifetimeSeconds,

@@ -11,7 +11,7 @@ import { storeFaultOf } from '../store/store-fault.ts'
 import type { User } from '../store/users.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 
-const cookieName = '__Host-portal-session'
+export const sessionCookieName = '__Host-portal-session'
 
 // A session ends an hour after its last use, and in any case after eight.
 const lifetimeMs = 8 * 3_600_000
@@ -34,7 +34,7 @@ export async function findVisitor(
   if (endMs - session.expiresAt.getTime() < stepMs) return session.user
   // Not awaited: what only reads must not wait while nothing can be written (F-30, F-31).
   store
-    .write(db => extendPortalSession(db, idHash, new Date(endMs)))
+    .write(db => extendPortalSession(db, idHash, { now: clock(), expiresAt: new Date(endMs) }))
     .catch((error: Error) => {
       const fault = storeFaultOf(error)
       request.log.warn({ code: 'session-not-extended', fault, cause: error.message }, 'a session may end early')
@@ -57,7 +57,7 @@ export async function startPortalSession(
     const expiresAt = new Date(now.getTime() + idleLifetimeMs)
     await createPortalSession(db, { idHash: hashToken(id), userId, now, expiresAt })
   })
-  reply.setCookie(cookieName, id, { ...cookieOptions, maxAge: lifetimeMs / 1000 })
+  reply.setCookie(sessionCookieName, id, { ...cookieOptions, maxAge: lifetimeMs / 1000 })
 }
 
 /** Ends the session in the store as well: a copy of the cookie opens nothing any more. */
@@ -68,10 +68,10 @@ export async function endPortalSession(
 ): Promise<void> {
   const idHash = readIdHash(request)
   if (idHash) await store.write(db => deletePortalSession(db, idHash))
-  reply.clearCookie(cookieName, cookieOptions)
+  reply.clearCookie(sessionCookieName, cookieOptions)
 }
 
 function readIdHash(request: FastifyRequest): string | undefined {
-  const id = request.cookies[cookieName]
+  const id = request.cookies[sessionCookieName]
   return id && /^[\w-]{43}$/.test(id) ? hashToken(id) : undefined
 }

@@ -26,9 +26,10 @@ export async function redeemCode(
   exchange: Exchange,
   request: FastifyRequest,
 ): Promise<TokenResponse> {
-  const { store, clock } = parts
+  const { store, lifetimes, clock } = parts
   const now = clock()
   const refreshToken = makeAlphanumericToken()
+  const { refreshTokenSeconds } = lifetimes(exchange.clientId)
   const binding: CodeBinding = {
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
@@ -41,12 +42,14 @@ export async function redeemCode(
   // A redirect URI that is no text for the database (PostgreSQL takes no NUL) is nobody's.
   const redeemed = binding.redirectUri.includes('\0')
     ? undefined
-    : await store.write(db => redeemGrant(db, binding, hashToken(refreshToken), now))
+    : await store.write(db =>
+        redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now }),
+      )
   if (!redeemed) throw await explainRefusal(parts, binding, exchange, request)
   noteAbout(request, redeemed)
   for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
     noteCheck(request, { name, passed: true, received: receivedOf(exchange, binding)[name] })
-  return issueTokens(parts, { ...redeemed, clientId: exchange.clientId, refreshToken })
+  return issueTokens(parts, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
 }
 
 /** What is compared: of a verifier its challenge. */

@@ -26,13 +26,14 @@ export async function registerUser(
   fields: Record<string, unknown>,
   source: string,
 ): Promise<Registration> {
-  const [email, firstName, lastName] = [readText(fields.email), readText(fields.firstName), readText(fields.lastName)]
-  const password = typeof fields.password === 'string' ? fields.password : ''
+  const person = {
+    email: readText(fields.email),
+    password: typeof fields.password === 'string' ? fields.password : '',
+    firstName: readText(fields.firstName),
+    lastName: readText(fields.lastName),
+  }
   const problems: SignUpProblems = {
-    ...findProblem('email', findEmailProblem(email)),
-    ...findProblem('password', findPasswordProblem(password, email)),
-    ...findProblem('firstName', findNameProblem(firstName)),
-    ...findProblem('lastName', findNameProblem(lastName)),
+    ...findPersonProblems(person),
     ...findProblem('termsAccepted', isTicked(fields.termsAccepted) ? undefined : 'Accept the terms to go on.'),
   }
   if (Object.keys(problems).length > 0) return { problems }
@@ -43,12 +44,24 @@ export async function registerUser(
   await store.write(db => countFailure(db, buckets, clock(), hourMs))
 
   // Hashed before anybody looks whether the address is taken: the work is the same either way.
-  const passwordHash = await passwords.hash(password, source)
-  const userId = await store.write(db => createUser(db, { email, firstName, lastName, passwordHash }, clock()))
+  const passwordHash = await passwords.hash(person.password, source)
+  const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   return userId
     ? { credentials: { userId, passwordHash } }
     : { problems: { email: 'This address cannot be used for a new account.' } }
 }
+
+/** The rules for an account, whoever makes it. */
+export function findPersonProblems({ email, password, firstName, lastName }: Record<PersonField, string>) {
+  return {
+    ...findProblem('email', findEmailProblem(email)),
+    ...findProblem('password', findPasswordProblem(password, email)),
+    ...findProblem('firstName', findNameProblem(firstName)),
+    ...findProblem('lastName', findNameProblem(lastName)),
+  }
+}
+
+type PersonField = Exclude<keyof SignUpProblems, 'termsAccepted'>
 
 function findProblem(name: keyof SignUpProblems, problem: string | undefined): SignUpProblems {
   return problem === undefined ? {} : { [name]: problem }

@@ -18,12 +18,14 @@ export async function rotateRefreshToken(
   { clientId, refreshToken }: { clientId: string; refreshToken: string },
   request: FastifyRequest,
 ): Promise<TokenResponse> {
-  const { store, keyRing, clock } = parts
+  const { store, keyRing, lifetimes, clock } = parts
+  const { refreshTokenSeconds } = lifetimes(clientId)
   const token = { tokenHash: hashToken(refreshToken), clientId, now: clock() }
   const successor = deriveSuccessor(keyRing.sealingKey, refreshToken)
   const family =
-    (await store.transaction(db => replaceRefreshToken(db, { ...token, successorHash: hashToken(successor) }))) ??
-    (await forgiveOrRevoke(parts, token))
+    (await store.transaction(db =>
+      replaceRefreshToken(db, { ...token, successorHash: hashToken(successor), refreshTokenSeconds }),
+    )) ?? (await forgiveOrRevoke(parts, token))
   noteCheck(request, { name: 'refresh_token', passed: family !== undefined, received: refreshToken })
   if (!family)
     throw new OAuthError(401, 'invalid_grant', 'The refresh token is not valid, or not for this client.', {
@@ -43,9 +45,8 @@ async function forgiveOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  const { grantId, userId, replacedAt, isLatest } = replaced
-  if (isLatest && token.now.getTime() - replacedAt.getTime() < graceMs) return { grantId, userId }
-  await store.write(db => revokeGrant(db, grantId, token.now))
+  if (replaced.isLatest && token.now.getTime() - replaced.replacedAt.getTime() < graceMs) return replaced
+  await store.write(db => revokeGrant(db, replaced.grantId, token.now))
   return undefined
 }
 

@@ -13,16 +13,18 @@ export async function insertAppAccessTokens(
     .execute()
 }
 
-/** The application of a token. Undefined when it is gone. */
-export async function findClientOfAppToken(db: Db, id: string): Promise<string | undefined> {
-  const row = await db
+/** The application of a token, and whether it expired before its time. Undefined when it is gone. */
+export async function findAppAccessToken(
+  db: Db,
+  id: string,
+): Promise<{ clientId: string; expired: number | null } | undefined> {
+  return db
     .selectFrom('app_access_tokens')
     .innerJoin('applications', 'applications.id', 'app_access_tokens.application_id')
-    .select('applications.id as clientId')
+    .select(['applications.id as clientId', 'app_access_tokens.expired_at as expired'])
     .where('app_access_tokens.id', '=', id)
     .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
-  return row?.clientId
 }
 
 /** False when it is gone already, or another application's. */

@@ -26,6 +26,10 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   return Math.max(0, ...full.map(row => Math.ceil((row.windowEndsAt - now.getTime()) / 1000)))
 }
 
+export async function forgetFailures(db: Db, bucket: string): Promise<void> {
+  await db.deleteFrom('failures').where('bucket', '=', bucket).execute()
+}
+
 /** One statement: the window begins with its first failure and does not move with later ones. */
 export async function countFailure(
   db: Db,

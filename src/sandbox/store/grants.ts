@@ -7,9 +7,9 @@ import type { Db, Schema } from './schema.ts'
 /** No user's access token lives longer; so much longer than its end the sweep keeps a family. */
 export const longestTokenSeconds = 86_400
 
-/** A family lives this long, and this long without being used. */
+/** A family lives this long, and unless its client is told otherwise this long without being used. */
 export const familyLifetimeMs = 90 * 86_400_000
-export const idleLifetimeMs = 14 * 86_400_000
+export const idleLifetimeSeconds = 14 * 86_400
 
 /** What a code is bound to. Hashes are empty where the login had no state, or no PKCE challenge. */
 export interface CodeBinding {
@@ -53,8 +53,7 @@ export async function createGrant(
 export async function redeemGrant(
   db: Db,
   binding: CodeBinding,
-  refreshTokenHash: string,
-  now: Date,
+  { refreshTokenHash, refreshTokenSeconds, now }: { refreshTokenHash: string; refreshTokenSeconds: number; now: Date },
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
@@ -63,7 +62,7 @@ export async function redeemGrant(
   const { rows } = await sql<RedeemedCode>`
     update grants
     set redeemed_at = ${nowMs}, refresh_token_hash = ${refreshTokenHash},
-      refresh_expires_at = ${nowMs + idleLifetimeMs}, expires_at = ${nowMs + familyLifetimeMs}
+      refresh_expires_at = ${nowMs + refreshTokenSeconds * 1000}, expires_at = ${nowMs + familyLifetimeMs}
     where code_hash = ${codeHash} and redeemed_at is null and revoked_at is null and expires_at > ${nowMs}
       and application_id = ${clientId} and redirect_uri = ${redirectUri}
       and state_hash in ('', ${stateHash}) and code_challenge = ${codeChallenge}
@@ -86,15 +85,20 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
     .execute()
 }
 
-/** The user and client of a grant that was not revoked. Undefined as well when its application was removed. */
-export async function findLiveGrant(
-  db: Db,
-  grantId: string,
-): Promise<{ userId: string; clientId: string | null } | undefined> {
+export interface LiveGrant {
+  userId: string
+  clientId: string | null
+  /** Null, or the last generation whose access tokens were let expire before their time. */
+  expiredGeneration: number | null
+}
+
+/** A grant that was not revoked. Undefined as well when its application was removed. */
+export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant | undefined> {
   return db
     .selectFrom('grants')
     .leftJoin('applications', 'applications.id', 'grants.application_id')
     .select(['grants.user_id as userId', 'grants.application_id as clientId'])
+    .select('grants.expired_generation as expiredGeneration')
     .where('grants.id', '=', grantId)
     .where('grants.revoked_at', 'is', null)
     .where('applications.removed_at', 'is', null)

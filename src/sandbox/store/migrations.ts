@@ -5,6 +5,7 @@ import { invitations } from './migrations/invitations.ts'
 import { makers } from './migrations/makers.ts'
 import { removedApplications } from './migrations/removed-applications.ts'
 import { seeds } from './migrations/seeds.ts'
+import { setUp } from './migrations/set-up.ts'
 import { unredeemedCodes } from './migrations/unredeemed-codes.ts'
 
 /** The first brings version 0 to version 1, and so on. */
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = [
   invitations,
   removedApplications,
   unredeemedCodes,
+  setUp,
 ]

@@ -43,13 +43,18 @@ export async function findPortalSession(db: Db, idHash: string, now: Date): Prom
   return { user, startedAt: new Date(startedAt), expiresAt: new Date(expiresAt) }
 }
 
-/** Never brings the end nearer: of two requests at once the later end counts. */
-export async function extendPortalSession(db: Db, idHash: string, expiresAt: Date): Promise<void> {
+/** Never brings the end nearer: of two requests at once the later end counts. What has ended meanwhile stays so. */
+export async function extendPortalSession(
+  db: Db,
+  idHash: string,
+  { now, expiresAt }: { now: Date; expiresAt: Date },
+): Promise<void> {
   await db
     .updateTable('portal_sessions')
     .set({ expires_at: expiresAt.getTime() })
     .where('id_hash', '=', idHash)
     .where('expires_at', '<', expiresAt.getTime())
+    .where('expires_at', '>', now.getTime())
     .execute()
 }
 

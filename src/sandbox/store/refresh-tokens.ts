@@ -1,12 +1,12 @@
 // Refresh tokens: the newest of a family is part of its grant, those it replaced are kept to be recognised.
-
-import { idleLifetimeMs } from './grants.ts'
 import type { Db } from './schema.ts'
 
 /** A family, and whose it is. */
 export interface TokenFamily {
   grantId: string
   userId: string
+  /** How often its refresh token was replaced. */
+  generation: number
 }
 
 /**
@@ -19,15 +19,16 @@ export async function replaceRefreshToken(
     tokenHash,
     successorHash,
     clientId,
+    refreshTokenSeconds,
     now,
-  }: { tokenHash: string; successorHash: string; clientId: string; now: Date },
+  }: { tokenHash: string; successorHash: string; clientId: string; refreshTokenSeconds: number; now: Date },
 ): Promise<TokenFamily | undefined> {
   const nowMs = now.getTime()
   const grant = await db
     .updateTable('grants')
     .set(eb => ({
       refresh_token_hash: successorHash,
-      refresh_expires_at: nowMs + idleLifetimeMs,
+      refresh_expires_at: nowMs + refreshTokenSeconds * 1000,
       generation: eb('generation', '+', 1),
     }))
     .where('refresh_token_hash', '=', tokenHash)
@@ -38,12 +39,12 @@ export async function replaceRefreshToken(
     .returning(['id as grantId', 'user_id as userId', 'generation'])
     .executeTakeFirst()
   if (!grant) return undefined
-  const { grantId, userId, generation } = grant
+  const { grantId, generation } = grant
   await db
     .insertInto('spent_refresh_tokens')
     .values({ hash: tokenHash, grant_id: grantId, generation, spent_at: nowMs })
     .execute()
-  return { grantId, userId }
+  return grant
 }
 
 /** Where a replaced token belongs to, while the family lives; `isLatest` while its own successor is the newest. */
@@ -65,6 +66,7 @@ export async function findReplacedToken(
     row && {
       grantId: row.id,
       userId: row.user_id,
+      generation: row.newest,
       replacedAt: new Date(row.spent_at),
       isLatest: row.generation === row.newest,
     }

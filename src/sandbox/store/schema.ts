@@ -6,12 +6,12 @@ export interface Schema {
   keys: { id: string; kind: 'signing' | 'sealing'; material: string; created_at: number }
   users: UserTable
   portal_sessions: { id_hash: string; user_id: string; created_at: number; expires_at: number }
-  groups: { id: string; name: string; created_at: number; created_by: string }
+  groups: { id: string; name: string; created_at: number; created_by: string } & MarkedTable
   memberships: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
   invitations: { id: string; user_id: string; group_id: string; created_at: number; created_by: string }
   applications: ApplicationTable
   client_secrets: ClientSecretTable
-  app_access_tokens: { id: string; application_id: string; created_at: number; expires_at: number }
+  app_access_tokens: AppAccessTokenTable
   consents: { user_id: string; application_id: string; created_at: number }
   finished_authorizations: { id: string; expires_at: number }
   grants: GrantTable
@@ -22,7 +22,13 @@ export interface Schema {
   seeded_clients: SeededClientTable
 }
 
-interface UserTable {
+/** What the laboratory may have made. */
+interface MarkedTable {
+  /** The suite of tests that it was made for, empty for none of a name. Null where the laboratory did not make it. */
+  suite: Generated<string | null>
+}
+
+interface UserTable extends MarkedTable {
   id: string
   /** Normalised; see normaliseEmail. */
   email: string
@@ -32,7 +38,7 @@ interface UserTable {
   created_at: number
 }
 
-interface ApplicationTable {
+interface ApplicationTable extends MarkedTable {
   /** Also the client id. */
   id: string
   group_id: string
@@ -69,6 +75,15 @@ interface ClientSecretTable {
   made_by_client: string | null
 }
 
+interface AppAccessTokenTable {
+  id: string
+  application_id: string
+  created_at: number
+  expires_at: number
+  /** When it expired before its time; the row stays, so that the token is known to be an expired one. */
+  expired_at: Generated<number | null>
+}
+
 interface SeededClientTable {
   /** Empty for one that was removed before seeds were marked: nobody knows its id any more. */
   id: string
@@ -97,6 +112,8 @@ interface GrantTable {
   refresh_expires_at: number | null
   /** How often the refresh token was rotated. */
   generation: number
+  /** Access tokens given with this generation or before have expired, whatever they say themselves. */
+  expired_generation: Generated<number | null>
 }
 
 /** A connection or a transaction: every function of the store takes one. */

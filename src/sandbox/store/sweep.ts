@@ -47,6 +47,11 @@ export async function makeRoomFor(store: Store, applicationId: string): Promise<
   await deleteRemovedApplications(store, sql`removed_at > 0 and id = ${applicationId}`)
 }
 
+/** All that a person gave to applications, before the person goes. */
+export async function deleteGrantsOf(store: Store, userId: string): Promise<void> {
+  await inPortions(store, undefined).deleteGrants(sql`user_id = ${userId}`)
+}
+
 async function deleteRemovedApplications(store: Store, condition: Condition, signal?: AbortSignal): Promise<number> {
   const { listIds, deleteRows, deleteGrants } = inPortions(store, signal)
   let swept = 0

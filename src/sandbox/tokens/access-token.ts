@@ -18,7 +18,10 @@ export interface AccessTokenClaims {
   aud: string
   iat: number
   exp: number
-  /** For a user's token the id of its grant, a dot and a part of its own; for an application's token its record's id. */
+  /**
+   * For a user's token the id of its grant, a dot, a part of its own, _ and the generation that it was given with; for an
+   * application's token its record's id.
+   */
   jti: string
   type: 'User' | 'App'
 }
@@ -33,9 +36,9 @@ export interface AccessTokenOrder {
 /** A token that ends with its grant: 24 hours, unless the order says less. */
 export async function signUserToken(
   keyRing: KeyRing,
-  order: AccessTokenOrder & { grantId: string; lifetimeSeconds?: number },
+  order: AccessTokenOrder & { grantId: string; generation?: number; lifetimeSeconds?: number },
 ) {
-  const jti = `${order.grantId}.${randomUUID()}`
+  const jti = `${order.grantId}.${randomUUID()}_${order.generation ?? 0}`
   return signAccessToken(keyRing, { ...claimsOf(order, order.lifetimeSeconds ?? userTokenLifetime), jti, type: 'User' })
 }
 
@@ -59,6 +62,11 @@ export async function enlargeAccessToken(
 /** The grant that a user's token lives and ends with. */
 export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
+}
+
+/** How often the family's refresh token had been replaced. Tokens of before this was noted count as the first. */
+export function generationOf({ jti }: AccessTokenClaims): number {
+  return Number(/_(\d+)$/.exec(jti)?.[1] ?? 0)
 }
 
 function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime: number) {

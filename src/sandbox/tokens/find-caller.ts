@@ -1,8 +1,8 @@
 // Who calls: reads an Authorization header, and asks the store whether its access token still counts.
 import type { Parts } from '../parts.ts'
-import { findClientOfAppToken } from '../store/app-access-tokens.ts'
+import { findAppAccessToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
-import { type AccessTokenClaims, grantIdOf, readAccessToken } from './access-token.ts'
+import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
  * What an access token is: made on the portal's own page, given to a client at a login, or listed with an application's
@@ -33,7 +33,8 @@ export async function findCaller(
   const { addresses, keyRing, clock } = parts
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (typeof claims === 'string') return claims
-  if (!(await isLive(parts, claims))) return 'token-revoked'
+  const fault = await findFault(parts, claims)
+  if (fault) return fault
   return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
 }
 
@@ -47,13 +48,17 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
  * so a token whose client was removed finds nothing. The tokens that the portal gives its own users have no client:
  * their audience is the portal.
  */
-async function isLive(
+async function findFault(
   { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
   claims: AccessTokenClaims,
-): Promise<boolean> {
+): Promise<CallerFault | undefined> {
   const { type, jti, sub, aud } = claims
-  if (type === 'App') return (await findClientOfAppToken(store.read, jti)) === aud
-  if (type !== 'User') return false
-  const grant = await findLiveGrant(store.read, grantIdOf(claims))
-  return grant?.userId === sub && (grant.clientId ?? addresses.portalUrl) === aud
+  if (type === 'App') {
+    const token = await findAppAccessToken(store.read, jti)
+    if (token?.clientId !== aud) return 'token-revoked'
+    return token.expired === null ? undefined : 'token-expired'
+  }
+  const grant = type === 'User' ? await findLiveGrant(store.read, grantIdOf(claims)) : undefined
+  if (grant?.userId !== sub || (grant.clientId ?? addresses.portalUrl) !== aud) return 'token-revoked'
+  return generationOf(claims) <= (grant.expiredGeneration ?? -1) ? 'token-expired' : undefined
 }

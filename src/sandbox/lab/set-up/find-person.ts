@@ -1,0 +1,35 @@
+// The person that a call is about: one whom the laboratory or the seeds made. Everybody else is left alone.
+import { isId } from '../../is-id.ts'
+import type { Parts } from '../../parts.ts'
+import { findMadePerson, type MadePerson } from '../../store/marks.ts'
+import { LabError } from '../lab-error.ts'
+import type { ValueSchema } from '../read-body.ts'
+
+/** One of the two; both are known from `POST /lab/v1/people`. */
+export interface PersonFields {
+  userId?: string
+  email?: string
+}
+
+export const personProperties = {
+  userId: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the person: this or the e-mail address.' },
+  email: { type: 'string', minLength: 3, maxLength: 254, description: 'E-mail address of the person.' },
+} satisfies Record<string, ValueSchema>
+
+/** Throws LabError 422 unless one of the two is given, 404 when it names nobody who was made. */
+export async function findPerson(
+  { store }: Pick<Parts, 'store'>,
+  { userId, email }: PersonFields,
+): Promise<MadePerson> {
+  if ((userId === undefined) === (email === undefined))
+    throw new LabError(422, { userId: ['Name the person: by userId or by email, not by both.'] })
+  const person =
+    userId === undefined
+      ? await findMadePerson(store.read, { email: email ?? '' })
+      : isId(userId) && (await findMadePerson(store.read, { userId }))
+  if (person) return person
+  throw new LabError(
+    404,
+    'Neither the laboratory nor the seeds made such a person. POST /lab/v1/people makes one; accounts that people made themselves are left alone.',
+  )
+}

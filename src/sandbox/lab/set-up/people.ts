@@ -1,0 +1,72 @@
+// POST /lab/v1/people: somebody who can sign in. What is left out is made up.
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { accountBucket } from '../../portal/check-password.ts'
+import { findPersonProblems } from '../../portal/register-user.ts'
+import { forgetFailures } from '../../store/failures.ts'
+import { markAsMade } from '../../store/marks.ts'
+import { createUser, normaliseEmail } from '../../store/users.ts'
+import { LabError } from '../lab-error.ts'
+import { type ObjectSchema, readBody } from '../read-body.ts'
+import type { SetUpParts } from './set-up-parts.ts'
+import { suiteProperty } from './suite.ts'
+
+export interface NewPerson {
+  email?: string
+  password?: string
+  firstName?: string
+  lastName?: string
+  suite?: string
+}
+
+const name = { type: 'string', minLength: 1, maxLength: 100 } as const
+
+export const personBody: ObjectSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    email: { type: 'string', minLength: 3, maxLength: 254, description: 'An address that nobody has yet.' },
+    password: { type: 'string', minLength: 8, maxLength: 1000 },
+    firstName: name,
+    lastName: name,
+    suite: suiteProperty,
+  },
+}
+
+export interface Person {
+  userId: string
+  email: string
+  password: string
+  firstName: string
+  lastName: string
+  suite: string
+}
+
+export function makePeople(parts: Pick<SetUpParts, 'store' | 'passwords' | 'clock'>) {
+  return async (request: FastifyRequest, reply: FastifyReply) =>
+    reply.status(201).send(await makePerson(parts, readBody<NewPerson>(request.body, personBody)))
+}
+
+/** Throws LabError 422. */
+export async function makePerson(
+  { store, passwords, clock }: Pick<SetUpParts, 'store' | 'passwords' | 'clock'>,
+  given: NewPerson,
+): Promise<Person> {
+  const random = randomBytes(8).toString('hex')
+  const { suite = '', ...asked } = given
+  const made = { email: `person-${random}@example.test`, firstName: 'Test', lastName: `Person ${random.slice(0, 4)}` }
+  const person = { ...made, password: randomBytes(12).toString('base64url'), ...asked }
+  const problems = Object.entries(findPersonProblems(person)).map(([field, problem]) => [field, [problem]])
+  if (problems.length > 0) throw new LabError(422, Object.fromEntries(problems))
+  const passwordHash = await passwords.hash(person.password)
+  const userId = await store.transaction(async db => {
+    const userId = await createUser(db, { ...person, passwordHash }, clock())
+    if (!userId) return undefined
+    await markAsMade(db, 'users', userId, suite)
+    // Somebody who had the address before may have been locked out.
+    await forgetFailures(db, accountBucket(person.email))
+    return userId
+  })
+  if (!userId) throw new LabError(422, { email: ['Somebody has this address. Leave it out, and one is made up.'] })
+  return { userId, ...person, email: normaliseEmail(person.email), suite }
+}

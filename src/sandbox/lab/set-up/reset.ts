@@ -1,0 +1,52 @@
+// POST /lab/v1/reset: away with what a suite of tests had made, or back to what the seeds make. What others did stays.
+import type { FastifyRequest } from 'fastify'
+import { removeMade } from '../../store/remove-made.ts'
+import { resetSeeded } from '../../store/reset-seeded.ts'
+import { LabError } from '../lab-error.ts'
+import { type ObjectSchema, readBody } from '../read-body.ts'
+import type { SetUpParts } from './set-up-parts.ts'
+import { suiteProperty } from './suite.ts'
+
+export const resetBody: ObjectSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    suite: {
+      ...suiteProperty,
+      description: 'The suite whose people, groups and applications go. Left out: those of no suite.',
+    },
+    seeds: {
+      type: 'boolean',
+      description:
+        'Ends what the seeded person has made and given since, and applies the SEED_ settings again; other suites notice that.',
+    },
+    all: {
+      type: 'boolean',
+      description: 'What was made for whatever suite, and the seeds: for a sandbox of one’s own.',
+    },
+  },
+}
+
+interface Wanted {
+  suite?: string
+  seeds?: boolean
+  all?: boolean
+}
+
+/** `forgetFaults`: of clients that are gone, which nobody can consume any more. */
+export function reset(
+  { store, lifetimes, clock, applySeeds }: Pick<SetUpParts, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>,
+  forgetFaults: (clientIds: readonly string[]) => void,
+) {
+  return async (request: FastifyRequest) => {
+    const { suite, seeds = false, all = false } = readBody<Wanted>(request.body, resetBody)
+    if (all && suite !== undefined) throw new LabError(422, { all: ['Name a suite, or reset all of them, not both.'] })
+    const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
+    const seeded = all || seeds ? await resetSeeded(store, clock()) : []
+    if (all || seeds) await applySeeds()
+    const applications = [...removed.applications, ...seeded]
+    lifetimes.forget(applications)
+    forgetFaults(applications)
+    return { removed: { people: removed.people, groups: removed.groups, applications: applications.length } }
+  }
+}

@@ -1,0 +1,131 @@
+// POST /lab/v1/sign-in: a person's tokens without a browser, or a login that a client began, to its end.
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { isId } from '../../is-id.ts'
+import { issueTokens } from '../../portal/issue-tokens.ts'
+import { sessionCookieName } from '../../portal/portal-session.ts'
+import { type Application, ApplicationRemoved, findApplication } from '../../store/applications.ts'
+import { rememberConsent } from '../../store/consents.ts'
+import { createGrant, redeemGrant } from '../../store/grants.ts'
+import { createPortalSession, deletePortalSession } from '../../store/portal-sessions.ts'
+import { createPortalGrant } from '../../store/user-grants.ts'
+import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
+import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
+import { LabError } from '../lab-error.ts'
+import { type ObjectSchema, readBody } from '../read-body.ts'
+import { findPerson, type PersonFields, personProperties } from './find-person.ts'
+import type { SetUpParts } from './set-up-parts.ts'
+
+export const signInBody: ObjectSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...personProperties,
+    clientId: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      description:
+        'The tokens that this client would be given. Without it an access token as the portal’s page gives it.',
+    },
+    url: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 8192,
+      description: 'Where a client has sent the browser to begin a login. The answer says where the portal leads back.',
+    },
+  },
+}
+
+interface Wanted extends PersonFields {
+  clientId?: string
+  url?: string
+}
+
+type SignInParts = Pick<SetUpParts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
+
+/** `explain`: what went wrong at the request with this id, in a sentence. */
+export function signIn(parts: SignInParts, explain: (requestId: string) => string | undefined) {
+  return async (request: FastifyRequest) => {
+    const wanted = readBody<Wanted>(request.body, signInBody)
+    const { clientId, url } = wanted
+    if (clientId !== undefined && url !== undefined)
+      throw new LabError(422, { clientId: ['The address names the client. Leave this out.'] })
+    const path = url === undefined ? undefined : readStart(parts, url)
+    const { id: userId } = await findPerson(parts, wanted)
+    if (path !== undefined) return { userId, ...(await finishLogin(parts, { userId, path }, explain)) }
+    return {
+      userId,
+      ...(await (clientId === undefined ? givePortalToken(parts, userId) : giveTokens(parts, { userId, clientId }))),
+    }
+  }
+}
+
+/** The path and query at the portal. Throws LabError 422. */
+function readStart({ addresses }: SignInParts, url: string): string {
+  const start = URL.canParse(url) ? new URL(url) : undefined
+  if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
+    throw new LabError(422, { url: [`It must be an address that begins a login: ${addresses.portalUrl}/?…`] })
+  return `/${start.search}`
+}
+
+async function givePortalToken({ addresses, store, keyRing, clock }: SignInParts, userId: string) {
+  const [now, grantId] = [clock(), randomUUID()]
+  const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
+  await store.write(db => createPortalGrant(db, { id: grantId, userId, now, expiresAt }))
+  const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }
+  return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
+}
+
+/** As a login would have given them: the code is made and redeemed in one go. */
+async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: string; clientId: string }) {
+  const { store, lifetimes, clock } = parts
+  const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
+  if (!application) throw new LabError(404, 'There is no such application.')
+  const [code, refreshToken] = [makeAlphanumericToken(), makeAlphanumericToken()]
+  const { codeSeconds, refreshTokenSeconds } = lifetimes.of(clientId)
+  const now = clock()
+  const binding = bindingOf(application, code)
+  const redeemed = await store.transaction(async db => {
+    await rememberConsent(db, userId, clientId, now)
+    await createGrant(db, userId, binding, { now, expiresAt: new Date(now.getTime() + codeSeconds * 1000) })
+    return redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now })
+  })
+  if (!redeemed) throw new Error('a code that was made just now could not be redeemed')
+  const family = { ...redeemed, generation: 0, clientId, refreshToken }
+  const tokens = await issueTokens({ ...parts, lifetimes: lifetimes.of }, family)
+  return { accessToken: tokens.access_token, expiresIn: tokens.expires_in, refreshToken }
+}
+
+function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
+  return { codeHash: hashToken(code), clientId: id, redirectUri: defaultRedirectUri, stateHash: '', codeChallenge: '' }
+}
+
+/**
+ * Opens the address in a session of its own, by somebody who has allowed the application: the portal does what it does
+ * for a browser, and is watched and made to fail like that.
+ */
+async function finishLogin(
+  { store, clock, askPortal }: SignInParts,
+  { userId, path }: { userId: string; path: string },
+  explain: (requestId: string) => string | undefined,
+): Promise<{ redirectUrl: string }> {
+  const now = clock()
+  const [sessionId, requestId] = [makeSecret(), randomUUID()]
+  const idHash = hashToken(sessionId)
+  const clientId = new URLSearchParams(path.slice(1)).get('client_id') ?? ''
+  await store.transaction(async db => {
+    await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
+    if (isId(clientId)) await rememberConsent(db, userId, clientId, now).catch(ignoreUnknown)
+  })
+  const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }
+  const { location } = await askPortal({ url: path, headers })
+  await store.write(db => deletePortalSession(db, idHash))
+  if (location) return { redirectUrl: location }
+  throw new LabError(422, { url: [explain(requestId) ?? 'The portal does not lead back from there.'] })
+}
+
+/** The portal itself says that there is no such client. */
+function ignoreUnknown(error: unknown): void {
+  if (!(error instanceof ApplicationRemoved)) throw error
+}

@@ -1,0 +1,86 @@
+// Lets what a person was given expire before its time. Each function resolves to how many it ended; of people whom neither
+// the laboratory nor the seeds made it ends nothing.
+import { sql } from 'kysely'
+import { isMade } from './marks.ts'
+import type { Db } from './schema.ts'
+
+/** One by its hash, or all that a person was given, by one client or by any. */
+export type Which = { hash: string } | OfPerson
+
+export interface OfPerson {
+  userId: string
+  clientId?: string | undefined
+}
+
+/** Those of a grant that were given with this generation or before, or all of a person. Refresh tokens go on working. */
+export async function expireAccessTokens(
+  db: Db,
+  which: { grantId: string; generation: number } | OfPerson,
+): Promise<number> {
+  const generation =
+    'grantId' in which ? sql<number>`cast(${which.generation} as bigint)` : sql.ref<number>('generation')
+  const query = db
+    .updateTable('grants')
+    .set({ expired_generation: generation })
+    .where(isMade('grants.user_id'))
+    .where('revoked_at', 'is', null)
+    .where('redeemed_at', 'is not', null)
+    .where(sql<boolean>`coalesce(expired_generation, -1) < ${generation}`)
+  return count('grantId' in which ? query.where('id', '=', which.grantId) : query.where(isOf(which)))
+}
+
+/** One that is listed with an application's credentials. */
+export async function expireAppAccessToken(db: Db, id: string, now: Date): Promise<number> {
+  return count(
+    db
+      .updateTable('app_access_tokens')
+      .set({ expired_at: now.getTime() })
+      .where('id', '=', id)
+      .where('expired_at', 'is', null)
+      .where(
+        sql<boolean>`exists (select 1 from applications where applications.id = application_id
+          and (suite is not null or ${isMade('applications.created_by')}))`,
+      ),
+  )
+}
+
+export async function expireRefreshTokens(db: Db, which: Which, now: Date): Promise<number> {
+  const query = db
+    .updateTable('grants')
+    .set({ refresh_expires_at: now.getTime() })
+    .where(isMade('grants.user_id'))
+    .where('revoked_at', 'is', null)
+    .where('refresh_expires_at', '>', now.getTime())
+  return count('hash' in which ? query.where('refresh_token_hash', '=', which.hash) : query.where(isOf(which)))
+}
+
+/** Codes that nobody has redeemed. */
+export async function expireCodes(db: Db, which: Which, now: Date): Promise<number> {
+  const query = db
+    .updateTable('grants')
+    .set({ expires_at: now.getTime() })
+    .where(isMade('grants.user_id'))
+    .where('revoked_at', 'is', null)
+    .where('redeemed_at', 'is', null)
+    .where('expires_at', '>', now.getTime())
+  return count('hash' in which ? query.where('code_hash', '=', which.hash) : query.where(isOf(which)))
+}
+
+export async function expirePortalSessions(db: Db, which: Which, now: Date): Promise<number> {
+  const query = db
+    .updateTable('portal_sessions')
+    .set({ expires_at: now.getTime() })
+    .where(isMade('portal_sessions.user_id'))
+    .where('expires_at', '>', now.getTime())
+  return count('hash' in which ? query.where('id_hash', '=', which.hash) : query.where('user_id', '=', which.userId))
+}
+
+function isOf({ userId, clientId }: OfPerson) {
+  return clientId === undefined
+    ? sql<boolean>`user_id = ${userId}`
+    : sql<boolean>`user_id = ${userId} and application_id = ${clientId}`
+}
+
+async function count(query: { executeTakeFirst(): Promise<{ numUpdatedRows: bigint }> }): Promise<number> {
+  return Number((await query.executeTakeFirst()).numUpdatedRows)
+}

@@ -1,0 +1,58 @@
+// What the laboratory or the seeds made: of people and applications no others may be ended or removed by a call.
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from './schema.ts'
+import { normaliseEmail, type User } from './users.ts'
+
+/** `suite`: see MarkedTable. */
+export async function markAsMade(
+  db: Db,
+  table: 'users' | 'groups' | 'applications',
+  id: string,
+  suite: string,
+): Promise<void> {
+  await db.updateTable(table).set({ suite }).where('id', '=', id).execute()
+}
+
+export interface MadePerson extends User {
+  /** Null for one of the seeds. */
+  suite: string | null
+}
+
+export async function findMadePerson(
+  db: Db,
+  person: { userId: string } | { email: string },
+): Promise<MadePerson | undefined> {
+  const query = db
+    .selectFrom('users')
+    .select(['id', 'email', 'first_name as firstName', 'last_name as lastName', 'suite'])
+    .where(isMade('users.id'))
+  return 'userId' in person
+    ? query.where('id', '=', person.userId).executeTakeFirst()
+    : query.where('email', '=', normaliseEmail(person.email)).executeTakeFirst()
+}
+
+/** True for one that the laboratory made, and for that of the seeds. */
+export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('applications')
+    .select('id')
+    .where('id', '=', id)
+    .where('removed_at', 'is', null)
+    .where(isMadeOrSeeded('applications'))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function isMadeOrSeeded(table: 'applications'): RawBuilder<boolean> {
+  const [suite, id] = [sql.ref(`${table}.suite`), sql.ref(`${table}.id`)]
+  return sql`(${suite} is not null or exists (select 1 from seeded_clients where seeded_clients.id = ${id}))`
+}
+
+/** For a `where`: the column holds the id of a person whom the laboratory or the seeds made. */
+export function isMade(column: string): RawBuilder<boolean> {
+  return sql`exists (
+    select 1 from users as made where made.id = ${sql.ref(column)} and (made.suite is not null or exists (
+      select 1 from seeded_users where seeded_users.email = made.email and seeded_users.user_id = made.id
+    ))
+  )`
+}

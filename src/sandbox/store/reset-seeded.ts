@@ -1,0 +1,47 @@
+// Takes from the seeded people what they have made and given since, so that seeding finds them as at the first start.
+import { sql } from 'kysely'
+import { signOutEverywhere } from './sign-out-everywhere.ts'
+import type { Store } from './store.ts'
+import { makeRoomFor } from './sweep.ts'
+
+/**
+ * Ends their sessions, tokens and consents, and removes what is in groups of their own making, but for the seeded
+ * application and groups that others are in. Resolves to the ids of the applications.
+ */
+export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
+  const people = await store.read
+    .selectFrom('seeded_users')
+    .innerJoin('users', join =>
+      join.onRef('users.email', '=', 'seeded_users.email').onRef('users.id', '=', 'seeded_users.user_id'),
+    )
+    .select('users.id')
+    .execute()
+  const ids: string[] = []
+  for (const { id: userId } of people) {
+    const removed = await store.transaction(async db => {
+      await signOutEverywhere(db, userId, now)
+      await db.deleteFrom('consents').where('user_id', '=', userId).execute()
+      return db
+        .updateTable('applications')
+        .set({ removed_at: now.getTime() })
+        .where('removed_at', 'is', null)
+        .where('group_id', 'in', db.selectFrom('groups').select('id').where('created_by', '=', userId))
+        .where('id', 'not in', db.selectFrom('seeded_clients').select('id'))
+        .where('suite', 'is', null)
+        .returning('id')
+        .execute()
+    })
+    for (const { id } of removed) await makeRoomFor(store, id)
+    ids.push(...removed.map(({ id }) => id))
+    await store.write(db =>
+      db
+        .deleteFrom('groups')
+        .where('created_by', '=', userId)
+        .where('suite', 'is', null)
+        .where(sql<boolean>`not exists (select 1 from applications where group_id = groups.id)`)
+        .where(sql<boolean>`not exists (select 1 from memberships where group_id = groups.id and user_id <> ${userId})`)
+        .execute(),
+    )
+  }
+  return ids
+}
