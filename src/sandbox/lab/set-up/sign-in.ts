@@ -113,7 +113,7 @@ async function finishLogin(
   const now = clock()
   const [sessionId, requestId] = [makeSecret(), randomUUID()]
   const idHash = hashToken(sessionId)
-  const clientId = new URLSearchParams(path.slice(1)).get('client_id') ?? ''
+  const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
     if (isId(clientId)) await rememberConsent(db, userId, clientId, now).catch(ignoreUnknown)
