@@ -1,6 +1,7 @@
 // Every check, in the order in which they run and are told.
 import type { Check } from './check.ts'
 import { comingBack } from './checks/coming-back.ts'
+import { exchange } from './checks/exchange.ts'
 import { startingALogin } from './checks/starting-a-login.ts'
 
-export const checks: Check[] = [startingALogin, comingBack].flat()
+export const checks: Check[] = [startingALogin, comingBack, exchange].flat()

@@ -1,0 +1,482 @@
+// The exchange of the code: what the client sends to the portal, and what it believes of the answer.
+import type { Step } from '../../sandbox/steps.ts'
+import type { Exchange } from '../browser/browser.ts'
+import { type Check, checksOf, Failed, NotApplicable, Undecided } from '../check.ts'
+import { type CheckContext, describePage, expect, setCookiesOf } from '../context.ts'
+import { begin, comeBack } from './coming-back.ts'
+import { readSetCookie } from './set-cookies.ts'
+
+type Row = Omit<Check, 'group'>
+type Fields = Record<string, unknown>
+
+/** What the form must hold (part 4.2 of the specification), given what the portal sent the browser back with. */
+const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
+  [
+    ['grant_type', 'The exchange says grant_type=authorization_code', () => 'authorization_code'],
+    ['code', 'The exchange carries the code just as it came', callback => callback.get('code') ?? ''],
+    ['client_id', 'The exchange carries the client id', (_, { platform }) => platform.clientId],
+    [
+      'client_secret',
+      'The exchange carries the client secret, in its form',
+      (_, { platform }) => platform.clientSecret.reveal(),
+    ],
+    ['redirect_uri', 'The exchange carries the redirect URI of the start', (_, { platform }) => platform.redirectUri],
+    ['state', 'The exchange carries the state', callback => callback.get('state') ?? ''],
+  ]
+
+/** Headers of the visitor's browser that are none of the platform's business. */
+const browserHeaders: [name: string, level: 'MUST' | 'SHOULD', value: string][] = [
+  ['cookie', 'MUST', 'conformance-canary=1'],
+  ['authorization', 'MUST', 'Bearer conformance-canary'],
+  ['referer', 'SHOULD', 'https://conformance-canary.example/'],
+  ['x-forwarded-for', 'SHOULD', '203.0.113.77'],
+  ['user-agent', 'SHOULD', 'conformance-canary/1.0'],
+]
+
+const tokenAnswers: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: string }[] = [
+  ...[
+    ['state-other', 'is of another login'],
+    ['state-missing', 'is missing'],
+    ['state-null', 'is null'],
+    ['state-empty', 'is empty'],
+    ['state-number', 'is a number'],
+  ].map(([fault, what]) => ({
+    fault: fault!,
+    title: `An answer whose state ${what} signs nobody in`,
+    level: 'MUST' as const,
+    why: 'The client validates the returned state against the one generated at login (specification, 5.3, step 6).',
+  })),
+  ...[
+    ['missing', 'without an access token'],
+    ['null', 'whose access token is null'],
+    ['empty', 'whose access token is empty'],
+    ['number', 'whose access token is a number'],
+    ['list', 'whose access token is a list'],
+    ['with-newline', 'whose access token holds a line break'],
+    ['not-ascii', 'whose access token holds letters that no header takes'],
+  ].map(([fault, what]) => ({
+    fault: `access-token-${fault}`,
+    title: `An answer ${what} signs nobody in`,
+    level: 'MUST' as const,
+    why: 'What is no token must not become a session, nor a header (RFC 6749, 5.1; RFC 6750, 2.1).',
+  })),
+  {
+    fault: 'token-type-mac',
+    title: 'An answer with tokens of another type signs nobody in',
+    level: 'MUST',
+    why: 'A client must not use a token whose type it does not understand (RFC 6749, 7.1).',
+  },
+  ...['missing', 'null', 'empty', 'number'].map(fault => ({
+    fault: `token-type-${fault}`,
+    title: `An answer whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
+    level: 'SHOULD' as const,
+    why: 'token_type is required (RFC 6749, 5.1).',
+  })),
+]
+
+const lifetimes: [fault: string, what: string][] = [
+  ['missing', 'is missing'],
+  ['null', 'is null'],
+  ['words', 'is a word'],
+  ['text', 'is a number in quotes'],
+  ['true', 'is true'],
+  ['negative', 'is negative'],
+  ['zero', 'is zero'],
+  ['fraction', 'is half a second'],
+  ['huge', 'is without end'],
+]
+
+/** Browsers cap what is longer (RFC 6265bis, 5.5). */
+const longestCookieSeconds = 400 * 86_400
+
+/** A login that works, and the exchange of it. */
+async function exchangeOf(context: CheckContext): Promise<{ step: Step; callback: URL; trail: Exchange[] }> {
+  const { browser, callback } = await begin(context)
+  const page = await comeBack(context, browser, callback)
+  const [step] = await context.exchanges()
+  if (!step) throw new Failed(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
+  return { step, callback, trail: page.trail }
+}
+
+/** A row that looks at the exchange of a plain login. */
+function onExchange(
+  row: Omit<Row, 'run'>,
+  judge: (step: Step, context: CheckContext, callback: URL) => void | Promise<void>,
+): Row {
+  return {
+    ...row,
+    async run(context) {
+      const { step, callback } = await exchangeOf(context)
+      await judge(step, context, callback)
+    },
+  }
+}
+
+function fieldsOf({ request }: Step): Fields {
+  return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
+}
+
+/** A login whose token answer has a fault. */
+async function loginWith(context: CheckContext, fault: string, options?: Record<string, unknown>) {
+  const { browser, callback } = await begin(context)
+  await context.order(`exchange-${fault}`, options ? { options } : {})
+  const page = await comeBack(context, browser, callback)
+  if (!(await context.exchanges()).some(step => step.fault)) throw new Undecided('The callback exchanged nothing.')
+  return { browser, page }
+}
+
+/** Lines of all answers of a navigation that set a cookie, with what they say. */
+function cookiesOf(trail: Exchange[]) {
+  return trail.flatMap(exchange =>
+    setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
+  )
+}
+
+export const exchange = checksOf('exchange', [
+  onExchange(
+    {
+      id: 'exchange-post',
+      title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
+      level: 'MUST',
+      why: 'That is the endpoint (specification, 4.2 and 5.3).',
+      mend: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
+    },
+    step =>
+      expect(
+        step.request.method === 'POST' && step.request.url.split('?')[0] === '/api/exchangeToken',
+        `It was ${step.request.method} ${step.request.url}.`,
+        step,
+      ),
+  ),
+  onExchange(
+    {
+      id: 'exchange-form',
+      title: 'The exchange is form-encoded',
+      level: 'MUST',
+      why: 'content-type: application/x-www-form-urlencoded (specification, 4.2; RFC 6749, 4.1.3).',
+      mend: 'Send the fields as URLSearchParams, not as JSON.',
+    },
+    step =>
+      expect(
+        /^application\/x-www-form-urlencoded\b/i.test(step.request.headers['content-type'] ?? ''),
+        `The content type is ${step.request.headers['content-type']}.`,
+        step,
+      ),
+  ),
+  ...fields.map(([name, title, expected]) =>
+    onExchange(
+      {
+        id: `exchange-${name.replaceAll('_', '-')}`,
+        title,
+        level: 'MUST',
+        why: `${name} is required there (specification, 4.2).`,
+        mend: `Add ${name} to the form of the exchange, unchanged.`,
+      },
+      (step, context, callback) => {
+        const value = fieldsOf(step)[name]
+        const right = expected(callback.searchParams, context)
+        if (name === 'state' && right === '') throw new NotApplicable('the start carries no state')
+        expect(value !== undefined, `${name} is not there.`, step)
+        expect(value === right, `${name} is not what it should be.`, step)
+      },
+    ),
+  ),
+  onExchange(
+    {
+      id: 'exchange-fields-once',
+      title: 'No field of the exchange is repeated',
+      level: 'MUST',
+      why: 'Parameters must not be included more than once (RFC 6749, 3.2).',
+      mend: 'Set each field once.',
+    },
+    step => {
+      const repeated = Object.entries(fieldsOf(step)).filter(([, value]) => Array.isArray(value))
+      expect(repeated.length === 0, `Repeated: ${repeated.map(([name]) => name).join(', ')}.`, step)
+    },
+  ),
+  onExchange(
+    {
+      id: 'exchange-no-query',
+      title: 'Nothing of the exchange stands in its address',
+      level: 'MUST',
+      why: 'Addresses are logged; parameters must not be in the URI (RFC 6749, 2.3.1).',
+      mend: 'Send everything in the body.',
+    },
+    step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
+  ),
+  onExchange(
+    {
+      id: 'exchange-one-authentication',
+      title: 'The client authenticates in one way',
+      level: 'MUST',
+      why: 'A client must not use more than one method in a request (RFC 6749, 2.3).',
+      mend: 'Send client_secret in the form alone, and no Authorization header.',
+    },
+    step => expect(step.request.headers.authorization === undefined, 'There is an Authorization header, too.', step),
+  ),
+  {
+    id: 'exchange-once',
+    title: 'One login makes one exchange',
+    level: 'MUST',
+    why: 'A code serves once, and a second try revokes what the first gave (RFC 6749, 4.1.2).',
+    mend: 'Send the POST once; never repeat it by itself.',
+    async run(context) {
+      await exchangeOf(context)
+      await context.platform.settle(500)
+      const steps = await context.exchanges()
+      expect(steps.length === 1, `There were ${steps.length}.`, ...steps)
+    },
+  },
+  onExchange(
+    {
+      id: 'exchange-verifier',
+      title: 'The verifier of PKCE has the form that it must have',
+      level: 'MUST',
+      why: '43 to 128 characters of the unreserved ones (RFC 7636, 4.1).',
+      mend: 'Make 32 random bytes, in base64url.',
+    },
+    (step, context) => {
+      const challenge = context.arrived('authorize').some(({ request }) => request.url.includes('code_challenge='))
+      const { code_verifier: verifier } = fieldsOf(step)
+      if (verifier === undefined && !challenge) throw new NotApplicable('the client uses no PKCE')
+      expect(typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier), 'It has another one.', step)
+    },
+  ),
+  ...browserHeaders.map(
+    ([name, level, value]): Row => ({
+      id: `exchange-without-${name}`,
+      title: `The ${name} header of the visitor's browser does not go to the platform`,
+      level,
+      why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client (OAuth 2.0 for browser-based apps, 6.1; RFC 9700, 4.13).',
+      mend: 'Send only the headers that the call needs.',
+      async run(context) {
+        const { browser, callback } = await begin(context)
+        const cookie = browser.cookies.list(context.settings.client).map(one => `${one.name}=${one.value}`)
+        const headers = {
+          'sec-fetch-mode': 'navigate',
+          'sec-fetch-dest': 'document',
+          'sec-fetch-site': 'cross-site',
+          [name]: value,
+        }
+        headers.cookie = [...cookie, ...(name === 'cookie' ? [value] : [])].join('; ')
+        await context.request(callback.href, { headers })
+        const [step] = await context.exchanges()
+        if (!step) throw new Undecided('The callback exchanged nothing.')
+        const sent = Object.values(step.request.headers).find(
+          one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
+        )
+        expect(sent === undefined, 'The exchange carried it.', step)
+      },
+    }),
+  ),
+  {
+    id: 'secret-at-the-portal-only',
+    title: 'The client secret goes to the token endpoint and nowhere else',
+    level: 'MUST',
+    why: 'The API is another party; the secret is used only from the backend, at the exchange (specification, 4.2 and 5.6).',
+    mend: 'Send the access token alone to the API.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await browser.visit(context.url(context.settings.page))
+      await context.platform.settle()
+      const secret = context.platform.clientSecret.reveal()
+      const encoded = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
+      for (const step of context.arrived('api', 'me', 'metadata', 'authorize')) {
+        const text = JSON.stringify([step.request.url, step.request.headers, step.request.body])
+        expect(!text.includes(secret) && !text.includes(encoded), 'A call carried it.', step)
+      }
+    },
+  },
+  {
+    id: 'tokens-not-in-browser',
+    title: 'Neither tokens nor the secret reach the browser but in cookies that no script reads',
+    level: 'MUST',
+    why: 'What a page holds, its scripts and extensions read (specification, 5.4 and 5.6; OWASP ASVS 10.1.1).',
+    mend: 'Keep tokens in HttpOnly cookies or at the server; show none on pages, in addresses or headers.',
+    async run(context) {
+      const { step, trail } = await exchangeOf(context)
+      const tokens = tokensOf(step)
+      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      const secrets = [tokens.access_token, tokens.refresh_token, context.platform.clientSecret.reveal()].filter(
+        (text): text is string => typeof text === 'string',
+      )
+      for (const one of trail) {
+        const { response } = one
+        const texts =
+          'status' in response
+            ? [response.body, ...[...response.headers].map(([, value]) => value), one.request.url]
+            : []
+        expect(
+          !texts.some(text => secrets.some(secret => text.includes(secret))),
+          'An answer holds a token or the secret.',
+          one,
+        )
+        for (const line of setCookiesOf(one))
+          expect(
+            /;\s*httponly/i.test(line) || !secrets.some(secret => line.includes(secret)),
+            'A cookie that scripts can read holds a token.',
+            one,
+          )
+      }
+    },
+  },
+  {
+    id: 'tokens-sealed',
+    title: 'What cookies hold of tokens is encrypted',
+    level: 'SHOULD',
+    why: "Cookies lie in files and backups; a token in them is whoever's who reads those (OAuth 2.0 for browser-based apps, 6.1.3.2).",
+    mend: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
+    async run(context) {
+      const { step, trail } = await exchangeOf(context)
+      const tokens = tokensOf(step)
+      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      const parts = [tokens.refresh_token, ...String(tokens.access_token).split('.').slice(1)].filter(
+        (text): text is string => typeof text === 'string' && text.length > 8,
+      )
+      for (const { line, cookie, exchange } of cookiesOf(trail)) {
+        const decoded = [
+          line,
+          ...cookie.value.split(/[^\w+/=-]/).map(part => Buffer.from(part, 'base64').toString('latin1')),
+          decodeSafely(cookie.value),
+        ]
+        expect(
+          !decoded.some(text => parts.some(part => text.includes(part))),
+          `The cookie ${cookie.name} shows a token.`,
+          exchange,
+        )
+      }
+    },
+  },
+  ...tokenAnswers.map(
+    ({ fault, title, level, why }): Row => ({
+      id: `token-answer-${fault}`,
+      title,
+      level,
+      why,
+      mend: 'Check every member of the token response before anything is kept, and answer with a page that offers to sign in again.',
+      needs: ['page'],
+      // What is no token says of nobody whose it is.
+      isAlone: true,
+      async run(context) {
+        const { browser, page } = await loginWith(context, fault)
+        expect(page.status !== 0, 'There was no answer.', page)
+        await browser
+          .newTab()
+          .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
+        await context.platform.settle()
+        const calls = context.arrived('api', 'me')
+        expect(calls.length === 0, 'The client calls the platform with what came.', ...calls.slice(0, 2))
+      },
+    }),
+  ),
+  {
+    id: 'token-answer-lowercase-type',
+    title: 'An answer with token_type "bearer" signs in',
+    level: 'MUST',
+    why: 'The value is case-insensitive (RFC 6749, 5.1).',
+    mend: 'Compare it without regard to case.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await loginWith(context, 'token-type-lowercase')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+    },
+  },
+  {
+    id: 'token-answer-no-refresh-token',
+    title: 'An answer without a refresh token signs in',
+    level: 'MUST',
+    why: 'refresh_token is optional (RFC 6749, 5.1).',
+    mend: 'Live without one: the session then ends with its access token.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await loginWith(context, 'refresh-token-missing')
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+    },
+  },
+  ...['null', 'empty', 'number', 'with-newline'].map(
+    (fault): Row => ({
+      id: `token-answer-refresh-token-${fault}`,
+      title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} is answered without harm`,
+      level: 'MUST',
+      why: 'Whatever comes, the visitor gets a page, and no header is made of it (RFC 6749, 5.1).',
+      mend: 'Take a refresh token only where it is a text of visible characters.',
+      async run(context) {
+        const { page } = await loginWith(context, `refresh-token-${fault}`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { cookie, exchange } of cookiesOf(page.trail))
+          expect(
+            !/^(null|undefined|12345|two)$/.test(cookie.value),
+            `The cookie ${cookie.name} is ${cookie.value}.`,
+            exchange,
+          )
+      },
+    }),
+  ),
+  ...lifetimes.map(
+    ([fault, what]): Row => ({
+      id: `token-answer-expires-in-${fault}`,
+      title: `An answer whose expires_in ${what} makes no cookie that is wrong`,
+      level: 'MUST',
+      why: 'Max-Age=NaN is no Max-Age, and such a session never ends (specification, 5.4; RFC 6265bis, 5.6.2).',
+      mend: 'Take expires_in only where it is a finite number above 0, cap it, and refuse or assume a lifetime otherwise.',
+      async run(context) {
+        const { page } = await loginWith(context, `expires-in-${fault}`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { line, cookie, exchange } of cookiesOf(page.trail)) {
+          const age = /;\s*max-age\s*=\s*([^;]*)/i.exec(line)?.[1]?.trim()
+          expect(age === undefined || /^-?\d+$/.test(age), `The cookie ${cookie.name} has Max-Age=${age}.`, exchange)
+          expect(
+            !/;\s*expires\s*=\s*(invalid|nan|undefined|null)/i.test(line),
+            `The cookie ${cookie.name} has no date in Expires.`,
+            exchange,
+          )
+          expect(!(Number(age) > longestCookieSeconds), `The cookie ${cookie.name} lives for ${age} seconds.`, exchange)
+        }
+      },
+    }),
+  ),
+  ...[3, 5, 9].map(
+    (size): Row => ({
+      id: `token-answer-${size}-kb`,
+      title: `An access token of ${size} KB is kept whole or refused aloud, never lost`,
+      level: 'MUST',
+      why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one (RFC 6265bis, 5.7).',
+      mend: 'Split what is longer into several cookies, keep it at the server, or say that the token is too large.',
+      needs: ['page'],
+      async run(context) {
+        const { browser, page } = await loginWith(context, `access-token-${size}-kb`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { cookie, exchange } of cookiesOf(page.trail))
+          expect(
+            cookie.name.length + cookie.value.length <= 4096,
+            `The cookie ${cookie.name} has ${cookie.name.length + cookie.value.length} bytes.`,
+            exchange,
+          )
+        const isRefusedAloud = page.trail.some(({ response }) => 'status' in response && response.status >= 400)
+        expect(
+          isRefusedAloud || (await context.isSignedIn(browser)),
+          'Nobody is signed in, and no page says why.',
+          page,
+        )
+      },
+    }),
+  ),
+])
+
+function tokensOf({ response }: Step): { access_token?: unknown; refresh_token?: unknown } | undefined {
+  try {
+    const body = typeof response.body === 'string' ? (JSON.parse(response.body) as Fields) : undefined
+    return body && 'access_token' in body ? body : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
