@@ -47,7 +47,6 @@ export async function buildClient(config: Config, options: Options, product = ou
   const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
 
   const headers = securityHeaders(config)
-  const pipelining = boundPipelining(logger)
 
   const app: FastifyInstance = fastify({
     loggerInstance: logger as FastifyInstance['log'],
@@ -59,7 +58,7 @@ export async function buildClient(config: Config, options: Options, product = ou
     exposeHeadRoutes: false,
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...pipelining.http },
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
     // Without a sign of life, for a response that nobody reads. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
@@ -72,7 +71,6 @@ export async function buildClient(config: Config, options: Options, product = ou
       answerBadAddress(error, request as FastifyRequest, reply, product.name)
     },
   })
-  pipelining.guard(app)
   app.removeAllContentTypeParsers()
   useErrorPages(app, { productName: product.name, signInAnew: signIn.signInAnew })
   options.observeRequests?.(app)

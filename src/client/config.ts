@@ -22,25 +22,7 @@ export const settings = [
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
 
-export type Config = {
-  host: string
-  port: number
-  /** An origin: no path, no slash at the end. So are the URLs below, but for a path where the platform has one. */
-  publicUrl: string
-  redirectUri: string
-  cancelUrl: string
-  loginUrl: string
-  apiUrl: string
-  loginInternalUrl: string
-  apiInternalUrl: string
-  clientId: string
-  clientSecret: Secret
-  /** 32 bytes each in base64url, newest first. */
-  cookieKeys: Secret[]
-  prestopDelayMs: number
-  metricsPort: number | undefined
-  logLevel: string
-}
+export type Config = ReturnType<typeof readConfig>
 
 type Environment = Record<string, string | undefined>
 
@@ -55,14 +37,8 @@ export class ConfigError extends Error {
   }
 }
 
-export function isLoopback(url: URL): boolean {
-  const { hostname } = url
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(\.\d+){3}$/.test(hostname)
-  )
+export function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
 /** Whether what is sent to this address can be read on its way. */
@@ -71,7 +47,7 @@ export function isPlainHttp(url: URL): boolean {
 }
 
 /** Throws ConfigError. `readFile` serves the settings given as NAME_FILE. */
-export function readConfig(environment: Environment, readFile = (path: string) => readFileSync(path, 'utf8')): Config {
+export function readConfig(environment: Environment, readFile = (path: string) => readFileSync(path, 'utf8')) {
   const problems: string[] = []
   const problem = (text: string) => {
     problems.push(text)
@@ -113,6 +89,9 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     return (url.origin + url.pathname).replace(/\/+$/, '')
   }
 
+  const internal = (name: string, publicAddress: string): string =>
+    environment[name] ? address(name, undefined, { allowHttp: true }) : publicAddress
+
   const port = integer('PORT', '3000', 65535)
   const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
   const loginUrl = address('LOGIN_URL')
@@ -138,20 +117,20 @@ export function readConfig(environment: Environment, readFile = (path: string) =
       'NODE_TLS_REJECT_UNAUTHORIZED=0 switches certificate checks off: name your CA in NODE_EXTRA_CA_CERTS instead.',
     )
 
-  const config: Config = {
+  const config = {
     host: text('HOST', 'localhost'),
     port,
+    /** An origin: no path, no slash at the end. So are the URLs below, but for a path where the platform has one. */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),
     loginUrl,
     apiUrl,
-    loginInternalUrl: environment.LOGIN_INTERNAL_URL
-      ? address('LOGIN_INTERNAL_URL', undefined, { allowHttp: true })
-      : loginUrl,
-    apiInternalUrl: environment.API_INTERNAL_URL ? address('API_INTERNAL_URL', undefined, { allowHttp: true }) : apiUrl,
+    loginInternalUrl: internal('LOGIN_INTERNAL_URL', loginUrl),
+    apiInternalUrl: internal('API_INTERNAL_URL', apiUrl),
     clientId: text('CLIENT_ID'),
     clientSecret: new Secret(clientSecret),
+    /** 32 bytes each in base64url, newest first. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
     metricsPort: environment.METRICS_PORT ? integer('METRICS_PORT', '', 65535) : undefined,
     prestopDelayMs: integer('PRESTOP_DELAY', '0', 3600) * 1000,

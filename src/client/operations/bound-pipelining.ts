@@ -1,55 +1,37 @@
-// Bounds what one connection may ask for at once.
-import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+// Bounds what one connection may ask for before it has its answers.
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /** Neither browsers nor proxies ask again before they have their answer, though they may (RFC 9112 9.3.2). */
 const mostUnderWay = 8
 
 /**
- * Node begins every request of the 64 KiB that it reads at once: thousands, with a page each that waits for its reader.
- * A connection that asks for more than it may is cut. Node still reads the rest, which cannot be stopped: with `http`
- * among the server's options that costs nothing, as all of it is one request of nobody. Counted where Node makes a
- * request: some it answers by itself, and nobody else is told of them.
+ * Classes for a server. Node begins all the requests that it finds in 64 KiB, thousands of them, and each would hold its
+ * page for a sender who reads nothing; with these the connection ends at the first one too many, and the rest is not
+ * even parsed. Counted where Node makes an answer: some it gives by itself, and nobody else is told of them.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const underWay = new WeakMap<Socket, number>()
-  const still = { on: () => still, assignSocket() {}, destroy: () => still, push: () => false }
-  const nobody = Object.assign(new IncomingMessage(new Socket()), still)
-  const nowhere = Object.assign(new ServerResponse(nobody), still)
-  // Whatever was sent, it has a host and expects nothing: else Node would answer it, and twice is once too often.
-  Object.defineProperty(nobody, 'headers', { value: { host: 'nowhere' } })
+  const countOf = (socket: Socket) => underWay.get(socket) ?? 0
 
-  // Node calls both with new, as the classes that they stand for.
-  function makeRequest(socket: Socket) {
-    if (socket.destroyed) return nobody
-    if ((underWay.get(socket) ?? 0) < mostUnderWay) return new IncomingMessage(socket)
+  // A function, because its answer is one of two; not an arrow, which nobody can call with `new`, as Node does.
+  function makeRequest(socket: Socket): IncomingMessage {
+    const request = new IncomingMessage(socket)
+    if (countOf(socket) < mostUnderWay) return request
     log.warn({ event: 'pipelined_too_much' })
-    socket.destroy()
-    return nobody
-  }
-  function makeResponse(request: IncomingMessage, options: object) {
-    if (request === nobody) return nowhere
-    const { socket } = request
-    const response = new (ServerResponse as unknown as NewResponse)(request, options)
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
-    return response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
+    // Node stops reading at a request to CONNECT, and closes the connection where nobody offers that.
+    const fixed = (value: unknown) => ({ get: () => value, set() {} })
+    return Object.defineProperties(request, { upgrade: fixed(true), method: fixed('CONNECT') })
   }
 
-  function guard(app: FastifyInstance): void {
-    const answer: RequestListener = (request, response) => {
-      if (request !== nobody) app.routing(request, response)
+  class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    constructor(...given: ConstructorParameters<typeof ServerResponse<Request>>) {
+      super(...given)
+      const { socket } = given[0]
+      underWay.set(socket, countOf(socket) + 1)
+      this.once('close', () => underWay.set(socket, countOf(socket) - 1))
     }
-    app.server.removeAllListeners('request').on('request', answer)
   }
-
-  const http = { IncomingMessage: makeRequest, ServerResponse: makeResponse } as unknown as {
-    IncomingMessage: typeof IncomingMessage
-    ServerResponse: typeof ServerResponse
-  }
-  return { http, guard }
+  return { IncomingMessage: makeRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
 }
-
-/** Its second parameter is not among the types. */
-type NewResponse = new (request: IncomingMessage, options: object) => ServerResponse
