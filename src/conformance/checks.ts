@@ -2,6 +2,7 @@
 import type { Check } from './check.ts'
 import { comingBack } from './checks/coming-back.ts'
 import { exchange } from './checks/exchange.ts'
+import { pages } from './checks/pages.ts'
 import { startingALogin } from './checks/starting-a-login.ts'
 
-export const checks: Check[] = [startingALogin, comingBack, exchange].flat()
+export const checks: Check[] = [startingALogin, comingBack, exchange, pages].flat()

@@ -1,0 +1,85 @@
+// The client's form that creates an application: found, filled, sent, and what came of it at the API.
+import type { Step } from '../../sandbox/steps.ts'
+import type { Browser, Page } from '../browser/browser.ts'
+import type { Form, Values } from '../browser/form.ts'
+import { NotApplicable, Undecided } from '../check.ts'
+import { type CheckContext, describePage } from '../context.ts'
+import type { Person } from '../platform.ts'
+
+export interface OpenForm {
+  browser: Browser
+  person: Person
+  page: Page
+  form: Form
+  /** Of every field that a person would fill. */
+  values: Values
+}
+
+/** The form on the page that --create names, open in a browser that is signed in. Ends the check where there is none. */
+export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
+  const { browser, person } = await context.signedIn()
+  const page = await browser.visit(context.url(context.settings.create))
+  const form = page.forms.find(
+    ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),
+  )
+  if (!form)
+    throw new Undecided(`${context.settings.create}, ${describePage(page)}, has no form with a name and redirect URIs.`)
+  return { browser, person, page, form, values: fill(form, person, name) }
+}
+
+function fill({ fields }: Form, person: Person, name: string): Values {
+  const wanted: [RegExp[], string][] = [
+    [[/^name$/i, /name/i], name],
+    [[/^redirect_?uris?$/i, /redirect_?uri/i], 'https://created.example/callback'],
+    [[/group/i], person.groupId],
+  ]
+  return Object.fromEntries(
+    wanted.flatMap(([patterns, value]) => {
+      const field = nameOf(fields, ...patterns)
+      return field === undefined ? [] : [[field, value]]
+    }),
+  )
+}
+
+function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefined {
+  for (const pattern of patterns) {
+    const found = fields.find(([name]) => pattern.test(name))
+    if (found) return found[0]
+  }
+  return undefined
+}
+
+/** The same form with the hidden fields of another visitor's: all that somebody on another site can know. */
+export function forge(own: Form, visitors: Form): Form {
+  const theirs = new Map(own.fields)
+  const swap = ([name, value]: [string, string]): [string, string] => [name, theirs.get(name) ?? value]
+  return {
+    ...visitors,
+    fields: visitors.fields.map(swap),
+    controls: visitors.controls.map(control =>
+      control.type === 'hidden' ? { ...control, values: [theirs.get(control.name) ?? ''] } : control,
+    ),
+  }
+}
+
+/** Calls that were to create an application in this person's name and were answered with one. */
+export async function created(context: CheckContext, person: Person): Promise<Step[]> {
+  await context.platform.settle()
+  return context
+    .arrived('api')
+    .filter(
+      ({ request, response, about }) =>
+        request.method === 'POST' &&
+        request.url.split('?')[0] === '/apps/v1' &&
+        about.userId === person.id &&
+        response.status === 201,
+    )
+}
+
+/** A form that works in the plainest case, or an end of the check: another one says so. */
+export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
+  const page = await open.browser.submit(open.page, open.form, open.values)
+  if ((await created(context, open.person)).length === 0)
+    throw new NotApplicable('the form creates nothing, which another check says')
+  return page
+}

@@ -1,0 +1,828 @@
+// The client's pages: who sees them, what they hold and load, and which forms they take.
+import type { Browser, Page } from '../browser/browser.ts'
+import type { Form } from '../browser/form.ts'
+import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
+import { bodyOf, type CheckContext, describePage, expect, headerOf, statusOf } from '../context.ts'
+import type { Person } from '../platform.ts'
+import { foreignLoads } from './coming-back.ts'
+import { created, forge, openCreateForm, submitCreate } from './create-form.ts'
+
+type Row = Omit<Check, 'group'>
+
+/** What a page behind the login says of itself in its headers. */
+const headers: {
+  id: string
+  title: string
+  level: 'MUST' | 'SHOULD'
+  why: string
+  mend: string
+  isRight: (page: Page) => boolean
+}[] = [
+  {
+    id: 'page-no-store',
+    title: "A page with the visitor's data says Cache-Control: no-store",
+    level: 'MUST',
+    why: 'Otherwise Back shows it after the visitor has signed out, and a proxy may show it to others (OWASP ASVS 14.3.2).',
+    mend: 'Send Cache-Control: no-store with every page behind the login.',
+    isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
+  },
+  {
+    id: 'page-not-framed',
+    title: 'A page behind the login cannot be framed by others',
+    level: 'MUST',
+    why: 'In a frame a visitor presses buttons that they do not see (RFC 9700, 4.16).',
+    mend: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
+    isRight: ({ headers }) =>
+      /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
+      /frame-ancestors\s+'(none|self)'/i.test(headers.get('content-security-policy') ?? ''),
+  },
+  {
+    id: 'page-nosniff',
+    title: 'A page says X-Content-Type-Options: nosniff',
+    level: 'SHOULD',
+    why: 'Browsers must not guess what a text is (OWASP ASVS 3.4.4).',
+    mend: 'Send the header with every answer.',
+    isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
+  },
+  {
+    id: 'page-content-security-policy',
+    title: 'A page has a Content-Security-Policy that lets no inline script run',
+    level: 'SHOULD',
+    why: 'It is what is left when something was not escaped (OWASP ASVS 3.4.3).',
+    mend: "Send Content-Security-Policy: default-src 'none' and what the page needs, without 'unsafe-inline' for scripts.",
+    isRight({ headers }) {
+      const policy = headers.get('content-security-policy') ?? ''
+      const scripts = /script-src ([^;]*)/i.exec(policy)?.[1] ?? /default-src ([^;]*)/i.exec(policy)?.[1]
+      return scripts !== undefined && (!/'unsafe-inline'/i.test(scripts) || /'(nonce|sha\d+)-/i.test(scripts))
+    },
+  },
+  {
+    id: 'page-charset',
+    title: 'A page says what its type and encoding are',
+    level: 'SHOULD',
+    why: 'Without a charset a browser guesses, and markup can hide in the guess (OWASP ASVS 4.1.1).',
+    mend: 'Send Content-Type: text/html; charset=utf-8.',
+    isRight: ({ headers, body }) =>
+      /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
+  },
+]
+
+const hostile: [id: string, what: string, text: string, isHarm: (html: string) => boolean][] = [
+  [
+    'script',
+    'a script element',
+    'Marker<script>conformance()</script>',
+    html => html.includes('<script>conformance()'),
+  ],
+  [
+    'attribute',
+    'a double quote and an element',
+    'Marker"><img src=x onerror=conformance()>',
+    html => /<img src=x onerror=conformance/.test(html),
+  ],
+  [
+    'single-quote',
+    'a single quote and a handler',
+    "Marker' onmouseover='conformance()",
+    html => /<[a-z][^<>]*\sonmouseover='conformance/i.test(html),
+  ],
+  [
+    'title',
+    'the end of a title',
+    'Marker</title><svg onload=conformance()>',
+    html => html.includes('<svg onload=conformance'),
+  ],
+  [
+    'template',
+    'expressions of templates',
+    `Marker{{1234*5678}}\${1234*5678}<%= 1234*5678 %>#{1234*5678}`,
+    html => html.includes('7006652'),
+  ],
+]
+
+/** What stands in the place of an application's id; decoded twice or pasted into an address it leads elsewhere. */
+const ids: [id: string, text: string][] = [
+  ['slashes', '..%2f..%2fapi%2fexchangeToken'],
+  ['dots', '%2e%2e%2f%2e%2e%2fidentities'],
+  ['query', 'a%3Fx=1'],
+  ['fragment', 'a%23b'],
+  ['backslash', '%5c..%5c..%5capi'],
+  ['null-byte', 'a%00b'],
+  ['twice', '%252e%252e%252fapi'],
+]
+
+export const pages = checksOf('pages', [
+  {
+    id: 'page-needs-login',
+    title: 'Without a login the page behind it asks nothing of the API and leads to a login',
+    level: 'MUST',
+    why: 'There is no token to call with (specification, 5.1).',
+    mend: 'Check the session before anything is asked, and lead to the login.',
+    needs: ['page'],
+    isAlone: true,
+    async run(context) {
+      const page = await context.visitUntilPortal(context.browser(), context.settings.page)
+      expect((await calls(context)).length === 0, 'It called the API.', page)
+      expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      const isLed =
+        page.stoppedAt !== undefined ||
+        [401, 403].includes(page.status) ||
+        page.links.some(({ url }) => url.startsWith(context.url(context.settings.login))) ||
+        page.forms.some(({ action }) => action.startsWith(context.url(context.settings.login)))
+      expect(isLed, `It was answered with ${describePage(page)}, which leads to no login.`, page)
+    },
+  },
+  {
+    id: 'page-forged-session',
+    title: 'A session that somebody made up opens nothing',
+    level: 'MUST',
+    why: "Whoever is signed in is what a cookie of the client's own making says (OWASP ASVS 7.2.1).",
+    mend: 'Seal or sign what the cookie holds, or look it up.',
+    needs: ['page'],
+    isAlone: true,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const forged = context.browser()
+      const user = Buffer.from(JSON.stringify({ access_token: 'forged', sub: 'forged', user: 'forged' })).toString(
+        'base64url',
+      )
+      for (const { name } of browser.cookies.list(context.settings.client))
+        forged.cookies.set(context.settings.client, `${name}=${user}; Path=/; Secure`)
+      const before = (await calls(context)).length
+      await context.visitUntilPortal(forged, context.settings.page)
+      expect((await calls(context)).length === before, 'The page called the API with it.')
+    },
+  },
+  {
+    id: 'page-from-another-site',
+    title: 'A link on another site leads a signed-in visitor into the page',
+    level: 'MUST',
+    why: 'A Strict cookie is not sent with the first request from elsewhere, so the visitor would be sent to log in again and again (RFC 6265bis, 8.8.2).',
+    mend: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const before = context.arrived('api').length
+      const from = await browser.visit(
+        context.platform.elsewhere.url(context.platform.elsewhere.page('<a href="/">Go</a>')),
+      )
+      const tab = browser.newTab()
+      const page = await tab.visit(context.url(context.settings.page), { from })
+      await context.platform.settle()
+      const isThere = context
+        .arrived('api')
+        .slice(before)
+        .some(({ about }) => about.userId === person.id)
+      expect(isThere, `The visitor came to ${describePage(page)}.`, page)
+    },
+  },
+  ...headers.map(
+    ({ isRight, ...row }): Row => ({
+      ...row,
+      needs: ['page'],
+      async run(context) {
+        const { page } = await openPage(context)
+        expect(isRight(page), `The page has ${tellHeaders(page)}.`, page)
+      },
+    }),
+  ),
+  {
+    id: 'page-hsts',
+    title: 'Over https every answer says that it is to be asked over https alone',
+    level: 'SHOULD',
+    why: 'The first request of a visitor who types the name goes over http otherwise (OWASP ASVS 3.4.1).',
+    mend: 'Send Strict-Transport-Security: max-age=31536000.',
+    async run(context) {
+      if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
+      const answer = await context.request('/')
+      expect(
+        /max-age=[1-9]\d{6}/.test(headerOf(answer, 'strict-transport-security') ?? ''),
+        'The header is not there.',
+        answer,
+      )
+    },
+  },
+  {
+    id: 'page-no-cors',
+    title: 'No other site may read the page by script',
+    level: 'MUST',
+    why: "It holds the visitor's data (OWASP ASVS 3.4.2).",
+    mend: 'Send no Access-Control-Allow-Origin.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const headers = {
+        origin: 'https://evil.example',
+        cookie: cookieHeader(context, browser),
+        'sec-fetch-mode': 'cors',
+        'sec-fetch-site': 'cross-site',
+        'sec-fetch-dest': 'empty',
+      }
+      for (const [method, more] of [
+        ['GET', {}],
+        ['OPTIONS', { 'access-control-request-method': 'POST' }],
+      ] as const) {
+        const answer = await context.request(context.settings.page, { method, headers: { ...headers, ...more } })
+        const allowed = headerOf(answer, 'access-control-allow-origin')
+        expect(
+          allowed === undefined || !(allowed === '*' || allowed.includes('evil.example') || allowed === 'null'),
+          `Access-Control-Allow-Origin is ${allowed}.`,
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'page-shows-sign-out',
+    title: 'A page behind the login offers to sign out',
+    level: 'SHOULD',
+    why: 'Who is signed in must see that, and be able to end it (OWASP ASVS 7.4.4).',
+    mend: 'Put the form or link that signs out on every page.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { page } = await openPage(context)
+      const there = context.url(context.settings.logout!.path)
+      const isOffered =
+        page.forms.some(({ action }) => action.split('?')[0] === there) ||
+        page.links.some(({ url }) => url.split('?')[0] === there)
+      expect(isOffered, `Neither a form nor a link of the page leads to ${context.settings.logout!.path}.`, page)
+    },
+  },
+  {
+    id: 'page-nothing-foreign',
+    title: 'A page behind the login loads nothing of other sites',
+    level: 'SHOULD',
+    why: 'Whoever serves a script or style sees and does what the visitor does (OWASP ASVS 3.6.1).',
+    mend: 'Serve scripts, styles and images from the client itself.',
+    needs: ['page'],
+    async run(context) {
+      const { page } = await openPage(context)
+      const foreign = foreignLoads(page.body, context.settings.client)
+      expect(foreign.length === 0, `The page loads ${foreign[0]}.`)
+    },
+  },
+  {
+    id: 'page-no-tokens',
+    title: 'No page holds a token or the client secret',
+    level: 'MUST',
+    why: 'What a page holds, its scripts and extensions read (specification, 5.6; OWASP ASVS 10.1.1).',
+    mend: 'Leave tokens at the server.',
+    needs: ['page'],
+    async run(context) {
+      const { pages } = await crawl(context)
+      const tokens = context
+        .arrived('exchange')
+        .flatMap(({ response }) =>
+          typeof response.body === 'string'
+            ? [...response.body.matchAll(/"(?:access|refresh)_token":\s*"([^"]+)"/g)].map(([, token]) => token!)
+            : [],
+        )
+      if (tokens.length === 0) throw new Undecided('The exchange was not answered with tokens.')
+      const secrets = [...tokens, context.platform.clientSecret.reveal()]
+      for (const page of pages)
+        expect(!secrets.some(secret => page.body.includes(secret)), `${page.url} holds one.`, page)
+    },
+  },
+  ...hostile.map(
+    ([id, what, text, isHarm]): Row => ({
+      id: `page-escapes-${id}`,
+      title: `A name and description with ${what} are text on every page`,
+      level: 'MUST',
+      why: 'Other members of the group write them (OWASP ASVS 1.2.1 and 3.2.2).',
+      mend: 'Let the template escape whatever comes from the API.',
+      needs: ['page'],
+      async run(context) {
+        const person = await context.person()
+        await makeApplication(context, person, { name: text, description: text })
+        const { pages } = await crawl(context)
+        if (!pages.some(page => page.body.includes('Marker')))
+          throw new Undecided('No page shows the name of an application.')
+        for (const page of pages) expect(!isHarm(page.body), `${page.url} holds it as it was written.`, page)
+      },
+    }),
+  ),
+  {
+    id: 'page-escapes-anything',
+    title: 'What the API answers is never markup, nor a script behind a link',
+    level: 'MUST',
+    why: 'The API stores what others sent; an address may be javascript: (OWASP ASVS 1.2.2).',
+    mend: 'Escape every value, and make a link only of an http or https address.',
+    needs: ['page'],
+    async run(context) {
+      const person = await context.person()
+      await makeApplication(context, person, { name: 'Marker' })
+      const { browser } = await context.signedIn()
+      for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
+      const { pages } = await crawl(context, browser)
+      for (const page of pages) {
+        expect(
+          !/<script>alert\(1\)/i.test(page.body) && !/<img src=x onerror=alert/i.test(page.body),
+          `${page.url} holds markup of the API.`,
+          page,
+        )
+        expect(
+          !/\b(href|src|action|formaction)\s*=\s*["']?\s*(javascript|vbscript|data):/i.test(page.body),
+          `${page.url} has a link to a script.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'page-icon-not-loaded',
+    title: 'Addresses that others typed are not loaded, neither by the page nor by the server',
+    level: 'MUST',
+    why: 'An icon elsewhere tells its owner who looks, and a server that fetches it can be sent anywhere (OWASP ASVS 1.3.6 and 3.4.3).',
+    mend: 'Show such an address as a link, and fetch nothing.',
+    needs: ['page'],
+    async run(context) {
+      const person = await context.person()
+      const { elsewhere } = context.platform
+      const icon = `/icon-of-${person.firstName}`
+      await makeApplication(context, person, {
+        name: 'Marker',
+        iconUrl: elsewhere.url(icon),
+        webPageUrl: elsewhere.url(icon),
+        privacyPolicyUrl: elsewhere.url(icon),
+      })
+      const { pages } = await crawl(context)
+      for (const page of pages)
+        expect(
+          !foreignLoads(page.body, context.settings.client).some(url => url.includes(icon)),
+          `${page.url} loads it.`,
+          page,
+        )
+      expect(elsewhere.arrived(icon).length === 0, 'The server fetched it.')
+    },
+  },
+  {
+    id: 'page-links-apart',
+    title: 'Links to addresses that others typed open without a hold on the page',
+    level: 'SHOULD',
+    why: 'What is opened could lead the opener elsewhere, and learns where one came from (OWASP ASVS 3.7.1).',
+    mend: 'Add rel="noopener noreferrer".',
+    needs: ['page'],
+    async run(context) {
+      const person = await context.person()
+      const there = context.platform.elsewhere.url(`/page-of-${person.firstName}`)
+      await makeApplication(context, person, { name: 'Marker', webPageUrl: there })
+      const { pages } = await crawl(context)
+      const links = pages.flatMap(({ links }) => links.filter(({ url }) => url === there))
+      if (links.length === 0) throw new NotApplicable('no page links to it')
+      expect(
+        links.every(({ rel }) => rel.includes('noopener') || rel.includes('noreferrer')),
+        'A link has no rel="noopener noreferrer".',
+      )
+    },
+  },
+  ...ids.map(
+    ([id, text]): Row => ({
+      id: `page-id-${id}`,
+      title: `An id such as ${text} calls nothing but the application API`,
+      level: 'MUST',
+      why: "An id that is pasted into an address leads the client's token to other calls (OWASP ASVS 1.2.2).",
+      mend: 'Check the form of an id, and encode it as one segment of the path.',
+      needs: ['page'],
+      async run(context) {
+        const { browser, person } = await context.signedIn()
+        const before = context.arrived('api', 'me', 'exchange').length
+        const answer = await context.request(`${context.settings.page}/${text}`, {
+          headers: {
+            cookie: cookieHeader(context, browser),
+            'sec-fetch-mode': 'navigate',
+            'sec-fetch-dest': 'document',
+            'sec-fetch-site': 'none',
+          },
+        })
+        expect(statusOf(answer) > 0, 'There was no answer.', answer)
+        await context.platform.settle()
+        const allowed = /^\/apps\/v1(\/[^/?#]+)?$|^\/apps\/v1\?|^\/api\/me$/
+        const wrong = context
+          .arrived('api', 'me', 'exchange')
+          .slice(before)
+          .filter(
+            ({ request }) => !allowed.test(request.url) && !request.url.startsWith(`/identities/v1/${person.id}/links`),
+          )
+        expect(wrong.length === 0, `It called ${wrong[0]?.request.url}.`, answer, ...wrong)
+      },
+    }),
+  ),
+  {
+    id: 'not-found',
+    title: 'An address that is not there is a 404',
+    level: 'SHOULD',
+    why: 'A page that is always there hides mistakes, and loops (RFC 9110, 15.5.5).',
+    mend: 'Answer with status 404 and a page.',
+    async run(context) {
+      const answer = await context.request('/there-is-nothing-here-conformance')
+      expect([404, 410].includes(statusOf(answer)), `It was answered with status ${statusOf(answer)}.`, answer)
+    },
+  },
+  {
+    id: 'not-found-escapes',
+    title: 'Markup in an address is not on the page that says that nothing is there',
+    level: 'MUST',
+    why: 'Anybody can make a visitor open such an address (OWASP ASVS 1.2.1).',
+    mend: 'Do not repeat the address, or escape it.',
+    async run(context) {
+      for (const path of [
+        '/%3Cimg%20src=x%20onerror=conformance()%3E',
+        '/nothing?x=<img src=x onerror=conformance()>'.replaceAll(' ', '%20'),
+      ]) {
+        const answer = await context.request(path)
+        const isHtml = /html/i.test(headerOf(answer, 'content-type') ?? 'html')
+        expect(
+          !isHtml || !/<img(\s|%20)src=x(\s|%20)onerror=conformance/.test(bodyOf(answer)),
+          'The page holds it.',
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'errors-say-nothing',
+    title: 'An error page shows nothing of the inside',
+    level: 'MUST',
+    why: 'Stacks and paths tell an attacker what to try next (OWASP ASVS 16.5.1).',
+    mend: 'Answer with fixed words and a request id; keep the rest in the log.',
+    async run(context) {
+      const paths = [
+        '/%E0%A4%A',
+        '/there-is-nothing-here-conformance',
+        `${context.settings.callback}?code=a&code=b`,
+        `${context.settings.callback}?state[a]=b`,
+        `${context.settings.login}?${context.settings.returnTo || 'returnTo'}[a]=b`,
+      ]
+      for (const path of paths) {
+        const answer = await context.request(path, {
+          headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+        })
+        expect(!isInside(bodyOf(answer)), 'The page shows a stack or a path.', answer)
+      }
+    },
+  },
+  {
+    id: 'host-not-believed',
+    title: 'A foreign Host makes no link and no redirect to it',
+    level: 'MUST',
+    why: 'A cache keeps such a page for everybody (OWASP ASVS 4.1.3).',
+    mend: 'Build addresses from the configuration, or relative ones.',
+    async run(context) {
+      const paths = ['/', context.settings.page].filter(path => path !== '')
+      for (const path of paths)
+        for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }] as Record<
+          string,
+          string
+        >[]) {
+          const answer = await context.request(path, {
+            headers: { ...headers, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+          })
+          const address = headerOf(answer, 'location') ?? ''
+          expect(!address.includes('//evil.example'), `It led to ${address}.`, answer)
+          expect(
+            !/(href|src|action|content)\s*=\s*["'][^"']*\/\/evil\.example/i.test(bodyOf(answer)),
+            'The page links there.',
+            answer,
+          )
+        }
+    },
+  },
+  ...createChecks(),
+])
+
+function createChecks(): Row[] {
+  const needs: Check['needs'] = ['create', 'page']
+  return [
+    {
+      id: 'create-works',
+      title: "The form creates an application, sent from the client's own page",
+      level: 'MUST',
+      why: 'A page that sends no Origin, or one that refuses its own form, cannot be used (specification, 4.1; Fetch, "append a request Origin header").',
+      mend: 'Do not send Referrer-Policy: no-referrer with pages that have forms; the evidence shows what was sent.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const page = await open.browser.submit(open.page, open.form, open.values)
+        expect(
+          (await created(context, open.person)).length === 1,
+          `Nothing was created; the form was answered with ${describePage(page)}.`,
+          page,
+          ...context.arrived('api').slice(-2),
+        )
+      },
+    },
+    {
+      id: 'create-envelope',
+      title: 'The call that creates an application has context, type and data',
+      level: 'SHOULD',
+      why: 'The request is an envelope with two top-level fields and a nested data object (specification, part 2).',
+      mend: 'Send {context, type, data: {…}} as JSON.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        await submitCreate(context, open)
+        const [step] = await created(context, open.person)
+        const body = step!.request.body as Record<string, unknown>
+        expect(
+          ['context', 'type', 'data'].every(name => name in body),
+          `It has ${Object.keys(body).join(', ')}.`,
+          step!,
+        )
+      },
+    },
+    {
+      id: 'create-once',
+      title: 'The same form, sent twice, creates one application',
+      level: 'MUST',
+      why: 'A browser sends a POST again whose connection dropped, and people press twice (RFC 9110, 9.2.2).',
+      mend: 'Give each form a one-time id, and answer a second delivery with the first result.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        await submitCreate(context, open)
+        const again = await open.browser.newTab().submit(open.page, open.form, open.values)
+        const steps = await created(context, open.person)
+        expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+        expect(
+          again.status > 0 && again.status < 500,
+          `The second delivery was answered with ${describePage(again)}.`,
+          again,
+        )
+      },
+    },
+    {
+      id: 'create-once-at-once',
+      title: 'The same form, sent three times at once, creates one application',
+      level: 'MUST',
+      why: 'A double click is two requests before the first answer (RFC 9110, 9.2.2).',
+      mend: 'Let simultaneous deliveries of one form share one call.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        await Promise.all([1, 2, 3].map(() => open.browser.newTab().submit(open.page, open.form, open.values)))
+        const steps = await created(context, open.person)
+        expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+      },
+    },
+    {
+      id: 'create-reload',
+      title: 'Reloading the page after a creation creates nothing more',
+      level: 'MUST',
+      why: 'A page that answers a POST is sent again by Reload (RFC 9110, 15.4.4).',
+      mend: 'Answer the POST with 303 to a page of its own.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        await submitCreate(context, open)
+        await open.browser.reload()
+        const steps = await created(context, open.person)
+        expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+      },
+    },
+    {
+      id: 'create-shows-secret',
+      title: 'The secret of the new application is shown once',
+      level: 'SHOULD',
+      why: 'The API tells it in this one answer (specification, part 2).',
+      mend: 'Show it on the page after the creation, and say that it will not be shown again.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const page = await submitCreate(context, open)
+        const secret = secretOf(await created(context, open.person))
+        expect(
+          page.trail.some(one => bodyOf(one).includes(secret)),
+          'No page after the creation shows it.',
+          page,
+        )
+        const later = await open.browser.newTab().visit(page.url)
+        expect(!later.body.includes(secret), 'A later visit shows it again.')
+      },
+    },
+    {
+      id: 'create-secret-not-in-address',
+      title: 'The secret of a new application stands in no address',
+      level: 'MUST',
+      why: 'Addresses are kept in histories and logs (RFC 9700, 4.3.2).',
+      mend: 'Hand it over in the body, or in a sealed cookie.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const page = await submitCreate(context, open)
+        const secret = secretOf(await created(context, open.person))
+        expect(!page.trail.some(({ request }) => request.url.includes(secret)), 'An address holds it.')
+      },
+    },
+    {
+      id: 'create-no-session',
+      title: 'A form that comes after the session ended creates nothing and leads to a login',
+      level: 'MUST',
+      why: 'Nothing may half-happen, and the visitor must see why (OWASP ASVS 2.3.1).',
+      mend: 'Check the session before the form, and offer to sign in.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        open.browser.cookies.delete()
+        const page = await open.browser.submit(open.page, open.form, open.values)
+        expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+        expect((await created(context, open.person)).length === 0, 'It was created.')
+      },
+    },
+    {
+      id: 'create-by-get',
+      title: 'GET creates nothing, whatever its query says',
+      level: 'MUST',
+      why: 'A link or an image of another site would do (OWASP ASVS 3.5.3; RFC 9110, 9.2.1).',
+      mend: 'Change things by POST alone.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const query = `${new URLSearchParams([...open.form.fields.filter(([name]) => !(name in open.values)), ...(Object.entries(open.values) as [string, string][])])}`
+        for (const address of [open.form.action, context.url(context.settings.create)])
+          await open.browser.visit(`${address.split('?')[0]}?${query}`)
+        expect((await created(context, open.person)).length === 0, 'GET created an application.')
+      },
+    },
+    ...(['cross-site', 'same-site'] as const).map(
+      (site): Row => ({
+        id: `create-${site}`,
+        title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} creates nothing in the visitor's name`,
+        level: 'MUST',
+        why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not keep neighbours out'} (OWASP ASVS 3.5.1: cross-site request forgery).`,
+        mend: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
+        needs,
+        async run(context) {
+          const open = await openCreateForm(context)
+          const attacker = await attackersForm(context, open.form)
+          const { elsewhere } = context.platform
+          const page = open.browser.show(elsewhere.url('/', site), '')
+          await open.browser.submit(page, attacker, open.values)
+          const steps = await created(context, open.person)
+          expect(steps.length === 0, 'It was created.', ...steps)
+        },
+      }),
+    ),
+    ...(
+      [
+        ['origin', 'whose Origin is another one', { origin: 'https://evil.example' }],
+        ['origin-null', 'whose Origin is null', { origin: 'null' }],
+        ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
+        ['host', 'whose Origin fits a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
+        ['fetch-site', 'that says that it is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
+      ] as const
+    ).map(
+      ([id, what, headers]): Row => ({
+        id: `create-forged-${id}`,
+        title: `A forged POST ${what} creates nothing`,
+        level: 'MUST',
+        why: 'Older browsers send no Sec-Fetch headers, and Origin is what is left (OWASP ASVS 3.5.1).',
+        mend: 'Compare Origin with the configured address where Sec-Fetch-Site is missing; never with Host.',
+        needs,
+        async run(context) {
+          const open = await openCreateForm(context)
+          const { fields, action } = await attackersForm(context, open.form)
+          const body = new URLSearchParams([
+            ...fields.filter(([name]) => !(name in open.values)),
+            ...(Object.entries(open.values) as [string, string][]),
+          ])
+          const answer = await context.request(action, {
+            method: 'POST',
+            headers: {
+              'content-type': 'application/x-www-form-urlencoded',
+              cookie: cookieHeader(context, open.browser),
+              ...headers,
+            },
+            body: `${body}`,
+          })
+          expect((await created(context, open.person)).length === 0, 'It was created.', answer)
+        },
+      }),
+    ),
+    {
+      id: 'create-refused',
+      title: 'What the API refuses comes back to the visitor with what they typed',
+      level: 'SHOULD',
+      why: 'A form that is empty again is filled a second time by nobody (specification, 4.1; contract of the API: 422 with every bad field).',
+      mend: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context, 'Typed by conformance')
+        const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+        const page = await open.browser.submit(open.page, open.form, {
+          ...open.values,
+          [uri]: 'ftp://not-allowed.example/',
+        })
+        expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+        expect((await created(context, open.person)).length === 0, 'It was created.')
+        expect(page.body.includes('Typed by conformance'), 'The page does not hold what was typed.', page)
+      },
+    },
+    {
+      id: 'create-other-visitor',
+      title: 'A form that was opened as one visitor creates nothing in the name of another',
+      level: 'MUST',
+      why: 'Somebody else may have signed in in another tab meanwhile (OWASP ASVS 2.3.1).',
+      mend: 'Tie the form to the visitor whom it was shown to.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const other = await context.otherPerson()
+        const start = await context.startLogin(open.browser)
+        const callback = await context.authorize(start, other)
+        const tab = open.browser.newTab()
+        await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
+        if (!(await context.isSignedIn(open.browser, { person: other })))
+          throw new Undecided('The second visitor could not sign in.')
+        // The group is left open, so that only the client can refuse.
+        const group = Object.keys(open.values).find(name => /group/i.test(name))
+        const values = {
+          ...open.values,
+          ...(group &&
+            open.form.controls.some(({ name, choices }) => name === group && !choices) && { [group]: other.groupId }),
+        }
+        await open.browser.submit(open.page, open.form, values)
+        expect(
+          (await context.arrived('api')).every(
+            ({ request, about }) => !(request.method === 'POST' && about.userId === other.id),
+          ),
+          'The client called the API in the name of the second visitor.',
+        )
+      },
+    },
+  ]
+}
+
+/** The page behind the login, signed in. */
+async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
+  const { browser, person } = await context.signedIn()
+  const page = await browser.visit(context.url(context.settings.page))
+  expect(page.status === 200, `The page was answered with ${describePage(page)}.`, page)
+  return { browser, page, person }
+}
+
+/** That page, and those below it that it links to: the ones with what the API told. */
+async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
+  const browser = signedIn ?? (await context.signedIn()).browser
+  const there = context.url(context.settings.page)
+  const first = await browser.visit(there)
+  const below = [...new Set(first.links.map(({ url }) => url.split('#')[0]!))].filter(
+    url => url.startsWith(`${there}/`) || url.startsWith(`${there}?`),
+  )
+  const pages = [first]
+  for (const url of below.slice(0, 4)) pages.push(await browser.visit(url, { from: first }))
+  return { pages }
+}
+
+async function makeApplication(context: CheckContext, person: Person, fields: Record<string, string>): Promise<void> {
+  const token = await context.platform.tokenOf(person)
+  const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
+  const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
+  const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
+  if (statusCode !== 201) throw new Error(`The API made no application: ${body}`)
+}
+
+/** The create form as somebody else sees it, who is signed in on their own. */
+async function attackersForm(context: CheckContext, visitors: Form) {
+  const attacker = await context.otherPerson()
+  const { browser } = await context.signedIn({ person: attacker })
+  const page = await browser.visit(context.url(context.settings.create))
+  const own = page.forms.find(({ action }) => action === visitors.action) ?? visitors
+  return forge(own, visitors)
+}
+
+function cookieHeader({ settings }: CheckContext, browser: Browser): string {
+  return browser.cookies
+    .list(settings.client)
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+}
+
+async function calls(context: CheckContext) {
+  await context.platform.settle()
+  return context.arrived('api', 'me')
+}
+
+function secretOf(steps: { response: { body: unknown } }[]): string {
+  const body = JSON.parse(String(steps[0]?.response.body)) as { client?: { clientSecrets?: string[] } }
+  const [secret] = body.client?.clientSecrets ?? []
+  if (secret === undefined) throw new Undecided('The API told no secret.')
+  return secret
+}
+
+function tellHeaders({ headers }: Page): string {
+  const told = [
+    'cache-control',
+    'content-security-policy',
+    'x-frame-options',
+    'x-content-type-options',
+    'content-type',
+  ].flatMap(name => (headers.has(name) ? [`${name}: ${headers.get(name)}`] : []))
+  return told.join(', ') || 'none of these headers'
+}
+
+/** A stack, or a path of a source file. */
+function isInside(text: string): boolean {
+  return /\bat \S+ \(?(file:|node:|\/)|node_modules|Traceback \(most recent call last\)|File "[^"]+", line \d+|\.(ts|js|py|rb|java|go):\d+|\bECONNREFUSED\b|goroutine \d+ \[/.test(
+    text,
+  )
+}
