@@ -79,7 +79,8 @@ export async function buildClient(config: Config, options: Options, product = ou
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  await useViews(app, { product, visitorIfAny: signIn.visitorIfAny })
+  const portalSignOut = `${config.loginUrl}/sign-out`
+  await useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
 
   const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)

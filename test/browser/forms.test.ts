@@ -78,7 +78,7 @@ t.test(
     t.notOk(log.some(line => line.includes('application_created')))
     await send(page)
     await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-    await page.getByRole('link', { name: 'I have copied it: go on' }).click()
+    await page.getByRole('link', { name: 'Done' }).click()
     await page.getByText('Very long. Very long.').waitFor()
     t.same(troubles, [])
   },

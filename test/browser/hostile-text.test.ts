@@ -31,7 +31,7 @@ t.test('PG-07: hostile names and descriptions are text on every page that shows 
     await name(index).waitFor()
     t.match(await page.locator('h1').textContent(), `${vector} is registered`, 'credentials')
 
-    await page.getByRole('link', { name: 'I have copied it: go on' }).click()
+    await page.getByRole('link', { name: 'Done' }).click()
     t.equal(await page.locator('h1').textContent(), vector, 'details')
     t.equal(await page.locator('.description').textContent(), vector)
     t.equal(await page.title(), `${vector} · Applications`)
@@ -44,7 +44,7 @@ t.test('PG-07: hostile names and descriptions are text on every page that shows 
     t.match(await page.locator('h1').textContent(), vector, 'remove')
 
     await page.goto(`${publicUrl}/applications?${new URLSearchParams({ q: vector })}`)
-    t.equal(await page.getByLabel('Search by name').inputValue(), vector, 'search')
+    t.equal(await page.getByLabel('Search by name or client ID').inputValue(), vector, 'search')
     t.equal(await page.locator('ul.list .name').textContent(), vector, 'list')
   }
   t.same(troubles, [], 'no dialog, no violation of the policy')

@@ -37,7 +37,7 @@ t.test('CK-12, F-29: every request of a whole visit can go to the other replica'
   t.match(saved.text, 'Your changes are saved.')
   t.match(saved.text, 'Weather of tomorrow')
   const removal = hiddenFields(await read(`${path}/delete`), `${path}/delete`)
-  t.match((await send(`${path}/delete`, removal)).text, 'The application is gone')
+  t.match((await send(`${path}/delete`, removal)).text, 'The application has been removed')
   t.match((await send('/logout', {})).text, 'You are signed out.')
   t.match(await read('/applications'), { status: 401, text: 'You are signed out' })
 

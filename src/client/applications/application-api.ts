@@ -41,12 +41,17 @@ export function byNewest(one: ListedApplication, other: ListedApplication): numb
   return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
 }
 
-/** Shown once, and stored nowhere here. */
-export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: { id: string; token: string }[] }
+/** `expiresIn` in seconds, and undefined where the API does not tell. */
+export type AppAccessToken = { id: string; token: string; expiresIn: number | undefined }
 
-// Yours: the data model that the envelope (part 2 of the specification) names.
-const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
-const type = 'App'
+/** Shown once, and stored nowhere here. */
+export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: AppAccessToken[] }
+
+// Yours: the data models that the envelope (part 2 of the specification) names.
+const envelopes = {
+  App: { context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/', type: 'App' },
+  Group: { context: 'https://standards.oftrust.net/v2/Context/Identity/Group/', type: 'Group' },
+}
 
 const usualLimits = { deadlineMs: 10_000, maxBytes: 256 * 1024 }
 const listLimits = { deadlineMs: 10_000, maxBytes: 8 * 1024 * 1024 }
@@ -61,15 +66,12 @@ export type ApplicationApi = ReturnType<typeof createApplicationApi>
 
 /** `apiUrl`: where this server reaches the API, without `/apps/v1`. Every call throws PublicError, 401 included. */
 export function createApplicationApi(apiUrl: string, upstream: Upstream) {
-  async function send(caller: Caller, method: Call['method'], path: string, data?: object, limits = usualLimits) {
+  async function send(caller: Caller, method: Call['method'], path: string, sent?: object, limits = usualLimits) {
     const headers = { authorization: `Bearer ${caller.accessToken}` }
-    const body = data && {
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ context, type, data }),
-    }
+    const body = sent && { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(sent) }
     const { requestId, endsAt } = caller
     const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, endsAt, ...limits, ...body })
-    if (answer.status === 422 && data) throw readRefusal(answer.json)
+    if (answer.status === 422 && sent) throw readRefusal(answer.json)
     if (answer.status !== 401) return answer
     throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')
   }
@@ -117,7 +119,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
     },
 
     async create(caller: Caller, fields: Fields): Promise<{ id: string; credentials: Credentials }> {
-      const answer = await send(caller, 'POST', '/apps/v1', fields)
+      const answer = await send(caller, 'POST', '/apps/v1', { ...envelopes.App, data: fields })
       // Both are about the group that was chosen, so they belong beside that field.
       if (answer.status === 403) throw new FieldError({ groupId: ['You are not a member of this group.'] })
       if (answer.status === 404) throw new FieldError({ groupId: ['There is no group with this id.'] })
@@ -129,7 +131,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
 
     /** A field that is left out keeps its value. */
     async update(caller: Caller, id: string, fields: Partial<Fields>): Promise<void> {
-      readOne(await send(caller, 'PUT', pathOf(id), fields), 200)
+      readOne(await send(caller, 'PUT', pathOf(id), { ...envelopes.App, data: fields }), 200)
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
@@ -143,6 +145,21 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
       const secret = isRecord(answer.json) ? answer.json.clientSecret : undefined
       if (answer.status !== 201 || typeof secret !== 'string') throw fault(answer)
       return secret
+    },
+
+    /** Makes a group, whose member the visitor then is, and answers its id. */
+    async createGroup(caller: Caller, name: string): Promise<string> {
+      const answer = await send(caller, 'POST', '/identities/v1', { ...envelopes.Group, data: { name } }).catch(
+        error => {
+          // Whichever field it is about there, here it is this one.
+          const reasons = error instanceof FieldError ? Object.values(error.fields).flat() : []
+          throw reasons.length > 0 ? new FieldError({ groupName: reasons }) : error
+        },
+      )
+      const id = isRecord(answer.json) ? asText(answer.json['@id']) : ''
+      if (answer.status === 201 && id) return id
+      if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
+      throw new FieldError({ groupName: ['The group could not be created. Create one at the login portal.'] })
     },
 
     /** The visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
@@ -226,7 +243,11 @@ function readCredentials({ client, tokens }: Record<string, unknown>): Credentia
   if (!clientId || !clientSecret) return undefined
   const appAccessTokens = (Array.isArray(tokens) ? tokens : [])
     .filter(isRecord)
-    .map(({ id, token }) => ({ id: asText(id), token: asText(token) }))
+    .map(({ id, token, expires_in }) => ({
+      id: asText(id),
+      token: asText(token),
+      expiresIn: typeof expires_in === 'number' && expires_in > 0 && expires_in < 1e10 ? expires_in : undefined,
+    }))
   return { clientId, clientSecret, appAccessTokens }
 }
 

@@ -5,7 +5,7 @@ import type { CallAsVisitor } from '../sign-in/sign-in.ts'
 import { InDoubt } from '../web/forms.ts'
 import type { FormToken } from '../web/hand-over.ts'
 import { type ApplicationApi, byNewest, type Credentials, type Fields } from './application-api.ts'
-import { fieldsToCreate, hasClientFields, hasFields } from './fields.ts'
+import { fieldsToCreate, hasClientFields, hasFields, type Typed } from './fields.ts'
 
 /** Without credentials where an earlier delivery created it, and its answer was lost. */
 export type Created = { id: string; credentials: Credentials | undefined }
@@ -24,9 +24,11 @@ const mostLookedAt = 3
 export function createOnce(api: ApplicationApi, clock: () => Date) {
   const done = new Once<Created & { fields: string }>(clock, { shareMs })
 
-  return async (callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<Created> => {
-    const asked = JSON.stringify(fields)
+  return async (callAsVisitor: CallAsVisitor, form: FormToken, typed: Typed): Promise<Created> => {
+    const asked = JSON.stringify(typed)
     const created = await done.do(form.id, async () => {
+      const groupId = typed.groupId || (await takeGroup(callAsVisitor, typed.groupName))
+      const fields = fieldsToCreate({ ...typed, groupId })
       const id = await lookFor(callAsVisitor, form, fields).catch(error => {
         if (!isOfApi(error)) throw error
         if (!form.mayHaveActed) return undefined
@@ -34,7 +36,7 @@ export function createOnce(api: ApplicationApi, clock: () => Date) {
         throw new InDoubt('creation_in_doubt', error.statusCode, message, error)
       })
       if (id !== undefined) return { id, credentials: undefined, fields: asked }
-      const answer = await callAsVisitor(caller => api.create(caller, fieldsToCreate(fields))).catch(error => {
+      const answer = await callAsVisitor(caller => api.create(caller, fields)).catch(error => {
         const { code, statusCode, message } = error
         throw isSilence(error) ? new InDoubt(code, statusCode, message, error) : error
       })
@@ -44,6 +46,14 @@ export function createOnce(api: ApplicationApi, clock: () => Date) {
     const message = 'This form has created an application already. If you want another one, send it again.'
     throw new PublicError('form_used', 409, message)
   }
+
+  /** The visitor's own group of this name, made where it is not there yet: a form may be sent again. */
+  async function takeGroup(callAsVisitor: CallAsVisitor, name: string): Promise<string> {
+    const groups = await callAsVisitor(api.listGroups)
+    const known = groups?.find(group => group.name === name && group.isOwn !== false)
+    return known?.id ?? callAsVisitor(caller => api.createGroup(caller, name))
+  }
+
   async function lookFor(callAsVisitor: CallAsVisitor, form: FormToken, fields: Fields): Promise<string | undefined> {
     const applications = await callAsVisitor(api.list)
     // The API tells times in seconds.

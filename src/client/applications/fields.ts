@@ -1,48 +1,75 @@
-// The fields of an application: their bounds, what is wrong with them, and what is sent of them.
+// The fields of an application: what the form calls them, what is wrong with them, and what is sent of them.
 import { FieldError } from '../errors.ts'
-import { type Application, allFields, type Field, type Fields, type ListedApplication } from './application-api.ts'
+import type { Application, Field, Fields, ListedApplication } from './application-api.ts'
+import { findRedirectProblem, isPlainHost, splitUris } from './redirect-uris.ts'
+
+/** What was typed: the fields of an application, and the name of a group to make for it. */
+export type Typed = Fields & { groupName: string }
+
+type Rule = (value: string, all: Typed) => string[]
 
 const longestUrl = 2_048
+/** Of one field, so that a page of faults stays one. */
+const mostProblems = 10
 
-/** Most characters of each field, as the application API bounds them. */
-export const longestField: Record<Field, number> = {
-  groupId: 200,
-  name: 200,
-  description: 2_000,
-  webPageUrl: longestUrl,
-  iconUrl: longestUrl,
-  privacyPolicyUrl: longestUrl,
-  redirectUris: 8_000,
-  defaultRedirectUri: longestUrl,
-  scopes: 2_000,
-  defaultScopes: 2_000,
+const webUrl: Rule = value => (isWebUrl(value) ? [] : ['Enter a web address that begins with https:// or http://.'])
+const redirectUris: Rule = value =>
+  splitUris(value)
+    .flatMap(uri => findRedirectProblem(uri) ?? [])
+    .slice(0, mostProblems)
+const oneOfThem: Rule = (value, all) =>
+  splitUris(all.redirectUris).includes(value) ? [] : ['Enter one of the redirect URIs above.']
+
+/** In the order of the form. `maxlength` in characters, as the application API bounds them. */
+export const formFields: Record<keyof Typed, { label: string; maxlength: number; findProblems?: Rule }> = {
+  groupId: { label: 'Group', maxlength: 200 },
+  groupName: { label: 'Name of your group', maxlength: 200 },
+  name: { label: 'Name', maxlength: 200 },
+  description: { label: 'Description', maxlength: 2_000 },
+  webPageUrl: { label: 'Web page', maxlength: longestUrl, findProblems: webUrl },
+  iconUrl: { label: 'Icon', maxlength: longestUrl, findProblems: webUrl },
+  privacyPolicyUrl: { label: 'Privacy policy', maxlength: longestUrl, findProblems: webUrl },
+  redirectUris: { label: 'Redirect URIs', maxlength: 8_000, findProblems: redirectUris },
+  defaultRedirectUri: { label: 'Default redirect URI', maxlength: longestUrl, findProblems: oneOfThem },
+  scopes: { label: 'Scopes', maxlength: 2_000 },
+  defaultScopes: { label: 'Default scopes', maxlength: 2_000 },
 }
 
 /** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
-export function normalize(form: Record<string, string>): Fields {
-  const read = (field: Field) => (form[field] ?? '').replaceAll('\r\n', '\n').trim()
-  const fields = Object.fromEntries(allFields.map(field => [field, read(field)])) as Fields
+export function normalize(form: Record<string, string>): Typed {
+  const read = (field: string) => (form[field] ?? '').replaceAll('\r\n', '\n').trim()
+  const fields = Object.fromEntries(Object.keys(formFields).map(field => [field, read(field)])) as Typed
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
-/** Checks what browsers were told to check, for those that do not; the rest is the API's to judge. Throws FieldError. */
-export function checkFields(fields: Fields, required: readonly Field[]): void {
-  const problems: Record<string, string[]> = {}
-  for (const field of allFields) {
-    // Characters as the API counts them: an emoji is one.
-    const { length } = [...fields[field]]
-    const most = longestField[field]
-    const mustBeLink = field === 'webPageUrl' || field === 'iconUrl' || field === 'privacyPolicyUrl'
-    if (length === 0 && required.includes(field)) problems[field] = ['Please fill this in.']
-    if (length > most) problems[field] = [`At most ${most} characters, please: these are ${length}.`]
-    else if (length > 0 && mustBeLink && !isWebUrl(fields[field]))
-      problems[field] = ['This must be an address that begins with https:// or http://.']
-  }
-  if (Object.keys(problems).length > 0) throw new FieldError(problems)
+/** All that can be known without the API, at once; the rest is the API's to judge. Throws FieldError. */
+export function checkFields(fields: Typed, required: readonly (keyof Typed)[]): void {
+  const names = Object.keys(formFields) as (keyof Typed)[]
+  const found = names.map(name => [name, findProblems(name, fields, required.includes(name))] as const)
+  const problems = found.filter(([, texts]) => texts.length > 0)
+  if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
+}
+
+function findProblems(name: keyof Typed, fields: Typed, isRequired: boolean): string[] {
+  const { maxlength, findProblems = () => [] } = formFields[name]
+  const value = fields[name]
+  // Characters as the API counts them: an emoji is one.
+  const { length } = [...value]
+  if (length === 0) return isRequired ? ['This field is required.'] : []
+  if (length > maxlength) return [`Use at most ${maxlength} characters; this has ${length}.`]
+  if (value.includes('\0')) return ['Remove the invisible NUL character.']
+  return findProblems(value, fields)
+}
+
+/** Faults that the API found, without its names for the fields. */
+export function inFormWords(problems: Record<string, string[]>): Record<string, string[]> {
+  const labelOf = (word: string) => (Object.hasOwn(formFields, word) ? formFields[word as Field].label : word)
+  const reword = (text: string) => text.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, labelOf)
+  return Object.fromEntries(Object.entries(problems).map(([name, texts]) => [name, texts.map(reword)]))
 }
 
 /** All ten fields: part 2 of the specification leaves none out. Without a default redirect URI it is the first. */
-export function fieldsToCreate(fields: Fields): Fields {
+export function fieldsToCreate({ groupName: _, ...fields }: Typed): Fields {
   return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
 }
 
@@ -55,10 +82,11 @@ export function isClientKnownTo(form: Record<string, string>): boolean {
  * The group of an application stays. What the API did not tell is sent only if it was typed: a field that is left out
  * keeps its value, and a guessed one would overwrite it.
  */
-export function fieldsToUpdate(fields: Fields, isClientKnown: boolean): Partial<Fields> {
-  const { groupId: _, ...all } = isClientKnown ? fieldsToCreate(fields) : fields
+export function fieldsToUpdate(typed: Typed, isClientKnown: boolean): Partial<Fields> {
+  const { groupId: _, ...all } = fieldsToCreate(typed)
   if (isClientKnown) return all
-  const { defaultRedirectUri, scopes, defaultScopes, ...always } = all
+  const { scopes, defaultScopes, defaultRedirectUri: _default, ...always } = all
+  const { defaultRedirectUri } = typed
   return {
     ...always,
     ...(defaultRedirectUri && { defaultRedirectUri }),
@@ -78,16 +106,12 @@ export function hasFields(application: ListedApplication, fields: Fields): boole
 
 /** Whether an application's client has what a form says; lists do not tell. */
 export function hasClientFields(client: NonNullable<Application['client']>, fields: Fields): boolean {
-  const asked = fieldsToCreate(fields)
   const told = ['redirectUris', 'defaultRedirectUri', 'scopes', 'defaultScopes'] as const
-  return told.every(field => client[field] === asked[field])
+  return told.every(field => client[field] === fields[field])
 }
 
-/** Whether an address that somebody typed may become a link. */
+/** Whether an address that somebody typed may become a link, and whether the API takes it. */
 export function isWebUrl(value: string): boolean {
-  return /^https?:\/\//i.test(value) && URL.canParse(value)
-}
-
-function splitUris(list: string): string[] {
-  return list.split(/[\s,]+/).filter(Boolean)
+  const url = /^https?:\/\/[^\s\\]+$/i.test(value) ? URL.parse(value) : null
+  return url !== null && isPlainHost(url)
 }

@@ -3,14 +3,16 @@ import type { FastifyRequest } from 'fastify'
 import { logEvent } from '../operations/request-log.ts'
 import { visitorOf } from '../sign-in/sign-in.ts'
 import type { Forms, Shown } from '../web/forms.ts'
-import { type ApplicationApi, allFields, type Group } from './application-api.ts'
+import type { ApplicationApi, Group } from './application-api.ts'
 import { createOnce } from './create-once.ts'
-import { handOverCredentials } from './credentials.ts'
+import type { ShowCredentials } from './credentials.ts'
 import { idOf } from './details.ts'
-import { checkFields, fieldsToUpdate, isClientKnownTo, longestField, normalize } from './fields.ts'
+import { checkFields, fieldsToUpdate, formFields, inFormWords, isClientKnownTo, normalize } from './fields.ts'
+import { splitUris } from './redirect-uris.ts'
 
 type Parts = Forms & {
   api: ApplicationApi
+  credentials: ShowCredentials
   clock: () => Date
   /** Where visitors find their groups. */
   portalUrl: string
@@ -18,32 +20,39 @@ type Parts = Forms & {
 
 const template = 'applications/form'
 
-export function createApplicationForms({ api, clock, portalUrl, defineForm, handovers }: Parts) {
+export function createApplicationForms({ api, credentials, clock, portalUrl, defineForm }: Parts) {
   const create = createOnce(api, clock)
 
   const newForm = defineForm({ page: '/applications/new', template, data: showNew })
   const editForm = defineForm({ page: '/applications/:id/edit', template, data: showEdit })
 
-  async function showNew(request: FastifyRequest, { errors, signInHref }: Shown) {
+  async function showNew(request: FastifyRequest, { errors, fields, signInHref }: Shown) {
     // Without a session nobody can be asked for the groups.
     const groups = signInHref ? undefined : (await visitorOf(request).call(api.listGroups))?.map(toChoice)
     const title = signInHref ? 'Your session has ended' : 'New application'
-    return { ...common(errors), isNew: true, title, action: '/applications', groups, portalUrl }
+    const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
+    return { ...common(errors), isNew: true, title, action: '/applications', groups, makesGroup, portalUrl }
   }
 
   async function showEdit(request: FastifyRequest, { errors, fields, hasDraft, problem, signInHref }: Shown) {
     const id = idOf(request)
     const page = { ...common(errors), back: `/applications/${id}` }
-    if (signInHref) return { ...page, title: 'Your session has ended', isClientKnown: isClientKnownTo(fields) }
-    if (problem) return { ...page, title: 'Edit application', isClientKnown: isClientKnownTo(fields) }
+    const titleOf = (name: string | undefined) => `Edit ${name || 'application'}`
+    if (signInHref || problem) {
+      const title = signInHref ? 'Your session has ended' : titleOf(fields.oldName)
+      return { ...page, title, oldName: fields.oldName, isClientKnown: isClientKnownTo(fields) }
+    }
     const application = await visitorOf(request).call(caller => api.get(caller, id))
+    const { client } = application
     return {
       ...page,
-      title: `Edit ${application.name || 'application'}`,
-      application,
+      title: titleOf(application.name),
+      oldName: application.name,
       // As it was when the draft was typed: an empty field means something else where nothing was shown in it.
-      isClientKnown: hasDraft ? isClientKnownTo(fields) : application.client !== undefined,
-      fields: hasDraft ? fields : { ...application, ...application.client },
+      isClientKnown: hasDraft ? isClientKnownTo(fields) : client !== undefined,
+      fields: hasDraft
+        ? fields
+        : { ...application, ...client, redirectUris: splitUris(client?.redirectUris ?? '').join('\n') },
     }
   }
 
@@ -53,11 +62,12 @@ export function createApplicationForms({ api, clock, portalUrl, defineForm, hand
 
     create: newForm.submit(async (request, reply, sent) => {
       const fields = normalize(sent.fields)
-      checkFields(fields, ['groupId', 'name', 'redirectUris'])
-      const { id, credentials } = await create(visitorOf(request).call, sent.token, fields)
+      checkFields(fields, ['groupName' in sent.fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
+      const created = await create(visitorOf(request).call, sent.token, fields)
+      const { id } = created
       logEvent(request, 'application_created', { application: id })
-      if (!credentials) return reply.redirect(`/applications/${id}?created=earlier`, 303)
-      return handOverCredentials(handovers, request, reply, id, { name: fields.name, ...credentials })
+      if (!created.credentials) return reply.redirect(`/applications/${id}?created=earlier`, 303)
+      return credentials.handOver(request, reply, id, { name: fields.name, isNew: true, ...created.credentials })
     }),
 
     edit: editForm.submit(async (request, reply, sent) => {
@@ -82,6 +92,5 @@ function toChoice({ id, name, isOwn }: Group, _index: number, groups: Group[]) {
 }
 
 function common(errors: Record<string, string[]>) {
-  const isOurs = (name: string) => (allFields as readonly string[]).includes(name)
-  return { longestField, otherErrors: Object.keys(errors).filter(name => !isOurs(name)), isNew: false }
+  return { formFields, errors: inFormWords(errors), isNew: false }
 }

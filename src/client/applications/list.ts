@@ -1,23 +1,37 @@
-// The list of the visitor's applications, newest first, and a search in it.
+// The list of the visitor's applications: searched, sorted, and fifty on a page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitorOf } from '../sign-in/sign-in.ts'
 import { showPage } from '../web/views.ts'
-import { type ApplicationApi, byNewest } from './application-api.ts'
+import { type ApplicationApi, byNewest, type ListedApplication } from './application-api.ts'
 
 const pageSize = 50
 
-export function createList({ api }: { api: ApplicationApi }) {
+const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
+
+const orders = {
+  newest: { text: 'Newest first', compare: byNewest },
+  oldest: { text: 'Oldest first', compare: (one, other) => byNewest(other, one) },
+  name: { text: 'By name', compare: (one, other) => compare(one.name, other.name) },
+} satisfies Record<string, { text: string; compare: (one: ListedApplication, other: ListedApplication) => number }>
+
+/** `clientId`: this site's own, which is marked. */
+export function createList({ api, clientId }: { api: ApplicationApi; clientId: string }) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { q, page, removed } = request.query as Record<string, unknown>
+    const { q, page, sort, removed } = request.query as Record<string, unknown>
     const search = typeof q === 'string' ? q.trim().slice(0, 200) : ''
+    const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
+    const words = search.toLowerCase()
     const all = await visitorOf(request).call(api.list)
-    const found = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase())).sort(byNewest)
+    const found = all.filter(({ id, name }) => [name, id].some(text => text.toLowerCase().includes(words)))
     const pages = Math.max(1, Math.ceil(found.length / pageSize))
     const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
     return showPage(reply, 'applications/list', {
       title: 'Your applications',
-      applications: found.slice((current - 1) * pageSize, current * pageSize),
+      applications: found.sort(orders[order].compare).slice((current - 1) * pageSize, current * pageSize),
+      clientId,
       search,
+      orders,
+      order,
       found: found.length,
       total: all.length,
       page: current,

@@ -39,7 +39,8 @@ export function isKeptBack(request: FastifyRequest): boolean {
 /** In place of a login that the visitor did not choose (docs/decisions/005). */
 export function showSignedOut(reply: FastifyReply, returnTo: string): Shown {
   const nextStep = signInTo(returnTo, 'Sign in')
-  return showMessage(reply.code(401), { title: 'You are signed out', message: 'Sign in to go on.', nextStep })
+  const message = 'Sign in to see this page.'
+  return showMessage(reply.code(401), { title: 'You are signed out', message, nextStep, hasSignedOut: true })
 }
 
 /** What was typed is shown again after signing in, and never sent without the visitor. */

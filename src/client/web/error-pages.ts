@@ -61,11 +61,11 @@ export function useErrorPages(app: FastifyInstance, { productName, signInAnew }:
 
 const titles: Record<number, string> = {
   403: 'Not allowed',
-  404: 'Not found',
+  404: 'Page not found',
   500: 'Something went wrong',
-  502: 'Something else is out of order',
-  503: 'Too busy at the moment',
-  504: 'That took too long',
+  502: 'The platform is not working properly',
+  503: 'Too busy right now',
+  504: 'The platform took too long to answer',
 }
 
 /** Errors are reduced to what can hold no secret: no headers, no bodies, nothing that a library has attached. */

@@ -17,12 +17,14 @@ export type Brand = { name: string; home: string; links: NextStep[] }
 export type ShownVisitor = { userId: string | undefined; visitorId: string; name: string; expiresAt: Date }
 
 type Told = {
+  /** Where one signs out of the login portal itself. */
+  portalSignOut: string
   product: Brand
   /** Undefined where nobody is signed in. */
   visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
 }
 
-export async function useViews(app: FastifyInstance, { visitorIfAny, product }: Told): Promise<void> {
+export async function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): Promise<void> {
   const templates = globSync('**/*.eta', { cwd: folder })
   app.decorate('templates', templates)
   app.decorate('visitorIfAny', visitorIfAny)
@@ -30,7 +32,7 @@ export async function useViews(app: FastifyInstance, { visitorIfAny, product }: 
     engine: { eta: loadAll(templates) },
     root: folder,
     production: true,
-    defaultContext: { product, assets: serveAssets(app), formatTime },
+    defaultContext: { ...told, assets: serveAssets(app), formatTime },
   })
 }
 
@@ -58,6 +60,8 @@ export type Message = {
   nextStep: NextStep
   /** Offered beside signing out, to whoever is signed in. */
   signInAnew?: NextStep | undefined
+  /** Says that the login portal may still know the visitor. */
+  hasSignedOut?: boolean
   /** A fault shows the request id, by which the operator finds it in the log. */
   isFault?: boolean
 }

@@ -67,7 +67,7 @@ t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not
   const api = await startRawUpstream(t, socket => socket.write(list))
   const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const form = { ...readForm(await browser.get('/applications/new'), '/applications'), groupName: 'Mine' }
   api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
   const page = await browser.post('/applications', { ...form, ...typed })
   t.equal(page.statusCode, 502)

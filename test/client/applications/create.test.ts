@@ -61,17 +61,12 @@ for (const [what, answer] of Object.entries({
     const page = await browser.get('/applications/new')
     t.equal(page.statusCode, 200)
     t.match(page.body, /<input type="text" id="groupId"/)
-    t.match(textOf(page, 'groupId-hint'), 'The id of a group that you are a member of')
+    t.match(textOf(page, 'groupId-hint'), 'The ID of one of your groups, from the login portal.')
   })
 }
 
-t.test('a visitor in no group is told where to make one, and one in several has to choose', async t => {
+t.test('a visitor in several groups has to choose', async t => {
   const { browser, platform } = await openForm(t)
-  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([]) })
-  const page = await browser.get('/applications/new')
-  t.match(textOf(page, 'no-group'), 'You are in no group yet')
-  t.match(page.body, `Make one at the <a href="${platform.url}">login portal</a>`)
-
   platform.answer('GET /identities/v1/visitor-1/links', {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
   })
@@ -145,7 +140,7 @@ t.test('PG-16: a created application answers 303, and a reload sends nothing aga
 t.test(
   'the client id, the client secret and the app access tokens are shown once, and no more on a reload',
   async t => {
-    const { browser, api, form } = await openForm(t)
+    const { browser, platform, api, form } = await openForm(t)
     const answer = await browser.post('/applications', { ...form, ...typed })
     const handover = setCookieLine(answer, '__Host-handover')
     t.match(handover, /; Max-Age=600;.* HttpOnly; Secure; SameSite=Strict/)
@@ -154,14 +149,24 @@ t.test(
     const shown = [api.secrets[0]!, 'app-access-token-1-of-app-1', 'app-access-token-2-of-app-1']
     t.equal(first.statusCode, 200)
     for (const one of ['app-1', ...shown]) t.match(first.body, `>${one}<`)
-    t.match(textOf(first), 'when you leave or reload this page, it is gone')
+    t.match(textOf(first), 'You will not see them again once you leave or reload this page')
     t.match(textOf(first), 'Weather <b>& tides</b> is registered')
     const file = linksOf(first).find(link => link.startsWith('data:text/plain'))!
     t.equal(
       decodeURIComponent(file.slice(file.indexOf(',') + 1)),
-      `CLIENT_ID=app-1\nCLIENT_SECRET=${api.secrets[0]}\n`,
+      `# Weather <b>& tides</b>
+LOGIN_URL=${platform.url}
+API_URL=${platform.url}
+CLIENT_ID=app-1
+CLIENT_SECRET=${api.secrets[0]}
+# Valid until 2028-02-29T12:00:00.000Z
+APP_ACCESS_TOKEN_1=app-access-token-1-of-app-1
+# Valid until 2028-02-29T12:00:00.000Z
+APP_ACCESS_TOKEN_2=app-access-token-2-of-app-1
+`,
       'as a file of settings',
     )
+    t.equal(textOf(first).match(/Valid until 2028-02-29 12:00 UTC/g)?.length, 2)
     t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
     t.equal(browser.cookie('__Host-handover'), undefined)
 
@@ -226,13 +231,18 @@ t.test('PG-16: faults that the API finds stand beside their fields, with everyth
   t.equal(faultOf(page, 'redirectUris'), 'Not a <valid> URL. Must be https.')
   t.equal(faultOf(page, 'scopes'), 'Unknown scope.')
   t.equal(faultOf(page, 'name'), undefined)
-  t.match(textOf(page), 'Never heard of.', 'a fault of no field of the form is told as well')
+  t.match(
+    textOf(page, 'problem'),
+    'Redirect URIs: Not a <valid> URL. Redirect URIs: Must be https. Scopes: Unknown scope.',
+  )
+  t.match(textOf(page, 'problem'), 'Never heard of.', 'a fault of no field of the form is told as well')
+  t.notMatch(page.body, 'colour')
   t.same(
     readForm(page, '/applications'),
     { ...form, ...typed, description: 'First line\nsecond “line”' },
     'everything typed, and the same form',
   )
-  t.match(page.body, `Request: <code>`)
+  t.match(page.body, `Request ID: <code>`)
 })
 
 for (const [status, words] of [

@@ -37,6 +37,7 @@ t.test('the page of an application shows what the API tells, and leads to what c
     t.match(textOf(page), text)
   t.match(textOf(page), 'http://localhost:3000/back default')
   t.ok(linksOf(page).includes('/applications/app-1/edit'))
+  t.ok(linksOf(page).includes('/applications/app-1/secret'))
   t.ok(linksOf(page).includes('/applications/app-1/delete'))
   t.ok(linksOf(page).includes('/applications'))
 })
@@ -89,7 +90,7 @@ for (const [what, answer, status] of [
       const page = await browser.get(path)
       t.equal(page.statusCode, status, path)
       t.match(page.body, /<a class="button" href="\//, path)
-      t.match(textOf(page), 'name this request:')
+      t.match(textOf(page), 'quote this request ID:')
       t.notMatch(page.body, 'stack trace')
     }
     t.ok(browser.cookie('__Host-session'))
@@ -98,21 +99,22 @@ for (const [what, answer, status] of [
 
 t.test('a new client secret is shown once, and says what still works', async t => {
   const { browser, platform, api } = await withApplications(t)
-  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   const answer = await browser.post('/applications/app-1/secret', form)
   t.equal(answer.statusCode, 303)
   t.equal(answer.headers.location, '/applications/app-1')
 
   const first = await browser.get('/applications/app-1')
   t.match(first.body, `>${api.secrets[0]}<`)
-  t.match(textOf(first), 'The previous secret still works; the one before it does not')
+  t.match(textOf(first), 'New client secret for Name of app-1')
+  t.match(textOf(first), 'The previous secret stays valid; the one before that has stopped working.')
   t.equal(
     decodeURIComponent(
       linksOf(first)
         .find(link => link.startsWith('data:'))!
         .replace(/^[^,]*,/, ''),
     ),
-    `CLIENT_SECRET=${api.secrets[0]}\n`,
+    `# Name of app-1\nLOGIN_URL=${platform.url}\nAPI_URL=${platform.url}\nCLIENT_ID=app-1\nCLIENT_SECRET=${api.secrets[0]}\n`,
   )
   const second = await browser.get('/applications/app-1')
   t.notMatch(second.body, api.secrets[0]!)
@@ -126,7 +128,7 @@ for (const [what, answer] of Object.entries({
 })) {
   t.test(`where the API gives ${what}, the page says that its answer makes no sense, and shows nothing`, async t => {
     const { browser, platform } = await withApplications(t)
-    const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+    const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
     platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
     const page = await browser.post('/applications/app-1/secret', form)
     t.equal(page.statusCode, 502)
@@ -137,7 +139,7 @@ for (const [what, answer] of Object.entries({
 
 t.test('F-41: a new client secret that is asked for twice with one form is made once', async t => {
   const { browser, platform, api } = await withApplications(t)
-  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   const copies = [browser.copy(), browser.copy()]
   await Promise.all(copies.map(copy => copy.post('/applications/app-1/secret', form)))
   t.equal(platform.received('POST /apps/v1/app-1/refreshSecret').length, 1)
@@ -148,8 +150,8 @@ t.test('F-41: what was done with one form is remembered while others are sent', 
   const { browser, platform } = await withApplications(t)
   const renew = async (id: string, form: Record<string, string>) => browser.post(`/applications/${id}/secret`, form)
   const [first, second] = [
-    readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret'),
-    readForm(await browser.get('/applications/app-2'), '/applications/app-2/secret'),
+    readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret'),
+    readForm(await browser.get('/applications/app-2/secret'), '/applications/app-2/secret'),
   ]
   await renew('app-1', first)
   await renew('app-2', second)
@@ -160,19 +162,27 @@ t.test('F-41: what was done with one form is remembered while others are sent', 
 t.test('the title of every page of an application names it', async t => {
   const { browser, api } = await withApplications(t)
   const titles = async () => {
-    const pages = ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete'].map(path =>
-      browser.get(path),
-    )
+    const pages = ['', '/edit', '/secret', '/delete'].map(path => browser.get(`/applications/app-1${path}`))
     return (await Promise.all(pages)).map(({ body }) => /<title>(.*?) · /.exec(body)?.[1])
   }
-  t.same(await titles(), ['Name of app-1', 'Edit Name of app-1', 'Remove Name of app-1'])
+  t.same(await titles(), [
+    'Name of app-1',
+    'Edit Name of app-1',
+    'New client secret for Name of app-1',
+    'Remove Name of app-1',
+  ])
   api.records.set('app-1', applicationRecord('app-1', { name: '' }, { client }))
-  t.same(await titles(), ['Unnamed application', 'Edit application', 'Remove application'])
+  t.same(await titles(), [
+    'Unnamed application',
+    'Edit application',
+    'New client secret for application',
+    'Remove application',
+  ])
 })
 
 t.test('a form for one application makes no secret for another, and removes no other', async t => {
   const { browser, platform, api } = await withApplications(t)
-  const form = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+  const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   await browser.copy().post('/applications/app-1/secret', form)
   const other = browser.copy()
   await other.post('/applications/app-2/secret', form)
@@ -190,8 +200,8 @@ t.test('the removal is asked once more, on a page that says what stops working',
   const page = await browser.get('/applications/app-1/delete')
   t.equal(page.statusCode, 200)
   t.match(textOf(page), 'Remove Name of app-1?')
-  t.match(textOf(page), 'nobody can sign in through its client any more')
-  t.match(textOf(page), 'app access tokens are refused')
+  t.match(textOf(page), 'nobody can sign in with this application any more')
+  t.match(textOf(page), 'its app access tokens stop working')
   t.ok(linksOf(page).includes('/applications/app-1'), 'and a way back')
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
 })
@@ -203,7 +213,7 @@ t.test('a removed application is gone from the list, which says so', async t => 
   t.equal(answer.statusCode, 303)
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
   const list = await browser.get(String(answer.headers.location))
-  t.match(textOf(list), 'The application is gone')
+  t.match(textOf(list), 'The application has been removed')
   t.notOk(linksOf(list).includes('/applications/app-1'))
   t.equal((await browser.get('/applications/app-1')).statusCode, 404)
 })
@@ -223,7 +233,7 @@ t.test('F-41: a removal that is delivered twice is answered twice, and done once
 for (const action of ['secret', 'delete'] as const) {
   const [path, call] =
     action === 'secret'
-      ? ['/applications/app-1', 'POST /apps/v1/app-1/refreshSecret']
+      ? ['/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret']
       : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
   t.test(`UP-14: an API that forbids the ${action} is a page that says so, and no reason to renew`, async t => {
     const { browser, platform } = await withApplications(t)
@@ -241,7 +251,7 @@ for (const action of ['secret', 'delete'] as const) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)
       t.equal(page.statusCode, 409)
       t.match(textOf(page), 'This page was open for too long')
-      t.ok(linksOf(page).includes(path))
+      t.ok(readForm(page, path).formToken, 'with a form that can be sent')
     }
     t.equal(platform.received(call).length, 0)
   })

@@ -87,7 +87,7 @@ t.test('PG-14: changes sent after the session ended are back in the form of that
 })
 
 for (const [path, action] of [
-  ['/applications/app-1', '/applications/app-1/secret'],
+  ['/applications/app-1/secret', '/applications/app-1/secret'],
   ['/applications/app-1/delete', '/applications/app-1/delete'],
 ] as const) {
   t.test(`PG-14: ${action} after the session ended does nothing, and says where to go on`, async t => {

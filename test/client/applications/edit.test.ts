@@ -40,7 +40,8 @@ t.test('the form holds what the application has, and the group is not asked for'
   const { page, form } = await openForm(t, { isClientTold: true })
   const { clientId: _, ...toldClient } = client
   t.equal(page.statusCode, 200)
-  t.hasStrict(form, { ...data, ...toldClient })
+  const redirectUris = 'https://weather.test/back\nhttp://localhost:3000/back'
+  t.hasStrict(form, { ...data, ...toldClient, redirectUris }, 'one redirect URI a line')
   t.notOk('groupId' in form)
 })
 
@@ -66,9 +67,31 @@ t.test('PG-16: saved changes answer 303, and the page of the application says th
   t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
 })
 
+t.test('an application that was saved says so in its title, and first', async t => {
+  const { browser, form } = await openForm(t, { isClientTold: true })
+  const { headers } = await browser.post(action, form)
+  const { body } = await browser.get(String(headers.location))
+  t.match(body, '<title>Saved: Weather · Applications</title>')
+  t.match(body, /<p class="notice" role="status" tabindex="-1" autofocus>Your changes are saved/)
+})
+
+t.test('changes that are refused keep the title, also where the API cannot be asked for the name', async t => {
+  const { browser, form, platform } = await openForm(t, { isClientTold: true })
+  for (const [answer, changes] of [
+    [{ body: {} }, { name: '' }],
+    [{ status: 500, body: '' }, { name: 'Tides' }],
+  ] as const) {
+    platform.answer('PUT /apps/v1/app-1', answer)
+    platform.answer('GET /apps/v1/app-1', { status: 500, body: '' })
+    const page = await browser.post(action, { ...form, ...changes })
+    t.match(page.body, '<title>Error: Edit Weather · Applications</title>')
+    t.match(page.body, '<h1>Edit Weather</h1>')
+  }
+})
+
 t.test('a default redirect URI that was emptied becomes the first, as its hint says', async t => {
   const { browser, page, form, sent } = await openForm(t, { isClientTold: true })
-  t.match(textOf(page, 'defaultRedirectUri-hint'), 'the first, if you leave this empty')
+  t.match(textOf(page, 'defaultRedirectUri-hint'), 'If you leave this empty, it is the first')
   await browser.post(action, { ...form, defaultRedirectUri: '' })
   t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
 })
@@ -133,10 +156,14 @@ t.test('faults that the API finds in changes stand beside their fields, with eve
     body: { error: { status: 422, message: { defaultRedirectUri: ['Must be one of redirectUris.'] } } },
   })
   const { formToken, ...fields } = form
-  const typed = { ...fields, name: 'Tides', defaultRedirectUri: 'https://not.test/there' }
+  const typed = { ...fields, name: 'Tides', defaultRedirectUri: 'https://weather.test/back' }
   const page = await browser.post(action, { formToken: formToken!, ...typed })
   t.equal(page.statusCode, 422)
-  t.equal(faultOf(page, 'defaultRedirectUri'), 'Must be one of redirectUris.')
+  t.equal(
+    faultOf(page, 'defaultRedirectUri'),
+    'Must be one of Redirect URIs.',
+    'and no field goes by its name on the wire',
+  )
   t.hasStrict(readForm(page, action), typed)
 })
 
@@ -180,7 +207,7 @@ t.test('a field that is sent twice counts as not sent: which of the two was mean
     },
   })
   t.equal(answer.statusCode, 422)
-  t.equal(faultOf(answer, 'name'), 'Please fill this in.')
+  t.equal(faultOf(answer, 'name'), 'This field is required.')
   t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 })
 

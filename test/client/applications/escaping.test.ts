@@ -62,7 +62,12 @@ t.test('PG-07: what the API complained of is text', async t => {
   const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
   const message = { name: [vector], [vector]: [vector] }
   platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message } } })
-  const page = await browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://a.test/', ...webUrls })
+  const page = await browser.post('/applications/app-1/edit', {
+    ...form,
+    redirectUris: 'https://a.test/',
+    defaultRedirectUri: '',
+    ...webUrls,
+  })
   t.equal(page.statusCode, 422)
   t.match(textOf(page, 'problem'), vector)
   t.notMatch(page.body, '<svg')

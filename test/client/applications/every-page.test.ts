@@ -13,6 +13,7 @@ const pages = [
   '/applications/new',
   '/applications/app-1',
   '/applications/app-1/edit',
+  '/applications/app-1/secret',
   '/applications/app-1/delete',
 ]
 
@@ -30,7 +31,7 @@ async function start(t: Test) {
   const forms: Record<string, Record<string, string>> = {
     '/applications': await read('/applications/new', '/applications'),
     '/applications/app-1/edit': await read('/applications/app-1/edit'),
-    '/applications/app-1/secret': await read('/applications/app-1', '/applications/app-1/secret'),
+    '/applications/app-1/secret': await read('/applications/app-1/secret'),
     '/applications/app-1/delete': await read('/applications/app-1/delete'),
   }
   /** With the Strict cookies, as a sibling's page or a redirect through another site would have it. */

@@ -1,7 +1,7 @@
 // The bounds of the fields: told to the browser, checked here for those that do not keep them, and shown beside the field.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
-import { faultOf, readForm, textOf } from '../support/read-form.ts'
+import { faultOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
@@ -49,7 +49,7 @@ for (const [field, most, value] of bounds) {
 
     const tooLong = await browser.post('/applications', { ...form, [field]: `${value}x` })
     t.equal(tooLong.statusCode, 422)
-    t.equal(faultOf(tooLong, field), `At most ${most} characters, please: these are ${most + 1}.`)
+    t.equal(faultOf(tooLong, field), `Use at most ${most} characters; this has ${most + 1}.`)
     t.equal(readForm(tooLong, '/applications')[field], `${value}x`)
     t.equal(platform.received('POST /apps/v1').length, 0)
     const tooLongChange = await browser.post('/applications/app-1/edit', { ...edit, [field]: `${value}x` })
@@ -57,15 +57,18 @@ for (const [field, most, value] of bounds) {
     t.ok(faultOf(tooLongChange, field))
     t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 
-    t.equal((await browser.post('/applications', { ...form, [field]: value })).statusCode, 303)
-    t.equal((await browser.post('/applications/app-1/edit', { ...edit, [field]: value })).statusCode, 303)
+    // The default is one of the list, whatever its length.
+    const whole: Record<string, string> =
+      field === 'defaultRedirectUri' ? { [field]: value, redirectUris: value } : { [field]: value }
+    t.equal((await browser.post('/applications', { ...form, ...whole })).statusCode, 303)
+    t.equal((await browser.post('/applications/app-1/edit', { ...edit, ...whole })).statusCode, 303)
   })
 }
 
 t.test('PG-17: an emoji is one character, as it is to the API', async t => {
   const { browser, form } = await openForm(t)
   const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
-  t.equal(faultOf(tooLong, 'name'), 'At most 200 characters, please: these are 201.')
+  t.equal(faultOf(tooLong, 'name'), 'Use at most 200 characters; this has 201.')
   t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
 })
 
@@ -73,16 +76,16 @@ t.test('PG-17: what is required is asked for beside its field, and blanks are no
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })
   t.equal(empty.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(empty, field), 'Please fill this in.')
+  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(empty, field), 'This field is required.')
   t.match(textOf(empty, 'problem'), 'Please correct the fields that are marked')
 
   const nothing = await browser.post('/applications', { formToken: form.formToken })
   t.equal(nothing.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(nothing, field), 'Please fill this in.')
+  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(nothing, field), 'This field is required.')
 
   const emptyChange = await browser.post('/applications/app-1/edit', { ...edit, name: '', redirectUris: '' })
   t.equal(emptyChange.statusCode, 422)
-  for (const field of ['name', 'redirectUris']) t.equal(faultOf(emptyChange, field), 'Please fill this in.')
+  for (const field of ['name', 'redirectUris']) t.equal(faultOf(emptyChange, field), 'This field is required.')
   t.same(
     platform.received().filter(({ method, url }) => method !== 'GET' && url.startsWith('/apps/')),
     [],
@@ -102,6 +105,9 @@ const noWebUrls = [
   '/local',
   'weather.test',
   'http:weather.test',
+  'https://weather test/',
+  'https://weather.test\\@evil.test/',
+  "https://weather';.test/",
   'https://',
 ]
 for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl']) {
@@ -123,12 +129,86 @@ t.test('every fault at once: the page lists them, each leading to its field', as
   const page = await browser.post('/applications', { ...form, name: '', iconUrl: 'x', description: 'd'.repeat(2_001) })
   for (const field of ['name', 'iconUrl', 'description'])
     t.match(page.body, new RegExp(`<li><a href="#${field}">`), field)
+  t.match(
+    textOf(page, 'problem'),
+    'Name: This field is required. Description: Use at most 2000 characters; this has 2001. ' +
+      'Icon: Enter a web address that begins with https:// or http://.',
+    'in the order of the form, by the names that it has there',
+  )
+})
+
+const brokenRules: [uri: string, rule: string][] = [
+  ['weather.test/back', 'must be a complete address that begins with https://.'],
+  ['com.example.app:/back', 'must be a complete address that begins with https://.'],
+  ['https://', 'must be a complete address that begins with https://.'],
+  ['http://weather.test/back', 'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].'],
+  ['http://localhost.weather.test/', 'must begin with https://, because http:// is only for localhost'],
+  ['https://weather.test/#back', 'must not have a fragment (#).'],
+  ['https://weather.test/*', 'must not contain * or \\.'],
+  ['https://me:secret@weather.test/', 'must not contain a user name or password.'],
+  ['https://weather.test/zurück', 'must be plain ASCII, with everything else percent-encoded.'],
+  ["https://weather';.test/", 'must have a host of letters, digits, dots and hyphens.'],
+]
+
+t.test('each redirect URI that breaks a rule gets one message, which names the rule; the API is not asked', async t => {
+  const { browser, form, edit, platform } = await openForm(t)
+  const redirectUris = ['https://weather.test/good', ...brokenRules.map(([uri]) => uri)].join('\r\n')
+  for (const [action, fields] of Object.entries({ '/applications': form, '/applications/app-1/edit': edit })) {
+    const page = await browser.post(action, { ...fields, redirectUris })
+    t.equal(page.statusCode, 422)
+    const messages = [...page.body.matchAll(/<a href="#redirectUris">Redirect URIs: (.*?)<\/a>/g)].map(
+      ([, text]) => text!,
+    )
+    t.equal(messages.length, brokenRules.length)
+    for (const [index, [uri, rule]] of brokenRules.entries())
+      t.ok(unescapeHtml(messages[index]!).startsWith(`“${uri}” ${rule}`), uri)
+    t.match(faultOf(page, 'redirectUris'), '“weather.test/back” must be a complete address', 'and beside the field')
+    t.equal(readForm(page, action).redirectUris, redirectUris.replaceAll('\r\n', '\n'), 'as typed')
+  }
+  t.same(platform.received('POST /apps/v1'), [])
+  t.same(platform.received('PUT /apps/v1/app-1'), [])
+})
+
+t.test('redirect URIs of the rules are sent on, wherever the line breaks and commas stand', async t => {
+  const { browser, form, platform } = await openForm(t)
+  const good = ['https://weather.test/back?x=1', 'http://localhost:3000/', 'http://127.0.0.1/', 'http://[::1]:8080/']
+  const answer = await browser.post('/applications', {
+    ...form,
+    redirectUris: ` ${good.slice(0, 2).join('\r\n')},${good.slice(2).join(' , ')}`,
+  })
+  t.equal(answer.statusCode, 303)
+  t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.redirectUris, good.join())
+})
+
+t.test('a redirect URI that is too long, and a hundred bad ones, make a page that can still be read', async t => {
+  const { browser, form } = await openForm(t)
+  const long = await browser.post('/applications', { ...form, redirectUris: url(2_049) })
+  t.equal(faultOf(long, 'redirectUris'), `“${url(2_049).slice(0, 100)}…” must have at most 2048 characters.`)
+  const many = await browser.post('/applications', { ...form, redirectUris: 'x '.repeat(100) })
+  t.equal(faultOf(many, 'redirectUris')?.match(/must be a complete/g)?.length, 10)
+})
+
+t.test('the default redirect URI is one of the list', async t => {
+  const { browser, form, platform } = await openForm(t)
+  const page = await browser.post('/applications', { ...form, defaultRedirectUri: 'https://weather.test/other' })
+  t.equal(faultOf(page, 'defaultRedirectUri'), 'Enter one of the redirect URIs above.')
+  t.same(platform.received('POST /apps/v1'), [])
+})
+
+t.test('a NUL, which no database takes, is a fault beside its field', async t => {
+  const { browser, form, platform } = await openForm(t)
+  t.equal(
+    faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'),
+    'Remove the invisible NUL character.',
+  )
+  t.same(platform.received('POST /apps/v1'), [])
 })
 
 t.test('PG-17: a form whose every field is as long as it may be is accepted', async t => {
   const { browser, form } = await openForm(t)
   const longest = Object.fromEntries(bounds.map(([field, , value]) => [field, value]))
   const redirectUris = Array.from({ length: 4 }, () => url(1_990)).join(',')
-  const rest = { redirectUris, scopes: 's'.repeat(2_000), defaultScopes: 's'.repeat(2_000) }
+  const defaultRedirectUri = url(1_990)
+  const rest = { redirectUris, defaultRedirectUri, scopes: 's'.repeat(2_000), defaultScopes: 's'.repeat(2_000) }
   t.equal((await browser.post('/applications', { ...form, ...longest, ...rest })).statusCode, 303)
 })

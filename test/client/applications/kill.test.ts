@@ -34,7 +34,7 @@ t.test('F-28: killed while it creates, sent again by the browser to another repl
   const answer = await browser.post('/applications', typed)
   t.equal(answer.statusCode, 303)
   const page = await browser.get(String(answer.headers.location))
-  t.match(textOf(page), 'Its first client secret was not seen: make a new one below')
+  t.match(textOf(page), 'the answer got lost, and the client secret with it. Create a new client secret below.')
   t.equal(api.records.size, 1)
   t.equal(platform.received('POST /apps/v1').length, 1)
 })

@@ -28,7 +28,7 @@ t.test('the list asks the API as the visitor, and shows the newest application f
     idsOf(page),
     Array.from({ length: 12 }, (_, index) => `app-${12 - index}`),
   )
-  t.match(textOf(page), '12 applications, newest first')
+  t.match(textOf(page), '12 applications')
   t.match(textOf(page), 'Created 2026-01-01 00:11 UTC')
   t.equal(platform.received('GET /apps/v1').length, 1)
 })
@@ -86,13 +86,42 @@ t.test(
     await signIn(browser)
     const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
     t.equal(idsOf(page).length, 50)
-    t.match(textOf(page), '60 of 120 with “EATHER & c” in their name')
+    t.match(textOf(page), '60 of 120 match “EATHER & c”')
     t.match(page.body, 'name="q" value="EATHER &amp; c"')
     const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
     t.equal(idsOf(next).length, 10)
     t.match(next.body, 'name="q" value="EATHER &amp; c"')
   },
 )
+
+t.test('the search finds ids, too', async t => {
+  const { browser } = await buildApplicationsClient(t, {
+    scripts: { 'GET /apps/v1': { body: collection(applications(30)) } },
+  })
+  await signIn(browser)
+  t.same(idsOf(await browser.get('/applications?q=APP-17')), ['app-17'])
+})
+
+t.test('the list can be sorted by links, which keep the search, and a search keeps the order', async t => {
+  const records = ['Tides 10', 'tides 9', 'Ärzte', 'bus'].map((name, index) =>
+    applicationRecord(`app-${index + 1}`, { name }, { metadata: { createdAt: `2026-01-0${index + 1}T00:00:00Z` } }),
+  )
+  const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(records) } } })
+  await signIn(browser)
+  const orderOf = async (path: string) =>
+    idsOf(await browser.get(path))
+      .map(id => id.slice(4))
+      .join('')
+  t.equal(await orderOf('/applications'), '4321')
+  t.equal(await orderOf('/applications?sort=oldest'), '1234')
+  t.equal(await orderOf('/applications?sort=name'), '3421', 'accents, capitals and numbers as people sort them')
+  t.equal(await orderOf('/applications?sort=constructor'), '4321', 'an order that there is not is the usual one')
+  const page = await browser.get('/applications?q=tides&sort=name')
+  t.same(idsOf(page), ['app-2', 'app-1'])
+  t.ok(linksOf(page).includes('/applications?q=tides&sort=oldest'))
+  t.match(page.body, '<input type="hidden" name="sort" value="name">')
+  t.match(page.body, /sort=name" aria-current="true">By name</)
+})
 
 t.test('a search that finds nothing says so, and offers the whole list', async t => {
   const { browser } = await buildApplicationsClient(t, {
@@ -101,8 +130,7 @@ t.test('a search that finds nothing says so, and offers the whole list', async t
   await signIn(browser)
   const page = await browser.get('/applications?q=zebra')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'No application has this name')
-  t.match(textOf(page), '0 of 2')
+  t.match(textOf(page), 'No applications found None of your 2 has “zebra” in its name or client ID.')
   t.ok(linksOf(page).includes('/applications'))
   t.same(idsOf(page), [])
 })
@@ -112,7 +140,7 @@ t.test('a visitor without applications is invited to create the first one', asyn
   await signIn(browser)
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Nothing here yet')
+  t.match(textOf(page), 'No applications yet')
   t.ok(linksOf(page).includes('/applications/new'))
   t.notMatch(page.body, 'role="search"')
 })

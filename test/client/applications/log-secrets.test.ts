@@ -21,7 +21,7 @@ t.test('LG-01, LG-02, SE-04: no client secret, app access token or form token is
   for (const [page, action] of [
     ['/applications/new', '/applications'],
     ['/applications/app-1/edit', '/applications/app-1/edit'],
-    ['/applications/app-1', '/applications/app-1/secret'],
+    ['/applications/app-1/secret', '/applications/app-1/secret'],
     ['/applications/app-1/delete', '/applications/app-1/delete'],
   ] as const) {
     const form = readForm(await browser.get(page), action)

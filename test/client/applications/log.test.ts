@@ -30,7 +30,7 @@ const events: Record<string, (test: Started) => Promise<unknown>> = {
   application_created: ({ send }) => send('/applications/new', '/applications', typed),
   application_updated: ({ send }) => send('/applications/app-1/edit', '/applications/app-1/edit', typed),
   application_removed: ({ send }) => send('/applications/app-1/delete', '/applications/app-1/delete'),
-  client_secret_renewed: ({ send }) => send('/applications/app-1', '/applications/app-1/secret'),
+  client_secret_renewed: ({ send }) => send('/applications/app-1/secret', '/applications/app-1/secret'),
   api_forbidden: ({ browser, platform }) => {
     platform.answer('GET /apps/v1', { status: 403, body: {} })
     return browser.get('/applications')

@@ -26,7 +26,7 @@ async function openFormAndChange(t: Test, path: string, action: string) {
 for (const [path, action, call] of [
   ['/applications/new', '/applications', 'POST /apps/v1'],
   ['/applications/app-1/edit', '/applications/app-1/edit', 'PUT /apps/v1/app-1'],
-  ['/applications/app-1', '/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret'],
+  ['/applications/app-1/secret', '/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret'],
   ['/applications/app-1/delete', '/applications/app-1/delete', 'DELETE /apps/v1/app-1'],
 ] as const) {
   t.test(`F-42: a form for ${action} of the visitor before is refused, and does nothing`, async t => {
@@ -66,6 +66,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
     '/applications/new',
     '/applications/app-1',
     '/applications/app-1/edit',
+    '/applications/app-1/secret',
     '/applications/app-1/delete',
   ]) {
     const page = await browser.get(path, { site: 'same-origin' })

@@ -21,7 +21,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     const { browser, platform, listener } = await start(t)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
     const form = readForm(await browser.get('/applications/new'), '/applications')
-    const secret = readForm(await browser.get('/applications/app-1'), '/applications/app-1/secret')
+    const secret = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
     const removal = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
     const edit = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
     const changing = [

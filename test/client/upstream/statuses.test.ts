@@ -140,7 +140,7 @@ t.test('PG-20: an error page is fixed words and a request id, and names nothing 
   const page = await browser.get('/page')
   t.equal(page.statusCode, 502)
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
-  const id = /name this request: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+  const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
   const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
   t.equal(line?.reqId, id, 'the log has the cause under that id')
   t.match(line?.cause, { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' })
@@ -159,7 +159,7 @@ t.test('PG-20: a fault of our own is fixed words and a request id, and the log h
   t.match(page.headers['content-type'], 'text/html')
   t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary)
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|10\.0\.0\.1|\.ts\b/)
-  const id = /name this request: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+  const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
   const faults = log.map(entry => JSON.parse(entry)).filter(({ event }) => event === 'internal')
   t.equal(faults.length, 1)
   t.match(faults[0], { reqId: id, cause: { stack: thrown } })

@@ -8,10 +8,10 @@ type Answer = Parameters<typeof send>[1]
 type Stored = ReturnType<typeof applicationRecord>
 
 /**
- * `clock` dates what is created; `records` is what there is, and `secrets` every client secret given, in order. With
+ * `clock` dates what is created; `ids` are those that have routes; `records` is what there is, and `secrets` every client secret given, in order. With
  * `losesAnswers` whatever changes something is done, and the connection breaks before the answer.
  */
-export function rememberingApi(clock: { read: () => Date }) {
+export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app-2', 'app-3']) {
   const records = new Map<string, Stored>()
   const secrets: string[] = []
   const api = { records, secrets, losesAnswers: false, scripts: {} as Record<string, Script> }
@@ -42,7 +42,11 @@ export function rememberingApi(clock: { read: () => Date }) {
     })
     records.set(id, record)
     const client = { clientId: id, redirectUris, defaultRedirectUri, scopes, defaultScopes }
-    const tokens = [1, 2].map(number => ({ id: `token-${number}`, token: `app-access-token-${number}-of-${id}` }))
+    const tokens = [1, 2].map(number => ({
+      id: `token-${number}`,
+      token: `app-access-token-${number}-of-${id}`,
+      expires_in: 63_072_000,
+    }))
     return { status: 201, body: { ...record, client: { ...client, clientSecrets: [newSecret()] }, tokens } }
   })
 
@@ -51,7 +55,7 @@ export function rememberingApi(clock: { read: () => Date }) {
   scripts['POST /apps/v1'] = create
   scripts['GET /identities/v1/visitor-1/links'] = { body: collection([{ to: 'group-1' }]) }
   /** The routes of one application, which need not exist yet. */
-  for (const id of ['app-1', 'app-2', 'app-3']) {
+  for (const id of ids) {
     const notFound = { status: 404, body: { error: { status: 404, message: 'App not found.' } } }
     scripts[`GET /apps/v1/${id}`] = respond(() => (records.has(id) ? { body: records.get(id) } : notFound))
     scripts[`DELETE /apps/v1/${id}`] = respond(() => (records.delete(id) ? { status: 204, body: '' } : notFound))

@@ -1,0 +1,171 @@
+// The groups that applications belong to: by name, and made in the form for who has none.
+import t, { type Test } from 'tap'
+import { signIn, TestClock } from '../support/build-test-client.ts'
+import { faultOf, readForm, textOf } from '../support/read-form.ts'
+import { type Received, type Script, send } from '../support/scripted-platform.ts'
+import { applicationRecord, collection } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
+
+const typed = { name: 'Weather', description: 'Rain & sun', redirectUris: 'https://weather.test/back' }
+const own = (to: string, name: string) => ({ to, data: { name, status: 'maker' } })
+
+/** A visitor without a group, at an API that remembers the groups it makes. */
+async function withoutGroup(t: Test) {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const groups: unknown[] = []
+  const create = (request: Received, response: Parameters<typeof send>[0]) => {
+    const id = `group-${groups.length + 1}`
+    groups.push(own(id, JSON.parse(request.body).data.name))
+    send(response, { status: 201, body: { '@type': 'Group', '@id': id } })
+  }
+  const scripts: Record<string, Script> = {
+    ...api.scripts,
+    'GET /identities/v1/visitor-1/links': (_, response) => send(response, { body: collection(groups) }),
+    'POST /identities/v1': create,
+  }
+  const test = await buildApplicationsClient(t, { clock, scripts })
+  await signIn(test.browser)
+  const form = { ...readForm(await test.browser.get('/applications/new'), '/applications'), ...typed }
+  const made = () => test.platform.received('POST /identities/v1').map(({ body }) => JSON.parse(body))
+  return { ...test, api, groups, create, form, made }
+}
+
+t.test('a visitor without a group names one in the form, and gets it with the application', async t => {
+  const { browser, platform, form, made } = await withoutGroup(t)
+  t.notOk('groupId' in form)
+  t.equal((await browser.post('/applications', { ...form, groupName: ' Weather people ' })).statusCode, 303)
+  t.same(made(), [
+    {
+      context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+      type: 'Group',
+      data: { name: 'Weather people' },
+    },
+  ])
+  t.match(platform.received('POST /identities/v1')[0]!.headers.authorization, /^Bearer /)
+  const { data } = JSON.parse(platform.received('POST /apps/v1')[0]!.body)
+  t.equal(data.groupId, 'group-1')
+  t.notOk('groupName' in data)
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather is registered')
+  t.match(textOf(await browser.get('/applications/app-1')), 'Group Weather people ID: group-1')
+})
+
+t.test(
+  'PG-16: a new group without a name, or with too long a one, is a fault beside its field; nothing is made',
+  async t => {
+    const { browser, form, made } = await withoutGroup(t)
+    for (const [groupName, words] of [
+      ['', 'This field is required.'],
+      ['g'.repeat(201), 'Use at most 200 characters; this has 201.'],
+    ] as const) {
+      const page = await browser.post('/applications', { ...form, groupName })
+      t.equal(page.statusCode, 422)
+      t.equal(faultOf(page, 'groupName'), words)
+      t.match(textOf(page, 'problem'), `Name of your group: ${words}`)
+      t.hasStrict(readForm(page, '/applications'), { ...typed, groupName })
+    }
+    t.same(made(), [])
+  },
+)
+
+for (const [what, answer, words] of [
+  ['a fault of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
+  ['too many groups', { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } }, 'At most 20.'],
+  ['no such call', { status: 404, body: {} }, 'The group could not be created. Create one at the login portal.'],
+  ['a refusal', { status: 403, body: {} }, 'The group could not be created. Create one at the login portal.'],
+  ['another shape', { status: 201, body: {} }, 'The group could not be created. Create one at the login portal.'],
+] as const) {
+  t.test(
+    `UP-14: where a new group meets ${what}, that stands beside it, with everything typed still there`,
+    async t => {
+      const { browser, platform, form } = await withoutGroup(t)
+      platform.answer('POST /identities/v1', answer)
+      const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
+      t.equal(page.statusCode, 422)
+      t.equal(faultOf(page, 'groupName'), words)
+      t.equal(faultOf(page, 'name'), undefined)
+      t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
+      t.equal(platform.received('POST /apps/v1').length, 0)
+    },
+  )
+}
+
+t.test('a group that was made stays chosen where the application is then refused', async t => {
+  const { browser, platform, form, made } = await withoutGroup(t)
+  const accept = platform.script('POST /apps/v1')
+  platform.answer('POST /apps/v1', { status: 422, body: { error: { message: { scopes: ['Unknown.'] } } } })
+  const page = await browser.post('/applications', { ...form, groupName: 'Weather people', scopes: 'x' })
+  t.equal(page.statusCode, 422)
+  const again = readForm(page, '/applications')
+  t.hasStrict(again, { ...typed, groupId: 'group-1', scopes: 'x' })
+  platform.answer('POST /apps/v1', accept)
+  t.equal((await browser.post('/applications', { ...again, scopes: '' })).statusCode, 303)
+  t.equal(made().length, 1)
+})
+
+t.test('F-41: a form with a new group that is delivered again makes one group and one application', async t => {
+  const { browser, platform, form, made } = await withoutGroup(t)
+  const sent = { ...form, groupName: 'Weather people' }
+  const copies = [browser.copy(), browser.copy()]
+  const answers = await Promise.all(copies.map(copy => copy.post('/applications', sent)))
+  t.same(
+    answers.map(({ statusCode }) => statusCode),
+    [303, 303],
+  )
+  t.equal(made().length, 1)
+  t.equal(platform.received('POST /apps/v1').length, 1)
+})
+
+t.test('F-28: a new group whose answer was lost is found by its name, and no second one is made', async t => {
+  const { browser, platform, form, made, groups } = await withoutGroup(t)
+  platform.answer('POST /identities/v1', (request, response) => {
+    groups.push(own('group-1', JSON.parse(request.body).data.name))
+    response.destroy()
+  })
+  const sent = { ...form, groupName: 'Weather people' }
+  const page = await browser.post('/applications', sent)
+  t.equal(page.statusCode, 502)
+  t.hasStrict(readForm(page, '/applications'), { ...typed, groupId: 'group-1' }, 'the group is there, and chosen')
+  t.equal((await browser.post('/applications', sent)).statusCode, 303, 'also as the browser sends it again by itself')
+  t.equal(made().length, 1)
+  t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
+})
+
+t.test('the name of a new group stays typed where the groups cannot be read just then', async t => {
+  const { browser, platform, form } = await withoutGroup(t)
+  const broken = { status: 500, body: '' }
+  platform.answer('POST /identities/v1', broken)
+  platform.answer('GET /identities/v1/visitor-1/links', broken)
+  const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
+  t.equal(page.statusCode, 502)
+  t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
+})
+
+t.test('the page of an application names its group, with the id beside it; without a name there is the id', async t => {
+  const { browser, platform, api, groups } = await withoutGroup(t)
+  api.records.set('app-1', applicationRecord('app-1'))
+  const shown = async () => /Group (.*?) Web page/.exec(textOf(await browser.get('/applications/app-1')))?.[1]
+  groups.push(own('group-1', 'Same <b>name</b>'), own('group-2', 'Same <b>name</b>'))
+  t.equal(await shown(), 'Same <b>name</b> ID: group-1')
+  for (const answer of [
+    { status: 404, body: {} },
+    { status: 500, body: '' },
+    { body: collection([own('group-1', '')]) },
+  ]) {
+    platform.answer('GET /identities/v1/visitor-1/links', answer)
+    t.equal(await shown(), 'group-1')
+  }
+})
+
+t.test('F-23: a token that is refused for the name of the group is renewed once, and the page is whole', async t => {
+  const { browser, platform, api, groups } = await withoutGroup(t)
+  api.records.set('app-1', applicationRecord('app-1'))
+  groups.push(own('group-1', 'Weather people'))
+  let calls = 0
+  platform.answer('GET /identities/v1/visitor-1/links', (_, response) =>
+    send(response, calls++ === 0 ? { status: 401, body: {} } : { body: collection(groups) }),
+  )
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+})

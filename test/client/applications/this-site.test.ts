@@ -1,0 +1,98 @@
+// This site is an application, too, and stands in the list of whoever registered it.
+import t, { type Test } from 'tap'
+import { clientId, signIn, TestClock } from '../support/build-test-client.ts'
+import { faultOf, readForm, textOf } from '../support/read-form.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+import { rememberingApi } from './support/remembering-api.ts'
+
+const here = `/applications/${clientId}`
+
+/** The visitor's applications: this site, and another one. */
+async function start(t: Test, name = 'Reference  client') {
+  const clock = new TestClock()
+  const api = rememberingApi(clock, [clientId, 'app-1'])
+  api.records.set(clientId, applicationRecord(clientId, { name }))
+  api.records.set('app-1', applicationRecord('app-1'))
+  const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  await signIn(test.browser)
+  return { ...test, api }
+}
+
+t.test('this site is marked in the list and on its page, and no other application is', async t => {
+  const { browser } = await start(t)
+  for (const path of ['/applications', here])
+    t.equal((await browser.get(path)).body.match(/>This site</g)?.length, 1, path)
+  t.notMatch((await browser.get('/applications/app-1')).body, 'This site')
+})
+
+for (const [action, call, words] of [
+  [
+    'secret',
+    `POST /apps/v1/${clientId}/refreshSecret`,
+    'It keeps its current secret until its operator puts the new one',
+  ],
+  ['delete', `DELETE /apps/v1/${clientId}`, 'Without it nobody can sign in here, you included'],
+] as const) {
+  const path = `${here}/${action}`
+
+  t.test(`the ${action} of this site says what happens, and is done only with its name typed`, async t => {
+    const { browser, platform } = await start(t)
+    const page = await browser.get(path)
+    t.match(textOf(page), `This is the site you are using. ${words}`)
+    t.match(textOf(page), 'Type “Reference client” to confirm')
+    const { confirmation: _, ...form } = readForm(page, path)
+    for (const typed of [
+      {},
+      { confirmation: '' },
+      { confirmation: 'reference client' },
+      { confirmation: 'x'.repeat(9_000) },
+    ]) {
+      const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
+      t.equal(refused.statusCode, 422)
+      t.equal(faultOf(refused, 'confirmation'), 'This is not the name of the application.')
+      t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
+    }
+    t.equal(platform.received(call).length, 0)
+    const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
+    t.equal(done.statusCode, action === 'delete' ? 200 : 303)
+    t.equal(platform.received(call).length, 1)
+    if (action === 'delete') t.match(textOf(done), 'Nobody can sign in here until its operator registers it again')
+    else
+      t.match(
+        textOf(await browser.get(here)),
+        'This site goes on with its previous secret until CLIENT_SECRET in its settings',
+      )
+  })
+
+  t.test(`the ${action} of another application wants nothing typed, and asks first`, async t => {
+    const { browser } = await start(t)
+    const other = `/applications/app-1/${action}`
+    const page = await browser.get(other)
+    t.notMatch(page.body, 'confirmation')
+    t.notMatch(textOf(page), 'the site you are using')
+    t.match(textOf(page), action === 'delete' ? 'You cannot undo this' : 'The current secret stays valid')
+    if (action === 'secret') t.match(textOf(page), 'The secret before the current one stops working.')
+    t.equal((await browser.post(other, readForm(page, other))).statusCode, 303)
+  })
+}
+
+t.test('F-41: this site that is removed by a form sent twice is answered twice, and removed once', async t => {
+  const { browser, platform } = await start(t)
+  const form = { ...readForm(await browser.get(`${here}/delete`), `${here}/delete`), confirmation: 'Reference client' }
+  t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
+  t.equal((await browser.post(`${here}/delete`, form)).statusCode, 200)
+  t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 1)
+})
+
+t.test('PG-14: a name typed after the session ended comes back, and nothing is done', async t => {
+  const { browser, platform } = await start(t)
+  const form = readForm(await browser.get(`${here}/delete`), `${here}/delete`)
+  for (const name of browser.names()) browser.cookies.delete(name)
+  for (const confirmation of ['Reference client', 'long '.repeat(1_000)]) {
+    const page = await browser.post(`${here}/delete`, { ...form, confirmation })
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), /Nothing was (sent|done)/)
+  }
+  t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 0)
+})
