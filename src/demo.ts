@@ -7,6 +7,7 @@ import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
+import { onFreePorts } from './sandbox/free-ports.ts'
 import { startSandbox } from './sandbox/start.ts'
 import type { Step } from './sandbox/steps.ts'
 
@@ -17,23 +18,18 @@ const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
 const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
-// Two sites on purpose: two ports of one host hide every fault that SameSite cookies can have.
+// Not on 127.0.0.1 as the sandbox is: two ports of one host hide every fault that SameSite cookies can have.
 const publicUrl = `http://localhost:${PORT}`
-const portalUrl = `http://127.0.0.1:${PORTAL_PORT}`
-const apiUrl = `http://127.0.0.1:${API_PORT}`
-const labUrl = `http://127.0.0.1:${LAB_PORT}`
 
 try {
   const secrets = keepSecrets()
   const clock = () => new Date()
   const logger = (app: string) => pino({ level: LOG_LEVEL, base: { app } })
 
-  const sandboxConfig = readSandboxConfig({
+  const settings = readSandboxConfig({
     PORTAL_PORT,
     API_PORT,
     LAB_PORT,
-    PORTAL_URL: portalUrl,
-    API_URL: apiUrl,
     DATABASE_URL: `sqlite:${folder}/demo.db`,
     SEED_CLIENT_ID: secrets.clientId,
     SEED_CLIENT_SECRET: secrets.clientSecret,
@@ -42,13 +38,15 @@ try {
     SEED_USER_PASSWORD: secrets.password,
     LOG_LEVEL,
   })
-  const sandbox = await buildSandbox(sandboxConfig, {
-    clock,
-    logger: logger('sandbox'),
-    onStep: tellRefusal,
-    isSeedForced: parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed,
+  const isSeedForced = parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed
+  const { sandbox, portalUrl, apiUrl, labUrl } = await onFreePorts(settings, async config => {
+    const { portalUrl, apiUrl, lab } = config
+    const labUrl = lab?.urls[0]
+    const onStep = tellRefusals(labUrl)
+    const sandbox = await buildSandbox(config, { clock, logger: logger('sandbox'), onStep, isSeedForced })
+    await startSandbox(sandbox, config)
+    return { sandbox, portalUrl, apiUrl, labUrl }
   })
-  await startSandbox(sandbox, sandboxConfig)
 
   const clientConfig = readClientConfig({
     PORT,
@@ -93,8 +91,11 @@ function keepSecrets(): Secrets {
 }
 
 /** Why somebody was refused, for whoever writes the client; of a client the portal does not know, only that. */
-function tellRefusal({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: Step): void {
-  if (reason && kind !== 'page') console.log(`Refused: ${kind}, ${reason}, ${knownClientId} (${labUrl}/requests/${id})`)
+function tellRefusals(labUrl: string | undefined) {
+  return ({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: Step) => {
+    if (reason && kind !== 'page')
+      console.log(`Refused: ${kind}, ${reason}, ${knownClientId} (${labUrl}/requests/${id})`)
+  }
 }
 
 function whyNot(error: unknown): string {

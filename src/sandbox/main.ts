@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
 import { ConfigError, readConfig, type SandboxConfig } from './config.ts'
+import { onFreePorts } from './free-ports.ts'
 import { openLogOutput } from './log-output.ts'
 import { startSandbox } from './start.ts'
 import { UnusableDatabase } from './store/migrate.ts'
@@ -10,9 +11,9 @@ import { UnusableDatabase } from './store/migrate.ts'
 const clock = () => new Date()
 
 async function start(): Promise<void> {
-  const config = readConfig(process.env)
+  const settings = readConfig(process.env)
   const { output, flush } = openLogOutput()
-  const logger = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output)
+  const logger = pino({ level: settings.logLevel, base: { service: 'sandbox' } }, output)
   // There is nothing to read again, and a terminal that was closed is no reason to stop.
   process.on('SIGHUP', () => undefined)
   // A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end.
@@ -21,16 +22,14 @@ async function start(): Promise<void> {
     await flush()
     process.exit(1)
   })
-  logger.info({ code: 'settings', settings: forLog(config) }, 'the settings')
-  const sandbox = await buildSandbox(config, { clock, logger })
-  const ports = await startSandbox(sandbox, config).catch((error: NodeJS.ErrnoException) => {
-    const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
-    throw new Error(`${names} cannot be listened on (${reasonOf(error)})`)
+  logger.info({ code: 'settings', settings: forLog(settings) }, 'the settings')
+  const sandbox = await onFreePorts(settings, async config => {
+    const sandbox = await buildSandbox(config, { clock, logger })
+    const ports = await startSandbox(sandbox, config)
+    const { portalUrl, apiUrl, lab } = config
+    logger.info({ ...ports, portalUrl, apiUrl, labUrl: lab?.urls[0] }, 'the sandbox is ready')
+    return sandbox
   })
-  logger.info(
-    { ...ports, portalUrl: config.portalUrl, apiUrl: config.apiUrl, labUrl: config.lab?.urls[0] },
-    'the sandbox is ready',
-  )
 
   let isStopping = false
   async function stop(): Promise<void> {
@@ -38,7 +37,7 @@ async function start(): Promise<void> {
     if (isStopping) process.exit(1)
     isStopping = true
     sandbox.announceStop()
-    await wait(config.prestopDelayMs)
+    await wait(settings.prestopDelayMs)
     await sandbox.close()
     logger.info('the sandbox has stopped')
     await flush()
@@ -53,14 +52,10 @@ function forLog(config: SandboxConfig) {
   return { ...config, seed: config.seed && { ...config.seed, userEmail: '[redacted]' } }
 }
 
-/** An AggregateError (a host with several addresses) has no message of its own. */
-function reasonOf(error: NodeJS.ErrnoException): string | undefined {
-  return error.message || error.code
-}
-
-start().catch((error: Error) => {
+start().catch((error: NodeJS.ErrnoException) => {
   const isForOperator = error instanceof ConfigError || error instanceof UnusableDatabase
-  const reason = reasonOf(error)
+  // An AggregateError (a database host with several addresses) has no message of its own.
+  const reason = error.message || error.code
   process.stderr.write(`${isForOperator ? reason : `The sandbox did not start: ${reason}`}\n`)
   // One listener may be open already.
   process.exit(1)

@@ -4,19 +4,41 @@ import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
 
+type Doors = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab'>
+
+/** A listener could not be opened. Its message names the settings to look at. */
+export class CannotListen extends Error {
+  readonly code: string | undefined
+  /** The one that is taken, where that is the reason. */
+  readonly port: number | undefined
+
+  constructor(config: Doors, cause: NodeJS.ErrnoException & { port?: number }) {
+    const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
+    // An AggregateError (a host with several addresses) has no message of its own.
+    super(`${names} cannot be listened on (${cause.message || cause.code})`, { cause })
+    this.code = cause.code
+    this.port = cause.port
+  }
+}
+
 /**
  * `host` localhost means every loopback address. A port of 0 takes a free one; the resolved value tells which.
- * Rejects when a port is taken. What it opened ends with `sandbox.close()`.
+ * Rejects with CannotListen, and the sandbox is closed then. What it opened ends with `sandbox.close()`.
  */
 export async function startSandbox(
   sandbox: Sandbox,
-  config: Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab'>,
+  config: Doors,
 ): Promise<{ portalPort: number; apiPort: number; labPort?: number }> {
   const { portal, api, lab } = sandbox
   const { host, portalPort, apiPort } = config
-  await portal.listen({ host, port: portalPort })
-  await api.listen({ host, port: apiPort })
-  if (lab && config.lab) await lab.listen({ host: config.lab.host, port: config.lab.port })
+  try {
+    await portal.listen({ host, port: portalPort })
+    await api.listen({ host, port: apiPort })
+    if (lab && config.lab) await lab.listen({ host: config.lab.host, port: config.lab.port })
+  } catch (error) {
+    await sandbox.close()
+    throw new CannotListen(config, error as Error)
+  }
   sandbox.sweeper.start()
   return { portalPort: portOf(portal), apiPort: portOf(api), ...(lab && { labPort: portOf(lab) }) }
 }

@@ -29,6 +29,19 @@ export function readNewApplication(body: unknown): NewApplicationFields {
   return fields
 }
 
+/** Of an application of which the client alone matters. Throws ApiError 422. */
+export function readNewClient(client: { name: string; redirectUris: readonly string[] }): ApplicationFields {
+  const texts = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
+  // The group is not known before there is an application to be put into it.
+  const { groupId: _, ...fields } = readNewApplication({
+    ...texts,
+    groupId: '-',
+    name: client.name,
+    redirectUris: client.redirectUris.join(),
+  })
+  return fields
+}
+
 /** The same two forms of body, without a group. What is left out stays as it is. Throws ApiError 422. */
 export function readChangedApplication(body: unknown, present: ApplicationFields): ApplicationFields {
   const reader = createFieldReader(body)

@@ -37,6 +37,9 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
 /** Undefined for PostgreSQL. Throws NothingDone where there is no such file. */
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
-  if (path && !existsSync(path)) throw new NothingDone('There is no database yet where DATABASE_URL says it is.')
+  if (path && !existsSync(path))
+    throw new NothingDone(
+      'There is no database yet where DATABASE_URL says it is. Start the sandbox first: it makes one.',
+    )
   return path
 }

@@ -73,6 +73,12 @@ export async function findUser(db: Db, userId: string): Promise<User | undefined
     .executeTakeFirst()
 }
 
+/** Ids of at most `limit` users, whichever. */
+export async function listSomeUsers(db: Db, limit: number): Promise<string[]> {
+  const rows = await db.selectFrom('users').select('id').limit(limit).execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Locks the user until the transaction ends: whatever counts what is theirs does this first. */
 export async function lockUser(db: Db, userId: string): Promise<void> {
   await db

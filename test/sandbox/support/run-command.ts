@@ -7,7 +7,7 @@ const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
 
 /** `settings` are all that it knows of the environment. */
 export async function runCommand(
-  name: 'backup' | 'rotate-keys' | 'seed',
+  name: 'backup' | 'register' | 'rotate-keys' | 'seed',
   settings: Record<string, string>,
   ...options: string[]
 ): Promise<{ exitCode: number; stdout: string; stderr: string }> {

@@ -1,8 +1,11 @@
 // POST /lab/v1/applications: a client. Its redirect URIs go in, and everything that it needs as settings comes out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readNewApplication } from '../../api/application-fields.ts'
+import { readNewClient } from '../../api/application-fields.ts'
 import { createApplication } from '../../api/create-application.ts'
+import { clientSettings } from '../../client-settings.ts'
 import { makeGroup } from '../../groups/make-group.ts'
+import type { ApplicationFields } from '../../store/applications.ts'
+import type { MadePerson } from '../../store/marks.ts'
 import { findOwnGroup } from '../../store/seeds.ts'
 import { LabError } from '../lab-error.ts'
 import { type ObjectSchema, readBody } from '../read-body.ts'
@@ -44,33 +47,16 @@ interface NewApplication extends PersonFields {
   suite?: string
 }
 
-export function makeApplications(
-  parts: Pick<SetUpParts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'lifetimes' | 'clock'>,
-) {
+type ApplicationParts = Pick<SetUpParts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'lifetimes' | 'clock'>
+
+export function makeApplications(parts: ApplicationParts) {
   const { addresses, store, lifetimes } = parts
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const {
-      redirectUri,
-      redirectUris = [],
-      name = 'Test client',
-      ...body
-    } = readBody<NewApplication>(request.body, applicationBody)
-    const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
-    if (uris.length === 0) throw new LabError(422, { redirectUri: ['Say where the portal is to lead back to.'] })
-    if (uris.some(uri => uri.includes(','))) throw new LabError(422, { redirectUri: ['It cannot hold a comma.'] })
-    // The rest of the fields by the rules of the API, before anybody is made.
-    const texts = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
-    const fields = await inLabWords(async () =>
-      readNewApplication({ ...texts, name, redirectUris: uris.join(), groupId: body.groupId ?? '-' }),
-    )
-    const isNamed = body.userId !== undefined || body.email !== undefined
-    if (!isNamed && body.groupId !== undefined)
-      throw new LabError(422, { userId: ['With groupId, say who of the group makes the application.'] })
-    const person: Person | undefined = isNamed
-      ? undefined
-      : await makePerson(parts, { ...(body.suite && { suite: body.suite }) })
-    const owner = await findPerson(parts, person ? { userId: person.userId } : body)
+    const body = readBody<NewApplication>(request.body, applicationBody)
+    // All that can be refused, before anybody is made.
+    const fields = await inLabWords(async () => readFields(body))
+    const { owner, person } = await findOwner(parts, body)
     const suite = body.suite ?? owner.suite ?? ''
     const groupId =
       body.groupId ?? (await findOwnGroup(store.read, owner.id)) ?? (await makeOwnGroup(parts, owner.id, suite))
@@ -78,34 +64,35 @@ export function makeApplications(
       createApplication(parts, { ...fields, groupId }, { userId: owner.id, clientId: null }, { suite }),
     )
     const { application, clientSecret, tokens } = created
-    if (body.lifetimes) lifetimes.set(application.id, body.lifetimes)
-    return reply
-      .status(201)
-      .send({
-        clientId: application.id,
-        clientSecret,
-        redirectUris: application.redirectUris,
-        groupId,
-        userId: owner.id,
-        ...(person && { person }),
-        tokens,
-        lifetimes: lifetimes.of(application.id),
-        settings: {
-          LOGIN_URL: addresses.portalUrl,
-          API_URL: addresses.apiUrl,
-          CLIENT_ID: application.id,
-          CLIENT_SECRET: clientSecret,
-          REDIRECT_URI: application.defaultRedirectUri,
-        },
-        suite,
-      })
+    const { id: clientId, redirectUris } = application
+    if (body.lifetimes) lifetimes.set(clientId, body.lifetimes)
+    const answer = { clientId, clientSecret, redirectUris, groupId, userId: owner.id, ...(person && { person }) }
+    const settings = clientSettings(addresses, created)
+    return reply.status(201).send({ ...answer, tokens, lifetimes: lifetimes.of(clientId), settings, suite })
   }
 }
 
-async function makeOwnGroup(
-  parts: Pick<SetUpParts, 'store' | 'clock'>,
-  userId: string,
-  suite: string,
-): Promise<string> {
+/** Throws LabError and ApiError 422. */
+function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: NewApplication): ApplicationFields {
+  const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
+  if (uris.length === 0) throw new LabError(422, { redirectUri: ['Say where the portal is to lead back to.'] })
+  // It would be taken for two.
+  if (uris.some(uri => uri.includes(','))) throw new LabError(422, { redirectUri: ['It cannot hold a comma.'] })
+  return readNewClient({ name, redirectUris: uris })
+}
+
+/** `person` is there when one was made, with the password. */
+async function findOwner(
+  parts: ApplicationParts,
+  { userId, email, groupId, suite }: NewApplication,
+): Promise<{ owner: MadePerson; person?: Person }> {
+  if (userId !== undefined || email !== undefined) return { owner: await findPerson(parts, { userId, email }) }
+  if (groupId !== undefined)
+    throw new LabError(422, { userId: ['With groupId, say who of the group makes the application.'] })
+  const person = await makePerson(parts, suite === undefined ? {} : { suite })
+  return { owner: await findPerson(parts, { userId: person.userId }), person }
+}
+
+async function makeOwnGroup(parts: ApplicationParts, userId: string, suite: string): Promise<string> {
   return (await inLabWords(() => makeGroup(parts, { name: 'Developers', userId, suite }))).id
 }

@@ -7,8 +7,8 @@ import type { ValueSchema } from '../read-body.ts'
 
 /** One of the two; both are known from `POST /lab/v1/people`. */
 export interface PersonFields {
-  userId?: string
-  email?: string
+  userId?: string | undefined
+  email?: string | undefined
 }
 
 export const personProperties = {

@@ -1,0 +1,16 @@
+// What a client has to be told of this sandbox and of itself, by the names that clients commonly give to it.
+import type { CreatedApplication } from './api/create-application.ts'
+import type { Addresses } from './parts.ts'
+
+export function clientSettings(
+  { portalUrl, apiUrl }: Addresses,
+  { application, clientSecret }: Pick<CreatedApplication, 'application' | 'clientSecret'>,
+): Record<string, string> {
+  return {
+    LOGIN_URL: portalUrl,
+    API_URL: apiUrl,
+    CLIENT_ID: application.id,
+    CLIENT_SECRET: clientSecret,
+    REDIRECT_URI: application.defaultRedirectUri,
+  }
+}

@@ -1,0 +1,81 @@
+// Registers a client, while the sandbox runs or not: npm run sandbox:register -- --redirect-uri URI
+import { parseArgs } from 'node:util'
+import { ApiError, toApiError } from '../api/api-error.ts'
+import { readNewClient } from '../api/application-fields.ts'
+import { createApplication } from '../api/create-application.ts'
+import { clientSettings } from '../client-settings.ts'
+import type { SandboxConfig } from '../config.ts'
+import { GroupRefusal } from '../groups/group-refusal.ts'
+import { makeGroup } from '../groups/make-group.ts'
+import type { ApplicationFields } from '../store/applications.ts'
+import { findOwnGroup } from '../store/seeds.ts'
+import type { Store } from '../store/store.ts'
+import { findCredentials, listSomeUsers } from '../store/users.ts'
+import { openKeyRing } from '../tokens/key-ring.ts'
+import { NothingDone, onStore, runCommand } from './run-command.ts'
+
+await runCommand('Nothing was registered', async config => {
+  const { values } = parseArgs({
+    options: {
+      'redirect-uri': { type: 'string', multiple: true, default: [] },
+      name: { type: 'string', default: 'My client' },
+      email: { type: 'string' },
+    },
+  })
+  const { name, email, 'redirect-uri': redirectUris } = values
+  if (redirectUris.length === 0)
+    throw new NothingDone('Say where the portal is to lead back to: --redirect-uri http://localhost:3000/exchangeToken')
+  const { portalUrl, apiUrl, databaseUrl } = config
+  if (databaseUrl.reveal() === 'sqlite::memory:')
+    throw new NothingDone(
+      'A database in memory is its sandbox’s alone: POST /lab/v1/applications registers a client there.',
+    )
+  if ([portalUrl, apiUrl].some(url => new URL(url).port === '0'))
+    throw new NothingDone(
+      'Where the sandbox is reached is not known: set PORTAL_PORT and API_PORT to what they are now.',
+    )
+  return onStore(config, async store => {
+    const userId = await findOwner(store, config, email)
+    const created = await inSentences(async () => {
+      return register(store, config, userId, readNewClient({ name, redirectUris }))
+    })
+    const settings = Object.entries(clientSettings(config, created)).map(([name, value]) => `${name}=${value}`)
+    return ['# The secret is told here, and never again.', ...settings].join('\n')
+  })
+})
+
+async function register(store: Store, config: SandboxConfig, userId: string, fields: ApplicationFields) {
+  const clock = () => new Date()
+  const groupId =
+    (await findOwnGroup(store.read, userId)) ?? (await makeGroup({ store, clock }, { name: 'Developers', userId })).id
+  const parts = { addresses: config, store, keyRing: await openKeyRing(store, clock), clock }
+  return createApplication(parts, { ...fields, groupId }, { userId, clientId: null })
+}
+
+/** The person who is named, else the seeded one, else the only one. Throws NothingDone. */
+async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
+  const wanted = email ?? seed?.userEmail
+  const named = wanted === undefined ? undefined : await findCredentials(store.read, wanted)
+  if (named) return named.userId
+  if (email !== undefined) throw new NothingDone(`Nobody has the address ${email}. Sign up at ${portalUrl} first.`)
+  const [first, second] = await listSomeUsers(store.read, 2)
+  if (!first)
+    throw new NothingDone(
+      `There is nobody yet to whom a client could belong. Sign up at ${portalUrl} while the sandbox runs, or set the SEED_ settings and start it once.`,
+    )
+  if (second) throw new NothingDone('Several people have accounts. Say whose client it is: --email ann@example.org')
+  return first
+}
+
+/** Throws NothingDone for what the API would refuse. */
+async function inSentences<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ApiError || error instanceof GroupRefusal)) throw error
+    const { body } = toApiError(error)
+    if (typeof body === 'string') throw new NothingDone(body)
+    const problems = Object.entries(body).map(([field, sentences]) => `  ${field}: ${sentences.join(' ')}`)
+    throw new NothingDone(`The client cannot be registered:\n${problems.join('\n')}`)
+  }
+}

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { readConfig } from '../../src/sandbox/config.ts'
+import { onFreePorts } from '../../src/sandbox/free-ports.ts'
+import { CannotListen } from '../../src/sandbox/start.ts'
+import { startSandbox } from './support/start-sandbox.ts'
+
+const free = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+
+const taken = (settings: ReturnType<typeof readConfig>, port: number) =>
+  new CannotListen(settings, Object.assign(new Error('taken'), { code: 'EADDRINUSE', port }))
+
+t.test('sandboxes run side by side, each on ports of its own, which its addresses and its issuer name', async t => {
+  const settings = { ...free, PORTAL_URL: '', LOG_LEVEL: 'info' }
+  const both = await Promise.all([1, 2].map(() => startSandbox(t, { databaseUrl: free.DATABASE_URL, settings })))
+  const addresses = both.map(({ logLines }) => JSON.parse(logLines.find(line => line.includes('is ready'))!))
+  const urls = addresses.flatMap(({ portalUrl, apiUrl, labUrl }) => [portalUrl, apiUrl, labUrl])
+  t.equal(new Set(urls).size, 6)
+  for (const { portalUrl, apiUrl, labUrl } of addresses) {
+    const metadata = (await (await fetch(`${portalUrl}/.well-known/oauth-authorization-server`)).json()) as object
+    t.match(metadata, { issuer: portalUrl, token_endpoint: `${portalUrl}/api/exchangeToken` })
+    const post = (path: string, body: object) =>
+      fetch(`${labUrl}/lab/v1/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(answer => answer.json() as Promise<Record<string, string>>)
+    const { userId } = await post('people', {})
+    const { accessToken } = await post('sign-in', { userId })
+    const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${accessToken}` } })
+    t.equal(list.status, 200)
+  }
+})
+
+t.test('addresses that are set stay, and ports that are given', async t => {
+  const env = { ...free, PORTAL_URL: 'https://portal.example.test', API_PORT: '4999', LAB_TOKEN: 'x'.repeat(22) }
+  const config = await onFreePorts(readConfig(env), async config => config)
+  t.match(config, { portalUrl: 'https://portal.example.test', apiPort: 4999, apiUrl: 'http://127.0.0.1:4999' })
+  t.ok(config.portalPort > 0 && config.portalPort !== config.lab?.port)
+  t.strictSame(config.lab?.urls, [`http://127.0.0.1:${config.lab?.port}`])
+})
+
+t.test('a port that another program takes in between is looked for again, one that was given is not', async t => {
+  const settings = readConfig(free)
+  const tried: number[] = []
+  const portalPort = await onFreePorts(settings, async ({ portalPort }) => {
+    tried.push(portalPort)
+    if (tried.length < 3) throw taken(settings, portalPort)
+    return portalPort
+  })
+  t.strictSame([tried.length, tried.at(-1)], [3, portalPort])
+  for (const error of [taken(settings, 4999), new Error('something else')]) {
+    let times = 0
+    const start = onFreePorts(readConfig({ ...free, API_PORT: '4999' }), async () => {
+      times += 1
+      throw error
+    })
+    await t.rejects(start, error)
+    t.equal(times, 1)
+  }
+})
