@@ -99,8 +99,11 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server.post('/lab/v1/reset', reset(setUp, forgetFaults))
   }
 
-  await registerViews(server, { layout: 'lab/layout', assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js'] })
-  const pages = pageRoutes({ logins, addresses })
+  await registerViews(server, {
+    layout: 'lab/layout',
+    assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js', 'lab/faults.js'],
+  })
+  const pages = pageRoutes({ logins, ordered, addresses })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)

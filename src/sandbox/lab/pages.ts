@@ -2,10 +2,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
 import { explanations } from './explanations.ts'
+import { catalogue } from './faults/catalogue.ts'
+import { tellOrdered } from './faults/fault-routes.ts'
+import type { OrderedFaults } from './faults/ordered.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import type { RecordedStep, Values } from './recorded.ts'
-import { outcomeOf, tellStep } from './tell.ts'
+import { faultsOf, outcomeOf, tellStep } from './tell.ts'
 
 const mostListed = 100
 
@@ -21,35 +24,58 @@ const headers = {
   ].join('; '),
 }
 
-type Parts = { logins: Logins; addresses: Addresses }
+type Parts = { logins: Logins; ordered: OrderedFaults; addresses: Addresses }
 
-export function pageRoutes({ logins, addresses }: Parts) {
+/** One of each kind, as buttons; all others have a field. */
+const usualFaults = [
+  'exchange-reset',
+  'exchange-503',
+  'exchange-500-after',
+  'exchange-state-other',
+  'exchange-html',
+  'redirect-state-other',
+  'redirect-error-access-denied',
+  'refresh-503',
+  'list-401',
+  'list-hostile-texts',
+  'create-reset-after',
+  'api-redirect-307',
+]
+
+export function pageRoutes({ logins, ordered, addresses }: Parts) {
   return {
     async list(request: FastifyRequest, reply: FastifyReply) {
       const { clientId: asked } = request.query as { clientId?: unknown }
       const clientId = typeof asked === 'string' && asked !== '' ? asked : undefined
       const all = logins.list({})
       const found = clientId === undefined ? all : logins.list({ clientId })
-      return reply
-        .headers(headers)
-        .viewAsync('lab/logins', {
-          title: 'Logins',
-          portalUrl: addresses.portalUrl,
-          clientId,
-          clientIds: [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed),
-          more: found.length > mostListed,
-          logins: found
-            .slice(0, mostListed)
-            .map(login => ({
-              id: login.id,
-              clientId: login.clientId,
-              outcome: outcomeOf(login),
-              startedAt: login.steps[0]?.at,
-              steps: login.steps.length + login.leftOut,
-              found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? explanations[reason].found : [])))],
-              noticed: findNotices(login, logins.othersOf(login)).length,
-            })),
-        })
+      return reply.headers(headers).viewAsync('lab/logins', {
+        title: 'Logins',
+        ...addresses,
+        faults: clientId !== undefined && {
+          usual: usualFaults,
+          names: [...catalogue.keys()],
+          ordered: ordered
+            .list()
+            .filter(one => [clientId, undefined].includes(one.clientId))
+            .map(tellOrdered),
+        },
+        clientId,
+        clientIds: [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed),
+        more: found.length > mostListed,
+        logins: found
+          .slice(0, mostListed)
+          .map(login => ({
+            id: login.id,
+            clientId: login.clientId,
+            outcome: outcomeOf(login),
+            startedAt: login.steps[0]?.at,
+            steps: login.steps.length + login.leftOut,
+            found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? explanations[reason].found : [])))],
+            faults: faultsOf(login),
+            noticed: findNotices(login, logins.othersOf(login)).length,
+          })),
+      })
     },
 
     /** Where the portal's error pages and errors lead: the login is not known before they are sent. */

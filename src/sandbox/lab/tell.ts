@@ -22,6 +22,11 @@ export function outcomeOf({ steps }: RecordedLogin): Outcome {
   return steps.some(({ kind }) => !outsideLogins.includes(kind)) ? 'under way' : 'no login'
 }
 
+/** The names of those that happened to it. */
+export function faultsOf({ steps }: RecordedLogin): string[] {
+  return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
+}
+
 /** What stands in for the answer of a platform that has not acted holds no tokens. */
 function isExchanged({ kind, response, fault }: RecordedStep): boolean {
   return kind === 'exchange' && response.status === 200 && fault?.acted !== 'before'
@@ -38,6 +43,7 @@ export function tellSummary(login: RecordedLogin, { labUrl }: Pick<Addresses, 'l
     steps: steps.length + leftOut,
     outcome: outcomeOf(login),
     reasons: [...new Set(steps.flatMap(({ reason }) => reason ?? []))],
+    faults: faultsOf(login),
     url: `${labUrl}/logins/${id}`,
   }
 }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
-import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { findViolations } from '../support/find-violations.ts'
 import { findFreePort } from '../support/open-portal.ts'
 
@@ -48,6 +48,11 @@ for (const colorScheme of ['light', 'dark'] as const)
         await page.getByText('invented at the exchange').or(page.getByText('not begun with')).first().waitFor()
         for (const details of await page.locator('summary').all()) await details.click()
         await look('login')
+        await page.getByRole('link', { name: 'faults for it' }).click()
+        await page.getByRole('button', { name: 'exchange-html' }).click()
+        await page.getByText('exchange-html waiting').waitFor()
+        await page.locator('summary').click()
+        await look('client')
         await page.goto(`${labUrl}/logins/none`)
         await look('no such login')
         t.strictSame(troubles, [], 'the console is silent')
@@ -66,4 +71,31 @@ t.test('a login appears on the open page by itself, and without JavaScript after
   t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 0)
   await plain.page.reload()
   t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 1)
+})
+
+t.test('a fault is ordered, refused with what is wrong, and taken back on the page of a client', { skip }, async t => {
+  const { sandbox, labUrl } = await openLab(t)
+  await failToLogIn(sandbox)
+  const { page } = await openPage(t)
+  const clientUrl = `${labUrl}/?clientId=${seeded.clientId}`
+  await page.goto(clientUrl)
+  await page.getByText('Order any of').click()
+  await page.getByLabel('Fault').fill('exchange-late')
+  await page.getByLabel('Options, as JSON').fill('{"seconds":31}')
+  await page.getByRole('button', { name: 'Order it' }).click()
+  await page.getByText('options.seconds: This must be a number from 0 to 30.').waitFor()
+  await page.getByLabel('Options, as JSON').fill('{"seconds":')
+  await page.getByRole('button', { name: 'Order it' }).click()
+  await page.getByText('The options must be JSON').waitFor()
+  await page.getByLabel('Options, as JSON').fill('{"seconds":0.1}')
+  await page.getByLabel('How often it happens').fill('2')
+  await page.getByRole('button', { name: 'Order it' }).click()
+  await page.getByText('exchange-late waiting, happened 0 of 2 times').waitFor()
+  await page.getByRole('button', { name: 'Take back exchange-late' }).click()
+  await page.getByText('exchange-late waiting').waitFor({ state: 'detached' })
+
+  const plain = await openPage(t, { javaScriptEnabled: false })
+  await plain.page.goto(clientUrl)
+  const line = `curl ${labUrl}/lab/v1/faults -H 'content-type: application/json' -d '{"fault":"exchange-503","clientId":"${seeded.clientId}"}'`
+  t.equal(await plain.page.locator('.faults pre').innerText({ timeout: 10_000 }), line)
 })

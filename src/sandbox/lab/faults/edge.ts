@@ -48,13 +48,13 @@ export function actAtEdge(
     if (!taken) return
     const outcome = await act(taken, request, reply, standIn)
     if (outcome === undefined) return
-    if (outcome === nothing) return reply.hijack()
-    return reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
+    if (outcome !== nothing) reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
+    return goNoFurther()
   })
 
   // A platform that has refused has not acted: what is to go wrong afterwards waits for another request.
   server.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode >= 400) return payload
+    if (reply.statusCode >= 400 || dealtWith.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
     const back = addressBack({ headers, body: payload })
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
@@ -63,8 +63,7 @@ export function actAtEdge(
     const answer = body || back ? { status: reply.statusCode, headers, body } : standIn
     const outcome = await act(taken, request, reply, answer)
     if (outcome === undefined) return body
-    // Nobody sends what never comes.
-    if (outcome === nothing) return new Promise(() => {})
+    if (outcome === nothing) return goNoFurther()
     replace(reply, outcome)
     return outcome.body
   })
@@ -77,7 +76,6 @@ export function actAtEdge(
     acted: Acted,
     back?: string,
   ): Promise<Ordered | undefined> {
-    if (dealtWith.has(request)) return undefined
     const candidates = ordered.waitingAt(at, acted)
     if (candidates.length === 0) return undefined
     const comer = await whoComes(request, candidates, back)
@@ -112,6 +110,11 @@ export function actAtEdge(
       enlargeToken: powers.enlargeToken,
     })
   }
+}
+
+/** A hook that has resolved is followed by the handler, also where an answer was begun and its client has left. */
+function goNoFurther(): Promise<never> {
+  return new Promise(() => {})
 }
 
 /** Headers that the platform has set and the answer has not go; those of its connection stay. */

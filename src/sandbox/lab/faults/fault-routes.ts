@@ -66,7 +66,7 @@ export function faultRoutes({ ordered, hide, clock }: Parts) {
 }
 
 /** Of the state nothing is told but that there is one. */
-function tellOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: Ordered) {
+export function tellOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: Ordered) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {
     id,

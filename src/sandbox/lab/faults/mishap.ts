@@ -15,18 +15,23 @@ export interface Answer {
 /** Instead of an answer: none is sent, because the mishap has dealt with the connection. */
 export const nothing: unique symbol = Symbol('nothing')
 
-/** What a mishap may do to the connection. All of it ends with the connection, and when the sandbox stops. */
+/** The longest that anything hangs, drips or goes on without end. */
+export const longestSeconds = 60
+
+/** What a mishap may do to the connection. All of it ends with the connection, when the sandbox stops, or after a minute. */
 export interface Wire {
-  /** Resolves after so many seconds, or once nobody is to wait any more. */
+  /** Resolves after so many seconds, or at that end. */
   wait(seconds: number): Promise<void>
-  /** Whether there is still somebody to send something to. */
+  /** False from that end on. */
   isOpen(): boolean
-  /** Whether the client has left, and not the sandbox stopped. */
+  /** Whether the client has left. */
   isLeft(): boolean
   /** Past HTTP; resolves when it is written, or cannot be. */
   write(bytes: string): Promise<void>
   /** Sends RST, so that the client is sure to see an error. */
   reset(): void
+  /** For what is never whole: also a client that reads nothing is reset then. */
+  resetAtEnd(): void
 }
 
 export interface Given {

@@ -82,10 +82,10 @@ function change(does: string, to: Change): Mishap {
 
 /** The address with a code to which the answer leads, if it does. */
 export function addressBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
-  const isJson = headers['content-type']?.startsWith('application/json') && typeof body === 'string'
+  const isOfScript = typeof body === 'string' && body.startsWith('{"redirectUrl":')
   const address =
-    headers.location ?? (isJson ? (JSON.parse(body) as { redirectUrl?: unknown } | null)?.redirectUrl : undefined)
-  if (typeof address !== 'string' || !URL.canParse(address)) return undefined
+    headers.location ?? (isOfScript ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)
+  if (address === undefined || !URL.canParse(address)) return undefined
   const { searchParams } = new URL(address)
   return searchParams.has('code') && searchParams.has('client_id') ? address : undefined
 }

@@ -2,11 +2,8 @@
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { type Answer, type Mishap, type Mishaps, nothing, type Outcome, type Wire } from './mishap.ts'
+import { type Answer, longestSeconds, type Mishap, type Mishaps, nothing, type Outcome, type Wire } from './mishap.ts'
 import { numberFrom } from './options.ts'
-
-/** The longest that anything hangs, drips or goes on without end. */
-export const longestSeconds = 60
 
 const both: Mishap['acted'] = ['before', 'after']
 /** Where one is enough, it is the platform's own answer. */
@@ -93,7 +90,6 @@ export const wireMishaps: Mishaps = {
     acted: both,
     async act({ wire }): Promise<Outcome> {
       for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', wire)) await wire.write(piece)
-      wire.reset()
       return nothing
     },
   },
@@ -130,9 +126,8 @@ async function* cut(text: string, wire: Wire): AsyncGenerator<string> {
 }
 
 async function* drip(bytes: Buffer, seconds: number, wire: Wire): AsyncGenerator<Buffer> {
-  const endsAt = performance.now() + longestSeconds * 1000
+  wire.resetAtEnd()
   for (const byte of bytes) {
-    if (!wire.isOpen() || performance.now() > endsAt) return wire.reset()
     yield Buffer.of(byte)
     await wire.wait(seconds)
   }
@@ -140,11 +135,10 @@ async function* drip(bytes: Buffer, seconds: number, wire: Wire): AsyncGenerator
 
 async function* endless(start: string, wire: Wire): AsyncGenerator<string> {
   const piece = 'a'.repeat(16 * 1024)
-  const endsAt = performance.now() + longestSeconds * 1000
+  wire.resetAtEnd()
   yield start
-  while (wire.isOpen() && performance.now() < endsAt) {
+  while (wire.isOpen()) {
     yield piece
     await wire.wait(0.01)
   }
-  wire.reset()
 }

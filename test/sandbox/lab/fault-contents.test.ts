@@ -1,0 +1,272 @@
+// Faults in what an answer says: token responses, the address that leads back, lists and records of the API; and traps.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
+import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
+import { openSocket } from '../support/raw-socket.ts'
+import { getCode, getTokens, refresh } from '../support/tokens.ts'
+import { buildFaultLab } from './support/fault-lab.ts'
+import { platformCalls } from './support/platform-calls.ts'
+import { askRaw } from './support/raw-client.ts'
+
+const namesOf = (pattern: RegExp) => [...catalogue.keys()].filter(name => pattern.test(name))
+
+async function signInOnce(sandbox: Parameters<typeof openBrowser>[0]) {
+  const browser = openBrowser(sandbox)
+  await browser.submit(await signIn(browser), { decision: 'allow' })
+  return async () => new URL(locationOf(await browser.get(startUrl())))
+}
+
+t.test(
+  'each fault of a token response changes the one field that its name says, at the exchange and at a renewal',
+  async t => {
+    const { sandbox, order } = await buildFaultLab(t)
+    const goBack = await signInOnce(sandbox)
+    const makeTokens = async () =>
+      (await exchange(sandbox, { code: (await goBack()).searchParams.get('code') ?? '' })).json()
+    const usual = {
+      access_token: 'string',
+      expires_in: 'number',
+      token_type: 'string',
+      scope: 'string',
+      refresh_token: 'string',
+      state: 'string',
+    }
+    const typesOf = (tokens: object) =>
+      Object.fromEntries(Object.entries(tokens).map(([name, value]) => [name, typeof value]))
+    const names = namesOf(/^exchange-(access-token|token-type|expires-in|refresh-token|state)(-|$)/)
+    t.ok(names.length > 35, `${names.length}`)
+    for (const name of names) {
+      const own = name.match(/^exchange-(access-token|token-type|expires-in|refresh-token|state)$/)
+      await order(name, own ? { options: { value: { own: [1] } } } : {})
+      const tokens = await makeTokens()
+      const [, field = '', variant] = /^exchange-(access-token|token-type|expires-in|refresh-token|state)-?(.*)$/.exec(
+        name,
+      )!
+      const key = field.replace('-', '_')
+      const { [key]: changed, ...others } = tokens
+      const { [key as 'state']: _, ...usualOthers } = usual
+      t.same(typesOf(others), usualOthers, name)
+      const said = / is (.*)\.$/.exec(catalogue.get(name)!.mishap.does)?.[1] ?? ''
+      if (variant === 'missing') t.notOk(key in tokens, name)
+      else if (own) t.same(changed, { own: [1] }, name)
+      else if (variant === 'other') t.ok(typeof changed === 'string' && changed !== 'a-state', name)
+      else if (variant?.endsWith('-kb'))
+        t.ok(Math.abs(changed.length - Number(variant[0]) * 1024) < 8, `${name}: ${changed.length}`)
+      else t.same(changed, JSON.parse(said), name)
+    }
+    const { refresh_token: token } = await makeTokens()
+    await order('refresh-refresh-token-missing')
+    const renewed = (await refresh(sandbox, token)).json()
+    t.ok(renewed.access_token)
+    t.notOk('refresh_token' in renewed)
+  },
+)
+
+t.test('a large access token works as the small one does', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  await order('exchange-access-token-9-kb')
+  const { access_token: token } = await getTokens(sandbox)
+  t.ok(token.length > 9000)
+  t.equal(
+    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode,
+    200,
+  )
+})
+
+t.test('each fault of the address that leads back changes it as its name says, and leaves the rest', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const goBack = await signInOnce(sandbox)
+  const usual = await goBack()
+  const names = namesOf(/^redirect-/)
+  t.ok(names.length > 20, `${names.length}`)
+  for (const name of names) {
+    await order(name)
+    const url = await goBack()
+    t.equal(url.origin + url.pathname, usual.origin + usual.pathname, name)
+    const [, field = '', how] = /^redirect-(.+)-(missing|other|twice|empty)$/.exec(name) ?? []
+    const key = field.replaceAll('-', '_')
+    const values = url.searchParams.getAll(key)
+    const before = usual.searchParams.get(key)
+    if (how === 'missing') t.same(values, [], name)
+    if (how === 'empty') t.same(values, [''], name)
+    if (how === 'other') t.ok(values.length === 1 && values[0] !== before && values[0] !== '', name)
+    if (how === 'twice') t.equal(new Set(values).size, 2, name)
+    const error = /^redirect-error-(.+)$/.exec(name)?.[1]?.replaceAll('-', '_')
+    if (error)
+      t.match(Object.fromEntries(url.searchParams), { error, state: 'a-state', error_description: /laboratory/ }, name)
+    if (!how) t.same([url.searchParams.get('code'), url.searchParams.get('subject')], [null, null], name)
+  }
+  const errors = ['invalid_request', 'unauthorized_client', 'access_denied', 'unsupported_response_type']
+  for (const error of [...errors, 'invalid_scope', 'server_error', 'temporarily_unavailable'])
+    t.ok(names.includes(`redirect-error-${error.replaceAll('_', '-')}`), `RFC 6749 4.1.2.1: ${error}`)
+  await order('redirect-hostile-description')
+  t.match((await goBack()).searchParams.get('error_description'), /<script>.*\r\nSet-Cookie/s)
+})
+
+t.test('a login without a browser gets the same address with the same fault', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  await signInOnce(sandbox)
+  await order('redirect-state-other')
+  const { email, password, clientId, redirectUri, cancelUrl } = seeded
+  const start = {
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    cancel_url: cancelUrl,
+    state: 's',
+  }
+  const answer = await sandbox.portal.inject({
+    method: 'POST',
+    url: '/api/authorize',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ email, password, ...start }).toString(),
+  })
+  const { searchParams } = new URL(answer.json().redirectUrl)
+  t.ok(searchParams.get('code'))
+  t.not(searchParams.get('state'), 's')
+})
+
+t.test(
+  'lists and records of the API come with hostile texts, with unknown members, with missing ones, and too long',
+  async t => {
+    const { sandbox, order } = await buildFaultLab(t)
+    const calls = await platformCalls(sandbox)
+    const ask = async (place: 'list' | 'get' | 'groups' | 'create', fault: string, options = {}) => {
+      await order(`${place}-${fault}`, { options })
+      const raw = await askRaw(sandbox.api, await calls[place]())
+      return { status: raw.status, bytes: raw.body.length, ...JSON.parse(raw.body) }
+    }
+    const many = await ask('list', '5000')
+    t.equal(many.ItemList.length, 5000)
+    t.ok(many.bytes < 8 * 1024 * 1024)
+    t.match(many.ItemList[4999], { '@type': 'App', data: { name: 'Application 5000' } })
+    t.equal(new Set(many.ItemList.map((one: Record<string, string>) => one['@id'])).size, 5000)
+
+    const usual = await sandbox.api.inject({ url: '/apps/v1', headers: (await calls.list()).headers })
+    const hostile = await ask('list', 'hostile-texts')
+    t.match(hostile.ItemList[0].data.name, '<script>')
+    t.match(hostile.ItemList[0]['@id'], /^[\w-]{36}$/)
+    t.equal(hostile.ItemList.length, usual.json().ItemList.length)
+    t.notOk(JSON.stringify(hostile).includes('Weather'), 'in every field')
+    t.ok((await ask('get', 'hostile-texts')).data.description.length > 20)
+    t.match((await ask('groups', 'hostile-texts')).ItemList[0].data.name, '<script>')
+
+    const unknown = await ask('get', 'unknown-members')
+    for (const object of [unknown, unknown.data, unknown.client])
+      t.match(object, { nobodyKnows: { deep: [1, null, {}] } })
+    t.equal(unknown.data.name, 'Weather')
+
+    t.same(Object.keys((await ask('list', 'members-missing')).ItemList[0]), ['@context', '@type', '@id'])
+    const nameless = await ask('get', 'members-missing', { member: 'data.name' })
+    t.notOk('name' in nameless.data)
+    t.ok('description' in nameless.data)
+    t.notOk('client' in (await ask('create', 'members-missing', { member: 'client' })))
+    t.same((await ask('list', 'not-a-list')).ItemList, {})
+
+    const shapes = [
+      await ask('create', '422-sentence'),
+      await ask('create', '422-fields'),
+      await ask('create', '422-oauth'),
+    ]
+    t.match(shapes, [
+      { status: 422, error: { status: 422, message: 'The name is taken.' } },
+      { status: 422, error: { message: { name: [/Longer/, 'Taken.'], planet: [/planet/] } } },
+      { status: 422, error: 'invalid_request' },
+    ])
+  },
+)
+
+t.test('401 comes once or always, and any call of the API can be meant', async t => {
+  const { sandbox, order, show } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  const always = await order('api-401', { times: 'always', clientId: seeded.clientId })
+  for (const place of ['list', 'get', 'groups', 'list'] as const) {
+    const raw = await askRaw(sandbox.api, await calls[place]())
+    t.match(raw, { status: 401, headers: { 'www-authenticate': /Bearer .*error="invalid_token"/ } }, place)
+  }
+  t.match(await show(always.id), { status: 'waiting', consumed: 4 })
+})
+
+t.test(
+  'who follows a redirect is noticed: what came to the trap is a step of the login, whatever was brought along',
+  async t => {
+    const { sandbox, order, call, steps } = await buildFaultLab(t)
+    for (const status of [302, 307]) {
+      const { id } = await order(`exchange-redirect-${status}`)
+      const code = await getCode(sandbox, { state: `the-state-of-${status}` })
+      const sent = { code, state: `the-state-of-${status}` }
+      const { location } = (await exchange(sandbox, sent)).headers
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const payload = new URLSearchParams({ ...sent, client_secret: seeded.clientSecret }).toString()
+      const url = String(location)
+      const trapped = await sandbox.portal.inject(status === 302 ? { url } : { method: 'POST', url, headers, payload })
+      t.equal(trapped.statusCode, 400)
+      const query = `clientId=${seeded.clientId}&state=the-state-of-${status}`
+      const { logins } = (await call('GET', `/lab/v1/logins?${query}`)).json()
+      const login = (await call('GET', `/lab/v1/logins/${logins[0].id}`)).json()
+      t.match(login.steps.slice(-2), [
+        { kind: 'exchange', response: { status }, fault: { id, name: `exchange-redirect-${status}` } },
+        { kind: 'trap', reason: 'redirect-followed', fault: { id }, explanation: { mend: /Turn redirects off/ } },
+      ])
+      t.match(
+        login.noticed.find(({ id }: { id: string }) => id === 'followed-redirect'),
+        { why: /client secret/, mend: /redirects off/ },
+      )
+      t.equal(typeof login.steps.at(-1).request.body.client_secret, status === 302 ? 'undefined' : 'object', 'hidden')
+      t.match((await call('GET', `/logins/${login.id}`)).body, /Follows a redirect to a trap/)
+    }
+    t.equal((await sandbox.portal.inject('/trap/00000000-0000-4000-8000-000000000000')).statusCode, 404)
+    t.equal((await steps()).filter(({ kind }) => kind === 'trap').length, 2)
+  },
+)
+
+t.test('a step with a fault names it in its login, in the HAR, in the events and on the page', async t => {
+  const { sandbox, order, call } = await buildFaultLab(t)
+  await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = sandbox.lab!.server.address() as { port: number }
+  const events = connect(port, '127.0.0.1').setEncoding('utf8')
+  events.write(`GET /lab/v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
+  await once(events, 'data')
+  await order('exchange-503')
+  const told = new Promise<string>(resolve => {
+    let text = ''
+    events.on('data', piece => {
+      text += piece
+      if (text.includes('exchange-503')) resolve(text)
+    })
+  })
+  await exchange(sandbox, { code: await getCode(sandbox) })
+  t.match(await told, /"fault":{"id":"[\w-]+","name":"exchange-503","acted":"before"}/)
+  events.destroy()
+  const { logins } = (await call('GET', '/lab/v1/logins')).json()
+  t.match(logins[0], { outcome: 'under way', faults: ['exchange-503'] })
+  const har = (await call('GET', `/lab/v1/logins/${logins[0].id}/har`)).json()
+  t.equal(har.log.entries.at(-1).comment, 'fault exchange-503')
+  t.match((await call('GET', `/logins/${logins[0].id}`)).body, /exchange-503.*before the platform had acted/s)
+  t.match((await call('GET', '/')).body, /exchange-503/)
+})
+
+t.test('no fault holds up the stop of the sandbox, whatever its client does', async t => {
+  const { sandbox, order, show } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  const faults = ['list-never', 'list-late', 'list-drip', 'list-endless-body', 'list-endless-header']
+  const sockets = []
+  for (const fault of faults) {
+    const { id } = await order(fault, fault === 'list-late' ? { options: { seconds: 30 } } : {})
+    const { url, headers } = await calls.list()
+    const socket = await openSocket(sandbox.api)
+    // It reads nothing, so that what has no end cannot even be written.
+    socket.pause()
+    socket.write(`GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${headers.authorization}\r\n\r\n`)
+    while ((await show(id)).consumed === 0) await new Promise(setImmediate)
+    sockets.push(socket)
+  }
+  const begun = performance.now()
+  await sandbox.close()
+  t.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`)
+  for (const socket of sockets) socket.destroy()
+})

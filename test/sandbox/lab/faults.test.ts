@@ -1,0 +1,137 @@
+// Every fault, counted on the wire by a client that sees nothing but bytes, and what the platform has done in the store.
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { catalogue, type Fault } from '../../../src/sandbox/lab/faults/catalogue.ts'
+import { buildFaultLab } from './support/fault-lab.ts'
+import { platformCalls } from './support/platform-calls.ts'
+import { askRaw, type Raw } from './support/raw-client.ts'
+
+const isJson = (text: string) => {
+  try {
+    return JSON.parse(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
+interface Wire {
+  options?: object
+  how?: Parameters<typeof askRaw>[2]
+  isRight(raw: Raw): boolean
+}
+
+/** What the client of each mishap sees. */
+const wires: Record<string, Wire> = {
+  reset: { isRight: ({ text, isReset }) => text === '' && isReset },
+  cut: {
+    isRight: ({ body, headers, isReset }) =>
+      isReset && body.length > 0 && body.length < Number(headers['content-length']),
+  },
+  late: { options: { seconds: 0.06 }, isRight: ({ status, ms }) => status >= 200 && status < 300 && ms > 50 },
+  never: { how: { patienceMs: 60 }, isRight: ({ text, isReset }) => text === '' && !isReset },
+  drip: {
+    options: { seconds: 0.002 },
+    how: { enough: (_, pieces) => pieces > 20 },
+    isRight: ({ body, pieces }) => pieces > 20 && body.length < 60,
+  },
+  half: {
+    isRight: ({ body, headers }) =>
+      !isJson(body) && body.length > 0 && body.length === Number(headers['content-length']),
+  },
+  empty: { isRight: ({ status, headers, body }) => status < 300 && headers['content-length'] === '0' && body === '' },
+  html: {
+    isRight: ({ status, headers, body }) =>
+      status < 300 && /^text\/html/.test(headers['content-type'] ?? '') && body.includes('<h1>'),
+  },
+  'not-an-object': { isRight: ({ status, body }) => status < 300 && body === 'null' },
+  gzip: {
+    isRight: ({ headers, body }) =>
+      headers['content-encoding'] === 'gzip' && isJson(gunzipSync(Buffer.from(body, 'latin1')).toString()),
+  },
+  'endless-body': {
+    how: { enough: text => text.length > 100_000 },
+    isRight: ({ status, headers, body }) => status < 300 && !headers['content-length'] && body.length > 90_000,
+  },
+  'endless-header': {
+    how: { enough: text => text.length > 100_000 },
+    isRight: ({ text }) =>
+      text.startsWith('HTTP/1.1 200 OK\r\n') && !text.includes('\r\n\r\n') && text.length > 100_000,
+  },
+  'redirect-302': {
+    isRight: ({ status, headers }) => status === 302 && /^\/trap\/[\w-]{36}$/.test(headers.location ?? ''),
+  },
+  'redirect-307': {
+    isRight: ({ status, headers }) => status === 307 && /^\/trap\/[\w-]{36}$/.test(headers.location ?? ''),
+  },
+}
+
+const dialects = {
+  oauth: (body: string) =>
+    typeof JSON.parse(body).error === 'string' && typeof JSON.parse(body).error_description === 'string',
+  message: (body: string) => typeof JSON.parse(body).message === 'string',
+  api: (body: string, status: number) => JSON.parse(body).error.status === status,
+}
+
+/** `seconds` alone are waited for; a status is tried with what a client may do about it. */
+function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined {
+  const status = /^\d{3}$/.test(name) ? Number(name) : undefined
+  if (!status) return wires[name]
+  return {
+    options: { retryAfter: 'Wed, 21 Oct 2026 07:28:00 GMT' },
+    isRight: raw =>
+      raw.status === status &&
+      raw.headers['retry-after']?.startsWith('Wed') === true &&
+      dialects[dialect](raw.body, status),
+  }
+}
+
+const dialectOf = ({ place }: Fault) =>
+  place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
+
+/** Every status where it is first written in a dialect; elsewhere one of those before, and one of those after. */
+const isTried = ({ place, name }: Fault) => {
+  const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
+  return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'
+}
+
+/** Nothing else changes what these look at. */
+const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
+
+async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
+  const lab = await buildFaultLab(t)
+  const calls = await platformCalls(lab.sandbox)
+  const faults = [...catalogue.values()].filter(fault => fault.place in calls && isMeant(fault) && isTried(fault))
+  const neverActed: [name: string, hasActed: () => Promise<boolean>][] = []
+  for (const fault of faults) {
+    const { name, place, acted } = fault
+    const mishap = name.slice(place.length + 1).replace(/-after$/, '')
+    const wire = wireOf(mishap, dialectOf(fault))
+    if (!wire) continue
+    const call = await calls[place as keyof typeof calls]()
+    const { id } = await lab.order(name, wire.options && { options: wire.options })
+    const raw = await askRaw(lab.sandbox[call.listener], call, wire.how)
+    t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
+    // What comes late has been done late.
+    if (call.hasActed) t.equal(await call.hasActed(), acted === 'after' || mishap === 'late', `${name}: acted`)
+    t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
+    if (call.hasActed && acted === 'before' && mishap !== 'late' && ofTheirOwn.includes(place))
+      neverActed.push([name, call.hasActed])
+  }
+  for (const [name, hasActed] of neverActed) t.notOk(await hasActed(), `${name}: nor when its client had left`)
+  return { ...lab, calls, tried: faults.length }
+}
+
+t.test('each fault of the portal does on the wire what the catalogue says', async t => {
+  const { steps, tried } = await tryAll(t, ({ name }) => /^(exchange|refresh|revoke|metadata|keys|me)-/.test(name))
+  t.ok(tried > 150, `${tried}`)
+  const told = (await steps()).filter(({ fault }) => fault)
+  t.ok(told.length > 40, 'the steps name them, also where there was no answer')
+  t.ok(told.some(({ fault, response }) => fault?.name === 'revoke-reset' && response.status === 0))
+})
+
+t.test('each fault of the API does on the wire what the catalogue says', async t => {
+  const { tried } = await tryAll(t, ({ name }) =>
+    /^(list|get|create|update|remove|secret|groups|make-group|link|unlink)-/.test(name),
+  )
+  t.ok(tried > 200, `${tried}`)
+})
