@@ -1,0 +1,246 @@
+// A small client of the platform as a stranger would write it, on node:http with sealed cookies, right in every point
+// that the suite judges. Its parts can be replaced one by one by wrong ones: see faults.ts.
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { formPage, goOn, listPage, page, signOutForm } from './pages.ts'
+import { keepLogin, type Parts, right } from './parts.ts'
+import { callApi, isRecord } from './platform.ts'
+import { type Answer, PlatformFault, Refusal, type Session, type Settings, type Visit } from './visit.ts'
+
+type Handler = (visit: Visit) => Promise<Answer>
+
+/** Not yet listening. */
+export function buildClient(settings: Settings, parts: Parts = right): Server {
+  const memory: Visit['memory'] = new Map()
+  return createServer({ requestTimeout: 20_000 }, async (request, response) => {
+    try {
+      const visit = readVisit(request, { settings, parts, memory })
+      const answer = await answerTo(visit, request)
+      response.writeHead(answer.status, {
+        ...parts.headers(visit),
+        ...answer.headers,
+        ...(visit.setCookies.length > 0 && { 'set-cookie': visit.setCookies }),
+      })
+      response.end(visit.method === 'HEAD' ? undefined : answer.body)
+      settings.print(parts.describe(visit, answer.status))
+    } catch (error) {
+      parts.onCrash(error, response)
+    }
+  })
+}
+
+function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'parts' | 'memory'>): Visit {
+  const { method = 'GET', headers, url: target = '/' } = request
+  // Glued, because a path that begins with two slashes would name another host.
+  const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
+  const cookies = common.parts.readCookies(headers.cookie ?? '')
+  return { ...common, method, headers, url, query: url.searchParams, cookies, body: '', setCookies: [] }
+}
+
+async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer> {
+  const { parts } = visit
+  try {
+    const [methods, handler] = routeOf(visit)
+    if (!methods.includes(visit.method))
+      return { ...page(visit, 405, 'Not this way', ''), headers: { allow: methods.join(', ') } }
+    if (visit.method === 'POST') visit.body = await readForm(visit, request)
+    return await handler(visit)
+  } catch (error) {
+    if (!(error instanceof Refusal)) parts.note(visit, `failed: ${(error as Error).name}`)
+    const words = `<p>${parts.html(parts.wordsFor(error, visit))}</p><a href="/login">Sign in</a> <a href="/">Start</a>`
+    return page(visit, parts.statusFor(error), 'That did not work', words + signOutForm)
+  }
+}
+
+function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
+  if (pathname === '/') return [['GET', 'HEAD'], home]
+  if (pathname === '/login') return [parts.startMethods, startLogin]
+  if (pathname === '/exchangeToken') return [parts.callbackMethods, comeBack]
+  if (pathname === '/cancelled') return [['GET'], cancelled]
+  if (pathname === '/logout') return [parts.signOutMethods, signOut]
+  if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
+  if (pathname === '/applications/new') return [['GET'], newApplication]
+  if (pathname.startsWith('/applications/')) return [['GET'], details]
+  return [['GET'], async visit => page(visit, 404, 'Not found', '<a href="/">Start</a>')]
+}
+
+/** Nothing is read of a form that another site sent. */
+async function readForm(visit: Visit, request: IncomingMessage): Promise<string> {
+  const { parts, headers } = visit
+  if (!parts.isFromHere(visit)) throw new Refusal(403, 'This form was not sent from a page of this site.')
+  const type = (headers['content-type'] ?? parts.bodyTypes[0]!).split(';')[0]!.trim().toLowerCase()
+  if (!parts.bodyTypes.includes(type)) throw new Refusal(415, 'Only forms are taken here.')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > parts.longestBody) throw new Refusal(413, 'That is too much for one form.')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const home: Handler = async visit =>
+  page(visit, 200, 'A client', '<a href="/login">Sign in</a> <a href="/applications">Applications</a>')
+
+const cancelled: Handler = async visit =>
+  page(visit, 200, 'You did not sign in', '<p>Nothing was given to this application.</p><a href="/login">Sign in</a>')
+
+const startLogin: Handler = async visit => {
+  const { parts, query } = visit
+  if (!parts.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
+  const [state, verifier] = [parts.newState(visit), parts.newVerifier(visit)]
+  const start = `${parts.portalStart(visit)}?${parts.startQuery(visit, state, verifier)}`
+  keepLogin(visit, { state, verifier, returnTo: parts.localPath(query.get('returnTo'), visit), at: Date.now() })
+  return parts.afterStart(visit, { status: 302, headers: { location: start } })
+}
+
+const comeBack: Handler = async visit => {
+  const { parts, query } = visit
+  if (!parts.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
+  await parts.beforeState(visit)
+  const state = parts.one(query, 'state')
+  const login = parts.findLogin(visit, state)
+  if (!login) throw new Refusal(400, 'This login was not begun in this browser, or it has ended. Are cookies allowed?')
+  parts.forgetLogin(visit, state)
+  parts.checkError(visit)
+  parts.checkClient(visit)
+  const callback = parts.readCallback(visit)
+  // A browser whose connection broke sends the same again.
+  const tokens = await parts.once(visit, `exchange ${state} ${callback.code}`, () =>
+    parts.exchange(visit, callback, login),
+  )
+  parts.keepSession(visit, tokens)
+  return parts.arrive(visit, login)
+}
+
+/** The session, renewed where it has ended. Undefined where the visitor has to sign in. */
+async function openSession(visit: Visit): Promise<Session | undefined> {
+  return visit.parts.readSession(visit) ?? (await renewSession(visit))
+}
+
+async function renewSession(visit: Visit): Promise<Session | undefined> {
+  const { parts } = visit
+  const refreshToken = parts.readRefresh(visit)
+  if (refreshToken === undefined) return undefined
+  try {
+    return parts.keepSession(visit, await parts.renew(visit, refreshToken))
+  } catch (error) {
+    if (!(error instanceof PlatformFault)) throw error
+    if (!parts.isForGood(error)) throw new Refusal(503, 'Your session cannot be renewed just now. Please try again.')
+    parts.dropSession(visit)
+    return undefined
+  }
+}
+
+function askToSignIn(visit: Visit): Answer {
+  if (!visit.parts.comesFromElsewhere(visit)) return visit.parts.askToSignIn(visit)
+  return goOn(visit, visit.parts.localPath(visit.url.pathname + visit.url.search, visit))
+}
+
+/** An access token may end early: it is renewed once, and then the visitor is asked. */
+async function ask(visit: Visit, session: Session, method: string, path: string, content?: object): Promise<unknown> {
+  const { parts } = visit
+  let [status, answer] = await callApi(visit, session, method, path, content)
+  for (let renewals = 0; status === 401 && renewals < parts.mostRenewals; renewals++) {
+    const renewed = await renewSession(visit)
+    if (!renewed) break
+    ;[status, answer] = await callApi(visit, renewed, method, path, content)
+  }
+  if (status === 401) {
+    parts.dropSession(visit)
+    throw new Refusal(401, 'Your session has ended. Please sign in again.')
+  }
+  if (status === 403) throw new Refusal(403, 'The platform does not allow you to do that.')
+  if (status === 404) throw new Refusal(404, 'There is no such application.')
+  if (status === 422 && method === 'POST') throw new Refusal(422, problemsIn(answer))
+  if (status !== 200 && status !== 201) throw new PlatformFault(status)
+  return answer
+}
+
+function problemsIn(answer: unknown): string {
+  const error = isRecord(answer) && isRecord(answer.error) ? answer.error : {}
+  const names = isRecord(error.message) ? Object.keys(error.message).join(', ') : ''
+  return `Please look at these fields again: ${names}`
+}
+
+const list: Handler = async visit => {
+  const session = await openSession(visit)
+  if (!session) return askToSignIn(visit)
+  const applications = visit.parts.readList(await ask(visit, session, 'GET', '/apps/v1'))
+  const kept = visit.cookies.find(([name]) => name === '__Host-made')?.[1]
+  const made = kept && visit.parts.unseal(visit, '__Host-made', kept)
+  if (kept) visit.setCookies.push('__Host-made=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0')
+  return listPage(visit, applications, typeof made === 'string' ? made : '')
+}
+
+const details: Handler = async visit => {
+  const path = visit.parts.applicationPath(visit.url.pathname.slice('/applications/'.length))
+  if (!path) throw new Refusal(404, 'There is no such application.')
+  const session = await openSession(visit)
+  if (!session) return askToSignIn(visit)
+  const [application] = visit.parts.readList({ ItemList: [await ask(visit, session, 'GET', path)] })
+  return page(visit, 200, application?.name ?? '(no name)', '<a href="/applications">All applications</a>')
+}
+
+async function groupsOf(visit: Visit, session: Session): Promise<string[]> {
+  const path = `/identities/v1/${encodeURIComponent(session.visitor)}/links?type=MemberOf`
+  const [, answer] = await callApi(visit, session, 'GET', path).catch(() => [0, undefined])
+  const links = isRecord(answer) && Array.isArray(answer.ItemList) ? answer.ItemList.filter(isRecord) : []
+  return links.map(({ to }) => to).filter(to => typeof to === 'string')
+}
+
+function newForm(visit: Visit, visitor: string): string {
+  return visit.parts.seal(visit, 'form', { id: randomUUID(), visitor })
+}
+
+const newApplication: Handler = async visit => {
+  const session = await openSession(visit)
+  if (!session) return askToSignIn(visit)
+  const groups = await groupsOf(visit, session)
+  const token = newForm(visit, session.visitor)
+  return formPage(visit, 200, { token, groups, values: new URLSearchParams(), problem: '' })
+}
+
+const create: Handler = async visit => {
+  const { parts } = visit
+  const values = new URLSearchParams(visit.body)
+  const session = await openSession(visit)
+  const view = { token: values.get('form') ?? '', groups: [], values }
+  if (!session) return formPage(visit, 401, { ...view, problem: 'Your session has ended; nothing was created.' })
+  const form = parts.unseal(visit, 'form', view.token)
+  if (!isRecord(form)) throw new Refusal(400, 'This form is not one of ours. Please open it again.')
+  if (!parts.isFormOf(form, session.visitor)) throw new Refusal(409, 'By now somebody else is signed in.')
+  try {
+    // However often the browser sends it, and also where nobody knows what came of it.
+    const made = await parts.once(visit, `create ${form.id}`, () =>
+      ask(visit, session, 'POST', '/apps/v1', envelope(values)),
+    )
+    return parts.created(visit, credentialsIn(made))
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 422) throw error
+    return formPage(visit, 422, { ...view, token: newForm(visit, session.visitor), problem: error.message })
+  }
+}
+
+function envelope(values: URLSearchParams): object {
+  const { form: _, ...data } = Object.fromEntries(values)
+  if (!data.defaultRedirectUri) delete data.defaultRedirectUri
+  const context = 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/'
+  return { context, type: 'App', data }
+}
+
+/** The secret is shown this once. */
+function credentialsIn(made: unknown): string {
+  const client = isRecord(made) && isRecord(made.client) ? made.client : {}
+  const secrets = Array.isArray(client.clientSecrets) ? client.clientSecrets.join(' ') : ''
+  return `Created. Client ID ${client.clientId}, client secret ${secrets}`
+}
+
+const signOut: Handler = async visit => {
+  const { parts } = visit
+  const token = parts.readRefresh(visit)
+  parts.endSession(visit)
+  if (parts.revokes && token) await parts.revoke(visit, token)
+  return parts.signedOut(visit)
+}

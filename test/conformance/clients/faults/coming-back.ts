@@ -1,0 +1,186 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { goOn, page } from '../pages.ts'
+import { right } from '../parts.ts'
+import { callPortal } from '../platform.ts'
+import type { Login, Visit } from '../visit.ts'
+import { fault, headersWith } from './fault.ts'
+
+const loginsOf = (visit: Visit): Login[] =>
+  visit.cookies
+    .map(([name, text]) => right.unsealLogin(visit, name, text) as Login | undefined)
+    .filter(login => login?.verifier !== undefined)
+    .map(login => login!)
+
+/** What the server knows of, whoever's browser began it. */
+const known = new Map<string, Login>()
+
+/** A state that proves itself, with all that the login needs, so that no cookie is needed. */
+const signed = {
+  make: (visit: Visit): string => {
+    const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: right.newState(visit) })).toString('base64url')
+    return `${text}.${createHmac('sha256', visit.settings.key).update(text).digest('base64url')}`
+  },
+  isOurs: (visit: Visit, state: string): boolean => {
+    const [text = '', mac = ''] = state.split('.')
+    const right = createHmac('sha256', visit.settings.key).update(text).digest()
+    const sent = Buffer.from(mac, 'base64url')
+    return sent.length === right.length && timingSafeEqual(sent, right)
+  },
+  verifier: (visit: Visit, state: string): string =>
+    createHmac('sha256', visit.settings.key).update(`verifier ${state}`).digest('base64url'),
+}
+
+const backTo = (name: string, allows: (text: string, visit: Visit) => boolean) =>
+  fault(`return-to-${name}`, 'return-to-local', {
+    localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
+  })
+
+export const comingBack = [
+  fault('state-unchecked', 'callback-state-compared', { findLogin: visit => loginsOf(visit)[0] }),
+  fault('state-known-to-the-server', 'callback-state-bound-to-browser', {
+    sealLogin(visit, name, login) {
+      known.set(login.state, login)
+      return right.sealLogin(visit, name, login)
+    },
+    findLogin: (_visit, state) => known.get(state),
+  }),
+  fault('state-signed-by-the-server', 'callback-state-bound-to-browser', {
+    newState: signed.make,
+    startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
+    findLogin: (visit, state) =>
+      signed.isOurs(visit, state)
+        ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
+        : undefined,
+  }),
+  fault('state-absent-passes', 'callback-state-absent', {
+    findLogin: (visit, state) => (state ? right.findLogin(visit, state) : loginsOf(visit)[0]),
+  }),
+  fault('state-absent-on-both-sides-passes', 'callback-state-absent', {
+    findLogin(visit, state) {
+      const login = loginsOf(visit)[0]
+      // Undefined equals undefined where neither the address nor the browser has one.
+      return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
+    },
+  }),
+  fault('state-beginning-compared', 'callback-state-compared', {
+    findLogin: (visit, state) => loginsOf(visit).find(login => state && login.state.startsWith(state.slice(0, 8))),
+  }),
+  fault('state-in-any-case', 'callback-state-compared', {
+    findLogin: (visit, state) => loginsOf(visit).find(login => login.state.toLowerCase() === state.toLowerCase()),
+  }),
+  fault('state-after-the-exchange', 'callback-state-first', {
+    async beforeState(visit) {
+      const login = loginsOf(visit)[0]
+      const callback = { code: visit.query.get('code') ?? '', state: visit.query.get('state') ?? '', subject: '' }
+      const verifier = login?.verifier ?? ''
+      const form = right.exchangeForm(visit, { ...callback, redirectUri: '' }, { ...login!, verifier })
+      await callPortal(visit, '/api/exchangeToken', form).catch(() => {})
+    },
+  }),
+  fault('state-used-again', 'callback-state-once', { forgetLogin: () => {}, once: (_visit, _name, act) => act() }),
+  fault('login-cookie-not-cleared-rightly', 'callback-state-once', {
+    forgetLogin(visit, state) {
+      visit.setCookies.push(`${right.loginCookie(state)}=; Max-Age=0`)
+    },
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('duplicates-taken', 'callback-duplicates', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
+  fault('client-id-unchecked', 'callback-client-id', { checkClient: () => {} }),
+  fault('error-with-a-code-taken', 'callback-error-wins', {
+    checkError(visit) {
+      if (!visit.query.has('code')) right.checkError(visit)
+    },
+  }),
+  fault('error-is-a-crash', 'callback-error-shown', {
+    checkError({ query }) {
+      if (query.has('error')) throw new Error(query.get('error')!)
+    },
+  }),
+  fault('error-description-as-html', 'callback-error-escaped', {
+    wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
+    html: text => text,
+  }),
+  fault('redirect-uri-of-the-callback', 'callback-redirect-uri-unused', {
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      form.set('redirect_uri', callback.redirectUri)
+      return form
+    },
+  }),
+  fault('back-to-the-redirect-uri', 'callback-redirect-uri-unused', {
+    arrive: (visit, login) =>
+      goOn(
+        visit,
+        (visit.query.get('redirect_uri') ?? '').replace(/\/exchangeToken.*$/, '/applications') || login.returnTo,
+      ),
+  }),
+  fault('subject-is-the-visitor', 'callback-subject-unused', {
+    visitorOf: (_tokens, visit) => visit.query.get('subject') ?? '',
+  }),
+  fault('code-without-end', 'callback-code-bounded', {
+    readCallback: visit => ({
+      code: visit.query.get('code') ?? '',
+      state: visit.query.get('state') ?? '',
+      subject: '',
+      redirectUri: '',
+    }),
+  }),
+  fault('callback-without-a-code-crashes', 'callback-no-code', {
+    readCallback(visit) {
+      if (!visit.query.has('code')) throw new TypeError("Cannot read properties of null (reading 'code')")
+      return right.readCallback(visit)
+    },
+  }),
+  fault('callback-redirects-with-a-strict-cookie', 'callback-lands-signed-in', {
+    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+  }),
+  fault('callback-tells-the-next-page', 'callback-no-referrer', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['referrer-policy'] = 'unsafe-url'
+      return answer
+    },
+  }),
+  fault('callback-kept-in-caches', 'callback-no-store', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['cache-control'] = 'private, max-age=600'
+      return answer
+    },
+  }),
+  fault('callback-shows-the-code', 'callback-page-clean', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body += `<!-- ${visit.query.get('code')} -->`
+      return answer
+    },
+  }),
+  fault('callback-waits-for-a-click', 'callback-goes-on', {
+    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
+  }),
+  fault('callback-loads-from-elsewhere', 'callback-page-clean', {
+    ...headersWith(() => ({ 'content-security-policy': undefined })),
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body = answer.body!.replace('<title>', '<script src="https://analytics.invalid/a.js"></script><title>')
+      return answer
+    },
+  }),
+  fault('callback-by-post', 'callback-methods', { callbackMethods: ['GET', 'POST'], isFromHere: () => true }),
+  fault('return-to-forgotten', 'return-to-kept', { localPath: () => '/applications' }),
+  backTo('anywhere', () => true),
+  backTo('two-slashes', text => text.startsWith('/')),
+  backTo('backslash', text => /^\/(?!\/)/.test(text)),
+  backTo('tab', text => /^\/(?![/\\])/.test(text)),
+  backTo('beginning-of-the-origin', (text, { settings }) => text.startsWith(settings.publicUrl) || /^\/\w/.test(text)),
+  backTo(
+    'name-of-the-host',
+    (text, { settings }) => text.includes(new URL(settings.publicUrl).hostname) || /^\/\w/.test(text),
+  ),
+  fault('return-to-path-after-parsing', 'return-to-local', {
+    localPath: (text, { settings }) => {
+      const url = text ? URL.parse(text, settings.publicUrl) : null
+      return url?.origin === settings.publicUrl ? url.pathname + url.search : '/applications'
+    },
+  }),
+]

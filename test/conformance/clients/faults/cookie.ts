@@ -1,0 +1,148 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { right } from '../parts.ts'
+import { Refusal, type Visit } from '../visit.ts'
+import { fault, headersWith, readable, sessionWith } from './fault.ts'
+
+/** A cipher without a seal: whoever turns a bit of it turns a bit of what it says. */
+const unsealed = {
+  write({ settings }: Visit, value: unknown) {
+    const cipher = createCipheriv('aes-256-ctr', settings.key, Buffer.alloc(16))
+    return Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()]).toString('base64url')
+  },
+  read({ settings }: Visit, text: string): unknown {
+    const cipher = createDecipheriv('aes-256-ctr', settings.key, Buffer.alloc(16))
+    return JSON.parse(Buffer.concat([cipher.update(Buffer.from(text, 'base64url')), cipher.final()]).toString())
+  },
+}
+
+export const cookie = [
+  fault(
+    'session-without-httponly',
+    'cookie-httponly',
+    sessionWith(text => text.replace(' HttpOnly;', '')),
+  ),
+  fault('session-without-secure', 'cookie-secure', {
+    ...sessionWith(text => text.replace(' Secure;', '')),
+    sessionCookie: 'session',
+    refreshCookie: 'refresh',
+  }),
+  fault(
+    'session-without-samesite',
+    'cookie-samesite',
+    sessionWith(text => text.replace(' SameSite=Strict;', '')),
+  ),
+  fault(
+    'session-samesite-none',
+    'cookie-samesite',
+    sessionWith(text => text.replace('Strict', 'None')),
+  ),
+  fault('session-for-all-subdomains', 'cookie-host-only', {
+    ...sessionWith(text => `${text}; Domain=localhost`),
+    sessionCookie: 'session',
+    refreshCookie: 'refresh',
+  }),
+  fault('session-without-prefix', 'cookie-prefix', { sessionCookie: 'session', refreshCookie: 'refresh' }),
+  fault('session-for-a-month', 'cookie-max-age', {
+    sessionAttributes: seconds => right.sessionAttributes(seconds && 2_592_000),
+  }),
+  fault('session-in-milliseconds', 'cookie-max-age', {
+    sessionAttributes: seconds => right.sessionAttributes(seconds * 1000),
+  }),
+  fault('session-without-max-age', 'cookie-max-age', {
+    sessionAttributes: seconds =>
+      seconds ? right.sessionAttributes(seconds).replace(/; Max-Age=\d+/, '') : right.sessionAttributes(0),
+  }),
+  fault('session-readable', 'cookie-sealed', {
+    seal: (_visit, _name, value) => readable.write(value),
+    unseal: (_visit, _name, text) => readable.read(text),
+  }),
+  fault('session-is-the-token', 'cookie-sealed', {
+    seal: (visit, name, value) =>
+      name === visit.parts.sessionCookie
+        ? (value as { accessToken: string }).accessToken
+        : right.seal(visit, name, value),
+    unseal: (visit, name, text) =>
+      name === visit.parts.sessionCookie
+        ? { accessToken: text, visitor: 'me', expiresAt: Date.now() + 60_000 }
+        : right.unseal(visit, name, text),
+  }),
+  fault('session-encrypted-and-unsealed', 'cookie-tampered', {
+    seal: (visit, _name, value) => unsealed.write(visit, value),
+    unseal: (visit, _name, text) => unsealed.read(visit, text),
+  }),
+  fault('tampered-session-is-a-crash', 'cookie-tampered', {
+    unseal(visit, name, text) {
+      const value = right.unseal(visit, name, text)
+      if (value === undefined) throw new Error('Unsupported state or unable to authenticate data')
+      return value
+    },
+  }),
+  fault('malformed-cookie-is-a-crash', 'cookie-hostile', {
+    readCookies: header => right.readCookies(header).map(([name, value]) => [name, decodeURIComponent(value)]),
+    onCrash: (_error, response) => void response.writeHead(500).end(),
+  }),
+  fault('first-cookie-of-a-name-only', 'cookie-duplicate', {
+    readCookies: header => [...new Map(right.readCookies(header).reverse())],
+  }),
+  fault('cookie-over-4096', 'cookie-size', {
+    setCookie(visit, name, value, attributes) {
+      visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+    },
+  }),
+  fault('one-seal-for-all-cookies', 'cookie-roles', {
+    seal: (visit, _name, value) => right.seal(visit, 'cookie', value),
+    unseal: (visit, _name, text) => right.unseal(visit, 'cookie', text),
+    sealLogin: (visit, _name, login) => right.seal(visit, 'cookie', login),
+    unsealLogin: (visit, _name, text) => right.unseal(visit, 'cookie', text),
+    readSession: visit => {
+      const text = visit.cookies.find(([name]) => name === visit.parts.sessionCookie)?.[1]
+      const value = text ? (visit.parts.unseal(visit, '', text) as Record<string, unknown> | undefined) : undefined
+      return value && { accessToken: String(value.accessToken), visitor: 'me', expiresAt: 0 }
+    },
+  }),
+  fault(
+    'cookie-on-every-answer',
+    'cookie-only-where-it-changes',
+    headersWith(() => ({ 'set-cookie': 'seen=1; Path=/; Secure; HttpOnly; SameSite=Lax' })),
+  ),
+  fault('token-in-a-page', 'cookie-token-hidden', {
+    itemOf: (visit, application) =>
+      `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
+  }),
+  fault('token-in-the-address', 'cookie-token-hidden', {
+    arrive: (visit, login) => ({
+      status: 303,
+      headers: { location: `${login.returnTo}#access_token=${tokenSetIn(visit)}` },
+    }),
+    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
+  }),
+  fault('token-for-scripts', 'cookie-token-hidden', {
+    setCookie(visit, name, value, attributes) {
+      right.setCookie(visit, name, value, attributes)
+      const { accessToken } = value as { accessToken?: string }
+      if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
+    },
+  }),
+  fault('old-session-kept-at-login', 'cookie-new-at-login', {
+    keepSession(visit, tokens) {
+      const old = right.readSession(visit)
+      if (old) return old
+      return right.keepSession(visit, tokens)
+    },
+  }),
+  fault('login-refuses-large-tokens-with-a-crash', 'cookie-size', {
+    setCookie(visit, name, value, attributes) {
+      try {
+        right.setCookie(visit, name, value, attributes)
+      } catch (error) {
+        throw error instanceof Refusal ? new RangeError('cookie too large') : error
+      }
+    },
+  }),
+]
+
+function tokenSetIn(visit: Visit): string {
+  const text = visit.setCookies.find(line => line.startsWith(right.sessionCookie))?.match(/=([^;]*)/)?.[1] ?? ''
+  return (right.unseal(visit, right.sessionCookie, text) as { accessToken: string }).accessToken
+}

@@ -1,0 +1,80 @@
+import { right } from '../parts.ts'
+import { callPortal } from '../platform.ts'
+import type { Tokens } from '../visit.ts'
+import { fault } from './fault.ts'
+
+export const stayingSignedIn = [
+  fault('renewal-by-each-tab', 'refresh-single-flight', { once: (_visit, _name, act) => act() }),
+  fault('renewal-without-memory', 'refresh-single-flight', {
+    async once({ memory }, name, act) {
+      const known = memory.get(name) ?? act().finally(() => memory.delete(name))
+      memory.set(name, known)
+      return known as never
+    },
+  }),
+  fault('session-lost-when-the-portal-is-down', 'refresh-kept-on-503', { isForGood: () => true }),
+  fault('session-kept-after-invalid-grant', 'refresh-dropped-on-invalid-grant', { isForGood: () => false }),
+  fault('renewal-without-end', 'refresh-once-on-401', { mostRenewals: 20, once: (_visit, _name, act) => act() }),
+  fault('renewal-on-403', 'refresh-not-on-403', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      return [status === 403 ? 401 : status, answer]
+    },
+  }),
+  fault('new-refresh-token-dropped', 'refresh-token-replaced', {
+    keepSession(visit, tokens) {
+      return right.keepSession(
+        visit,
+        visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, refreshToken: undefined },
+      )
+    },
+  }),
+  fault('no-new-refresh-token-is-an-end', 'refresh-token-kept', {
+    keepSession(visit, tokens: Tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!tokens.refreshToken) visit.setCookies.push(`${right.refreshCookie}=; ${right.refreshAttributes(0)}`)
+      return session
+    },
+  }),
+  fault('renewed-session-not-given-to-the-browser', 'refresh-delivered', {
+    keepSession(visit, tokens) {
+      if (visit.url.pathname === '/exchangeToken') return right.keepSession(visit, tokens)
+      return { accessToken: tokens.accessToken, visitor: right.visitorOf(tokens, visit), expiresAt: Date.now() + 1000 }
+    },
+  }),
+  fault('renewal-at-every-visit', 'refresh-not-too-often', {
+    readSession: () => undefined,
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('renewal-an-hour-before', 'refresh-not-too-often', {
+    readSession: visit => {
+      const session = right.readSession(visit)
+      return session && session.expiresAt - 3_600_000 > Date.now() ? session : undefined
+    },
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('renewal-needs-a-state', 'refresh-without-state', {
+    async renew(visit, refreshToken) {
+      const answer = await callPortal(visit, '/api/exchangeToken', right.renewalForm(visit.settings, refreshToken))
+      if (typeof answer.state !== 'string') throw new Error('state mismatch')
+      return right.readTokens(visit, answer)
+    },
+  }),
+  fault('renewal-without-the-secret', 'refresh-fields', {
+    renewalForm(settings, refreshToken) {
+      const form = right.renewalForm(settings, refreshToken)
+      form.delete('client_secret')
+      return form
+    },
+  }),
+  fault('renewal-lifetime-forgotten', 'refresh-max-age', {
+    keepSession: (visit, tokens) =>
+      right.keepSession(visit, visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, seconds: 86_400 }),
+  }),
+  fault('refused-token-is-an-empty-page', 'api-401-says-so', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      return status === 401 && request.url.includes('/apps/') ? [200, { ItemList: [] }] : [status, answer]
+    },
+  }),
+]

@@ -1,0 +1,14 @@
+// The small client with one fault, or with none.
+import type { Server } from 'node:http'
+import { buildClient } from './client.ts'
+import { faults } from './faults/faults.ts'
+import { right } from './parts.ts'
+import type { Settings } from './visit.ts'
+
+/** Not yet listening. Throws where no fault has that name. */
+export function buildFaultyClient(settings: Settings, name?: string): Server {
+  const found = faults.find(fault => fault.name === name)
+  if (name && !found)
+    throw new Error(`There is no fault ${name}. There are: ${faults.map(each => each.name).join(', ')}`)
+  return buildClient(settings, { ...right, ...found?.parts })
+}

@@ -1,0 +1,31 @@
+// `node test/conformance/clients/main.ts [--fault NAME | --other]`: one of the small clients as a command, its settings in
+// the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; RANDOM_KEY: 32 bytes in hex).
+import { randomBytes } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { faults } from './faults/faults.ts'
+import { buildFaultyClient } from './faulty-client.ts'
+import { buildOtherClient } from './other-client.ts'
+
+const print = (line: string) => void process.stdout.write(`${line}\n`)
+const { values } = parseArgs({
+  options: { fault: { type: 'string' }, other: { type: 'boolean' }, list: { type: 'boolean' } },
+})
+if (values.list) {
+  for (const { name, group, check } of faults) print(`${name.padEnd(44)} ${group.padEnd(18)} ${check}`)
+} else {
+  const { CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT, RANDOM_KEY } = process.env as Record<
+    string,
+    string
+  >
+  const settings = {
+    publicUrl: CLIENT_URL!,
+    loginUrl: LOGIN_URL!,
+    apiUrl: API_URL!,
+    clientId: CLIENT_ID!,
+    clientSecret: CLIENT_SECRET!,
+    key: RANDOM_KEY ? Buffer.from(RANDOM_KEY, 'hex') : randomBytes(32),
+    print,
+  }
+  const server = values.other ? buildOtherClient(settings) : buildFaultyClient(settings, values.fault)
+  server.listen(Number(PORT), 'localhost')
+}

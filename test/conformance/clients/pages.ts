@@ -1,0 +1,59 @@
+// The pages of the small client.
+import type { Answer, Visit } from './visit.ts'
+
+export type Application = { id: string; name: string; webPageUrl: string }
+export type FormView = { token: string; groups: string[]; values: URLSearchParams; problem: string }
+
+export const fields = [
+  'name',
+  'description',
+  'webPageUrl',
+  'iconUrl',
+  'privacyPolicyUrl',
+  'redirectUris',
+  'defaultRedirectUri',
+  'scopes',
+  'defaultScopes',
+] as const
+
+export function page({ parts }: Visit, status: number, title: string, main: string): Answer {
+  const name = parts.html(title)
+  const body = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${name}</title></head><body><h1>${name}</h1>${main}</body></html>`
+  return { status, headers: { 'content-type': 'text/html; charset=utf-8' }, body }
+}
+
+/** Goes on by itself, as a page of this site: a redirect would still count as coming from the portal's site. */
+export function goOn(visit: Visit, path: string): Answer {
+  const to = visit.parts.html(path)
+  const answer = page(visit, 200, 'One moment', `<a href="${to}">Continue</a>`)
+  answer.body = answer.body!.replace('<title>', `<meta http-equiv="refresh" content="0;url=${to}"><title>`)
+  answer.headers!['referrer-policy'] = 'no-referrer'
+  return answer
+}
+
+export const signOutForm = '<form method="post" action="/logout"><button>Sign out</button></form>'
+
+export function listPage(visit: Visit, applications: Application[], made: string): Answer {
+  const { html } = visit.parts
+  const items = applications.map(application => `<li>${visit.parts.itemOf(visit, application)}</li>`)
+  const news = made && `<p role="status">${html(made)}</p>`
+  const links = '<a href="/applications/new">New application</a>'
+  return page(visit, 200, 'Applications', `${news}<ul>${items.join('')}</ul>${links}${signOutForm}`)
+}
+
+export function formPage(visit: Visit, status: number, { token, groups, values, problem }: FormView): Answer {
+  const { html } = visit.parts
+  const chosen = html(values.get('groupId') ?? groups[0] ?? '')
+  const inputs = fields.map(
+    name => `<label>${name} <input name="${name}" value="${html(values.get(name) ?? '')}"></label>`,
+  )
+  const main = [
+    problem && `<p role="alert">${html(problem)} <a href="/login" target="_blank">Sign in</a></p>`,
+    `<form method="post" action="/applications"><input type="hidden" name="form" value="${html(token)}">`,
+    `<label>groupId <input name="groupId" value="${chosen}" list="groups"></label>`,
+    `<datalist id="groups">${groups.map(id => `<option value="${html(id)}">`).join('')}</datalist>`,
+    ...inputs,
+    `<button>Create</button></form>${signOutForm}`,
+  ]
+  return page(visit, status, 'New application', main.join(''))
+}

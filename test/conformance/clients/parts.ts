@@ -1,0 +1,327 @@
+// Every decision of the small client that clients get wrong, each made right, by name: a fault is one other part.
+import { createHash, randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { type Application, goOn } from './pages.ts'
+import { type Call, call, callPortal, isRecord } from './platform.ts'
+import { seal, unseal } from './seal.ts'
+import {
+  type Answer,
+  type Callback,
+  type Login,
+  PlatformFault,
+  Refusal,
+  type Session,
+  type Settings,
+  type Tokens,
+  type Visit,
+} from './visit.ts'
+
+export interface Parts extends RightParts {}
+type RightParts = typeof right
+type RequestRedirects = 'manual' | 'follow'
+
+const random = () => randomBytes(32).toString('base64url')
+const loginPrefix = '__Host-login-'
+const longestCookie = 4096
+const yearSeconds = 400 * 86_400
+
+export const right = {
+  // ---- Starting a login
+  startMethods: ['GET'] as string[],
+  newState: (_: Visit): string => random(),
+  newVerifier: (_: Visit): string => random(),
+  startQuery({ settings }: Visit, state: string, verifier: string): URLSearchParams {
+    return new URLSearchParams({
+      grant_type: 'authorization',
+      response_type: 'code',
+      client_id: settings.clientId,
+      redirect_uri: `${settings.publicUrl}/exchangeToken`,
+      cancel_url: `${settings.publicUrl}/cancelled`,
+      state,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    })
+  },
+  portalStart: ({ settings }: Visit): string => `${settings.loginUrl}/`,
+  isNavigation({ headers }: Visit): boolean {
+    const isDocument = (headers['sec-fetch-dest'] ?? 'document') === 'document'
+    return isDocument && !String(headers['sec-purpose'] ?? '').includes('prefetch')
+  },
+  /** Browsers drop tabs and turn backslashes, so only these characters, and what a URL parser makes of them. */
+  localPath(text: string | null, { settings }: Visit): string {
+    const url = text && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,200}$/.test(text) && URL.parse(text, settings.publicUrl)
+    if (!url || url.origin !== settings.publicUrl || url.pathname.startsWith('//')) return '/applications'
+    return url.pathname + url.search
+  },
+  afterStart: (_visit: Visit, answer: Answer): Answer => answer,
+  mostLogins: 5,
+  loginAttributes: 'Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600',
+  /** One cookie for each login, so that several tabs can sign in at once. */
+  loginCookie: (state: string): string => loginPrefix + createHash('sha256').update(state).digest('hex').slice(0, 12),
+  sealLogin: (visit: Visit, name: string, login: Login): string => seal(visit.settings.key, name, login),
+  unsealLogin: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
+
+  // ---- Coming back
+  callbackMethods: ['GET'] as string[],
+  /** A field that comes twice may have been added by somebody. */
+  one(query: URLSearchParams, name: string): string {
+    if (query.getAll(name).length > 1) throw new Refusal(400, `The answer of the login portal has ${name} twice.`)
+    return query.get(name) ?? ''
+  },
+  findLogin(visit: Visit, state: string): Login | undefined {
+    const name = visit.parts.loginCookie(state)
+    const logins = openAll(visit, name, visit.parts.unsealLogin) as Login[]
+    return state ? logins.find(login => login.state === state && Date.now() - login.at < 600_000) : undefined
+  },
+  forgetLogin(visit: Visit, state: string): void {
+    visit.setCookies.push(`${visit.parts.loginCookie(state)}=; ${visit.parts.loginAttributes.replace('600', '0')}`)
+  },
+  readCallback({ query, parts }: Visit): Callback {
+    const [code, subject] = [parts.one(query, 'code'), parts.one(query, 'subject')]
+    if (!/^[\x21-\x7e]{1,2048}$/.test(code)) throw new Refusal(400, 'The login portal sent no usable code.')
+    if (!subject) throw new Refusal(400, 'The login portal did not say whose login this is.')
+    return { code, subject, state: parts.one(query, 'state'), redirectUri: parts.one(query, 'redirect_uri') }
+  },
+  checkClient({ query, settings, parts }: Visit): void {
+    if (parts.one(query, 'client_id') !== settings.clientId)
+      throw new Refusal(400, 'This answer is for another application.')
+  },
+  checkError({ query, parts }: Visit): void {
+    if (parts.one(query, 'error') !== '') throw new Refusal(400, 'The login portal did not sign you in.')
+  },
+  /** Before the state is compared: nothing is. */
+  beforeState: async (_: Visit): Promise<void> => {},
+  arrive: (visit: Visit, login: Login): Answer => goOn(visit, login.returnTo),
+
+  // ---- The exchange, and everything else that goes to the platform
+  exchangeForm({ settings }: Visit, { code, state }: Callback, login: Login): URLSearchParams {
+    return new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      client_id: settings.clientId,
+      client_secret: settings.clientSecret,
+      redirect_uri: `${settings.publicUrl}/exchangeToken`,
+      state,
+      code_verifier: login.verifier,
+    })
+  },
+  portalUrl: ({ settings }: Visit, path: string, _form: URLSearchParams): string => settings.loginUrl + path,
+  portalHeaders: (_: Visit): Record<string, string> => ({ 'content-type': 'application/x-www-form-urlencoded' }),
+  encode: (form: URLSearchParams): string => form.toString(),
+  redirects: 'manual' as RequestRedirects,
+  deadlineMs: 4000,
+  send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.parts, request),
+  async readBody(response: Response, most: number): Promise<string> {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length
+      if (size > most) throw new PlatformFault(502)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString()
+  },
+  parse(text: string, type: string): unknown {
+    if (!type.startsWith('application/json')) return undefined
+    try {
+      return JSON.parse(text)
+    } catch {
+      return undefined
+    }
+  },
+  isStateOf: (answer: Record<string, unknown>, state: string): boolean => answer.state === state,
+  isBearer: (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'bearer',
+  isToken: (token: unknown): token is string => typeof token === 'string' && /^[\w.~+/-]+=*$/.test(token),
+  /** Whole seconds. Throws where it is no length of time. */
+  lifetime(value: unknown): number {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) throw new PlatformFault(502)
+    return Math.min(Math.max(Math.floor(value), 1), yearSeconds)
+  },
+  readTokens({ parts }: Visit, answer: Record<string, unknown>): Tokens {
+    const { access_token: accessToken, refresh_token: refreshToken } = answer
+    if (!parts.isToken(accessToken) || !parts.isBearer(answer.token_type)) throw new PlatformFault(502)
+    const seconds = parts.lifetime(answer.expires_in)
+    return { accessToken, refreshToken: parts.isToken(refreshToken) ? refreshToken : undefined, seconds }
+  },
+  async exchange(visit: Visit, callback: Callback, login: Login): Promise<Tokens> {
+    const { parts } = visit
+    const answer = await callPortal(visit, '/api/exchangeToken', parts.exchangeForm(visit, callback, login))
+    if (!parts.isStateOf(answer, login.state)) throw new PlatformFault(502)
+    return parts.readTokens(visit, answer)
+  },
+
+  // ---- The session
+  sessionCookie: '__Host-session',
+  refreshCookie: '__Host-refresh',
+  sessionAttributes: (seconds: number): string => `Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${seconds}`,
+  refreshAttributes: (seconds: number): string => `Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${seconds}`,
+  refreshSeconds: 30 * 86_400,
+  seal: (visit: Visit, name: string, value: unknown): string => seal(visit.settings.key, name, value),
+  unseal: (visit: Visit, name: string, text: string): unknown => unseal(visit.settings.key, name, text),
+  /** Whose session it is, so that another visitor's form is noticed. The token came from the portal itself. */
+  visitorOf({ accessToken }: Tokens, _: Visit): string {
+    try {
+      const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1]!, 'base64url').toString())
+      return typeof sub === 'string' ? sub : random()
+    } catch {
+      return random()
+    }
+  },
+  keepSession(visit: Visit, tokens: Tokens): Session {
+    const { parts } = visit
+    const { accessToken, refreshToken, seconds } = tokens
+    const session = { accessToken, visitor: parts.visitorOf(tokens, visit), expiresAt: Date.now() + seconds * 1000 }
+    parts.setCookie(visit, parts.sessionCookie, session, parts.sessionAttributes(seconds))
+    if (refreshToken)
+      parts.setCookie(visit, parts.refreshCookie, refreshToken, parts.refreshAttributes(parts.refreshSeconds))
+    return session
+  },
+  /** A longer one is not kept by browsers, and the old one would stay. */
+  setCookie(visit: Visit, name: string, value: unknown, attributes: string): void {
+    const text = visit.parts.seal(visit, name, value)
+    if (name.length + text.length > longestCookie)
+      throw new Refusal(502, 'The platform gave more than a browser can keep.')
+    visit.setCookies.push(`${name}=${text}; ${attributes}`)
+  },
+  readSession(visit: Visit): Session | undefined {
+    const sessions = openAll(visit, visit.parts.sessionCookie, visit.parts.unseal).filter(isRecord)
+    return (sessions as Session[]).find(session => session.expiresAt > Date.now())
+  },
+  readRefresh: (visit: Visit): string | undefined =>
+    openAll(visit, visit.parts.refreshCookie, visit.parts.unseal).find(value => typeof value === 'string'),
+  dropSession({ parts, setCookies }: Visit): void {
+    setCookies.push(`${parts.sessionCookie}=; ${parts.sessionAttributes(0)}`)
+    setCookies.push(`${parts.refreshCookie}=; ${parts.refreshAttributes(0)}`)
+  },
+  readCookies(header: string): [string, string][] {
+    return header.split(/; */).map(pair => {
+      const [name, ...value] = pair.split('=')
+      return [name!.trim(), value.join('=').trim()]
+    })
+  },
+  /** What several tabs ask for at the same time is done once, and remembered a moment for those that come late. */
+  async once<T>({ memory }: Visit, name: string, act: () => Promise<T>): Promise<T> {
+    const known = memory.get(name)
+    if (known) return known as Promise<T>
+    const begun = act()
+    memory.set(name, begun)
+    const forget = () => void setTimeout(() => memory.delete(name), 10_000).unref()
+    begun.then(forget, forget)
+    return begun
+  },
+  renew(visit: Visit, refreshToken: string): Promise<Tokens> {
+    const { parts, settings } = visit
+    const hash = createHash('sha256').update(refreshToken).digest('hex')
+    return parts.once(visit, `renew ${hash}`, async () => {
+      const answer = await callPortal(visit, '/api/exchangeToken', parts.renewalForm(settings, refreshToken))
+      return parts.readTokens(visit, answer)
+    })
+  },
+  renewalForm: ({ clientId, clientSecret }: Settings, refreshToken: string): URLSearchParams =>
+    new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+  /** Whether the refresh token will never be taken again; a portal that is only down says nothing about it. */
+  isForGood: ({ upstream, code }: PlatformFault): boolean =>
+    ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client'].includes(code) ||
+    [404, 405, 501].includes(upstream),
+  mostRenewals: 1,
+  askToSignIn(visit: Visit): Answer {
+    const here = encodeURIComponent(visit.url.pathname + visit.url.search)
+    return { status: 302, headers: { location: `/login?returnTo=${here}` } }
+  },
+  /** A Strict cookie does not come along on the way in from another site: the page itself asks once more. */
+  comesFromElsewhere: ({ headers }: Visit): boolean => headers['sec-fetch-site'] === 'cross-site',
+
+  // ---- Forms
+  isFromHere({ headers, settings }: Visit): boolean {
+    const site = headers['sec-fetch-site']
+    return site === undefined ? headers.origin === settings.publicUrl : site === 'same-origin' || site === 'none'
+  },
+  bodyTypes: ['application/x-www-form-urlencoded'] as string[],
+  longestBody: 65_536,
+  isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
+  created: (visit: Visit, made: unknown): Answer => {
+    visit.parts.setCookie(visit, '__Host-made', made, 'Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=60')
+    return { status: 303, headers: { location: '/applications' } }
+  },
+
+  // ---- Signing out
+  signOutMethods: ['POST'] as string[],
+  revokes: true,
+  endSession: (visit: Visit): void => visit.parts.dropSession(visit),
+  /** A portal that is down keeps nobody from signing out. */
+  async revoke(visit: Visit, token: string): Promise<void> {
+    const { clientId, clientSecret } = visit.settings
+    const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
+    await callPortal({ ...visit, parts: { ...visit.parts, deadlineMs: 1500 } }, '/api/revokeToken', form).catch(
+      () => {},
+    )
+  },
+  signedOut: (_: Visit): Answer => ({ status: 303, headers: { location: '/' } }),
+
+  // ---- Pages
+  html: (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.codePointAt(0)};`),
+  itemOf({ parts }: Visit, { id, name, webPageUrl }: Application): string {
+    const site = /^https?:\/\//i.test(webPageUrl)
+      ? ` <a href="${parts.html(webPageUrl)}" rel="noopener noreferrer nofollow">web page</a>`
+      : ''
+    return `<a href="/applications/${encodeURIComponent(id)}">${parts.html(name)}</a>${site}`
+  },
+  readList(answer: unknown): Application[] {
+    if (!isRecord(answer) || !Array.isArray(answer.ItemList)) throw new PlatformFault(502)
+    return answer.ItemList.filter(isRecord).map(item => {
+      const data = isRecord(item.data) ? item.data : {}
+      const { name, webPageUrl } = data
+      return {
+        id: typeof item['@id'] === 'string' ? item['@id'] : '',
+        name: typeof name === 'string' && name ? name : '(no name)',
+        webPageUrl: typeof webPageUrl === 'string' ? webPageUrl : '',
+      }
+    })
+  },
+  applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
+  headers: (_: Visit): Record<string, string> => ({
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  }),
+  /** What a visitor is told of something that went wrong. */
+  wordsFor: (error: unknown, _: Visit): string =>
+    error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
+  statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
+
+  // ---- What is printed
+  describe: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),
+  note: (visit: Visit, message: string): void => visit.settings.print(JSON.stringify({ message })),
+  onCrash: (_error: unknown, response: ServerResponse): void => void response.destroy(),
+}
+
+/** Every cookie of that name that opens: somebody else may have set another one of the same name. */
+function openAll(visit: Visit, name: string, open: (visit: Visit, name: string, text: string) => unknown): unknown[] {
+  return visit.cookies
+    .filter(([key]) => key === name)
+    .map(([, text]) => open(visit, name, text))
+    .filter(value => value !== undefined)
+}
+
+/** Makes room for one more login, the oldest go. */
+export function keepLogin(visit: Visit, login: Login): void {
+  const { parts, cookies, setCookies } = visit
+  const kept = cookies
+    .filter(([name]) => name.startsWith(loginPrefix))
+    .map(([name, text]) => ({ name, at: (parts.unsealLogin(visit, name, text) as Login | undefined)?.at ?? 0 }))
+    .sort((one, other) => other.at - one.at)
+  for (const { name } of kept.slice(parts.mostLogins - 1))
+    setCookies.push(`${name}=; ${parts.loginAttributes.replace('600', '0')}`)
+  const name = parts.loginCookie(login.state)
+  setCookies.push(`${name}=${parts.sealLogin(visit, name, login)}; ${parts.loginAttributes}`)
+}

@@ -1,0 +1,59 @@
+// How the small client calls the login portal and the application API.
+import type { Parts } from './parts.ts'
+import { PlatformFault, type Session, type Visit } from './visit.ts'
+
+export type Call = { method: string; url: string; headers: Record<string, string>; body?: string; most: number }
+
+/** Only what can be read as JSON is given back; whatever else happens is a PlatformFault. */
+export async function call(parts: Parts, { method, url, headers, body, most }: Call): Promise<[number, unknown]> {
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      redirect: parts.redirects,
+      signal: AbortSignal.timeout(parts.deadlineMs),
+      ...(body !== undefined && { body }),
+    })
+    if (response.headers.has('content-encoding')) throw new PlatformFault(502)
+    const text = await parts.readBody(response, most)
+    return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
+  } catch (error) {
+    if (error instanceof PlatformFault) throw error
+    throw new PlatformFault((error as Error).name === 'TimeoutError' ? 504 : 502)
+  }
+}
+
+/** A form to the portal: the exchange, a renewal or a revocation. */
+export async function callPortal(visit: Visit, path: string, form: URLSearchParams): Promise<Record<string, unknown>> {
+  const { parts, settings } = visit
+  const [status, answer] = await parts.send(visit, {
+    method: 'POST',
+    url: parts.portalUrl(visit, path, form),
+    headers: parts.portalHeaders(visit),
+    body: parts.encode(form),
+    most: 65_536,
+  })
+  const fields = isRecord(answer) ? answer : {}
+  if (status === 200 && (isRecord(answer) || path === '/api/revokeToken')) return fields
+  parts.note(visit, `${settings.loginUrl}${path} answered ${status}`)
+  throw new PlatformFault(status, typeof fields.error === 'string' ? fields.error : '')
+}
+
+/** The API's answer, whatever its status. */
+export function callApi(visit: Visit, session: Session, method: string, path: string, content?: object) {
+  return visit.parts.send(visit, {
+    method,
+    url: `${visit.settings.apiUrl}${path}`,
+    headers: {
+      authorization: `Bearer ${session.accessToken}`,
+      accept: 'application/json',
+      ...(content && { 'content-type': 'application/json' }),
+    },
+    ...(content && { body: JSON.stringify(content) }),
+    most: 8 << 20,
+  })
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
