@@ -1,5 +1,5 @@
 // `node test/conformance/clients/main.ts [--fault NAME | --other]`: one of the small clients as a command, its settings in
-// the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; RANDOM_KEY: 32 bytes in hex).
+// the environment (CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT; SESSION_KEY: 32 bytes in base64url).
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { faults } from './faults/faults.ts'
@@ -13,7 +13,7 @@ const { values } = parseArgs({
 if (values.list) {
   for (const { name, group, check } of faults) print(`${name.padEnd(44)} ${group.padEnd(18)} ${check}`)
 } else {
-  const { CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT, RANDOM_KEY } = process.env as Record<
+  const { CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT, SESSION_KEY } = process.env as Record<
     string,
     string
   >
@@ -23,7 +23,7 @@ if (values.list) {
     apiUrl: API_URL!,
     clientId: CLIENT_ID!,
     clientSecret: CLIENT_SECRET!,
-    key: RANDOM_KEY ? Buffer.from(RANDOM_KEY, 'hex') : randomBytes(32),
+    key: SESSION_KEY ? Buffer.from(SESSION_KEY, 'base64url') : randomBytes(32),
     print,
   }
   const server = values.other ? buildOtherClient(settings) : buildFaultyClient(settings, values.fault)

@@ -1,0 +1,67 @@
+// A platform, and an address at which one small client after the other is judged, all in this process.
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import type { Check } from '../../../src/conformance/check.ts'
+import { startPlatform } from '../../../src/conformance/platform.ts'
+import { type Result, runChecks } from '../../../src/conformance/run-checks.ts'
+import { readSettings } from '../../../src/conformance/settings.ts'
+import type { Settings } from '../clients/visit.ts'
+
+export type Stage = Awaited<ReturnType<typeof openStage>>
+
+/** `options`: those of the command, beside the addresses. */
+export async function openStage(options: string[] = []) {
+  const [port, replicaPort] = [await freePort(), await freePort()]
+  const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
+  const settings = readSettings(['--client', client, '--replica', replica, ...options])
+  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
+  const clientSettings = {
+    publicUrl: client,
+    loginUrl: platform.portalUrl,
+    apiUrl: platform.apiUrl,
+    clientId: platform.clientId,
+    clientSecret: platform.clientSecret.reveal(),
+    key: randomBytes(32),
+  }
+  return {
+    /** What the checks say of two instances of a client that know nothing of each other but their key. */
+    async judge(build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> {
+      let output = ''
+      let servers: Server[] = []
+      const print = (line: string) => {
+        output += `${line}\n`
+      }
+      const start = async () => {
+        servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
+        await Promise.all(servers.map(server => once(server, 'listening')))
+      }
+      const stop = async () => {
+        for (const server of servers) server.closeAllConnections()
+        await Promise.all(servers.map(server => server.listening && once(server.close(), 'close')))
+      }
+      const restart = async () => {
+        await stop()
+        await start()
+      }
+      await start()
+      try {
+        const clientProcess = { output: () => output, isRunning: () => true, restart, stop }
+        const isAnswering = async () => servers.every(server => server.listening)
+        return await runChecks(checks, { settings: { ...settings, start: 'in this process' }, platform, clientProcess, isAnswering })
+      } finally {
+        await stop()
+      }
+    },
+    close: () => platform.close(),
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, 'localhost')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}
