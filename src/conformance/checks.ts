@@ -2,7 +2,8 @@
 import type { Check } from './check.ts'
 import { comingBack } from './checks/coming-back.ts'
 import { exchange } from './checks/exchange.ts'
+import { log } from './checks/log.ts'
 import { pages } from './checks/pages.ts'
 import { startingALogin } from './checks/starting-a-login.ts'
 
-export const checks: Check[] = [startingALogin, comingBack, exchange, pages].flat()
+export const checks: Check[] = [startingALogin, comingBack, exchange, pages, log].flat()

@@ -1,7 +1,8 @@
 // A platform, and an address at which one small client after the other is judged, all in this process.
+
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { Check } from '../../../src/conformance/check.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
@@ -49,7 +50,12 @@ export async function openStage(options: string[] = []) {
       try {
         const clientProcess = { output: () => output, isRunning: () => true, restart, stop }
         const isAnswering = async () => servers.every(server => server.listening)
-        return await runChecks(checks, { settings: { ...settings, start: 'in this process' }, platform, clientProcess, isAnswering })
+        return await runChecks(checks, {
+          settings: { ...settings, start: 'in this process' },
+          platform,
+          clientProcess,
+          isAnswering,
+        })
       } finally {
         await stop()
       }

@@ -7,49 +7,53 @@ const printed = (name: string, check: string, what: (visit: Visit) => string) =>
   fault(name, check, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
 
 export const log = [
-  printed('query-printed', 'log-no-code', ({ url }) => url.pathname + url.search),
+  printed('query-printed', 'log-code', ({ url }) => url.pathname + url.search),
   printed(
     'state-printed',
-    'log-no-code',
+    'log-state',
     ({ url, query }) => `${url.pathname} state=${query.get('state')} code=${query.get('code')}`,
   ),
-  printed('cookies-printed', 'log-no-cookies', ({ url, headers }) => `${url.pathname} ${headers.cookie}`),
-  printed('set-cookies-printed', 'log-no-cookies', ({ url, setCookies }) => `${url.pathname} ${setCookies.join(' ')}`),
-  printed('settings-printed', 'log-no-secret', ({ url, settings }) => `${url.pathname} ${JSON.stringify(settings)}`),
-  printed('form-printed', 'log-no-credentials', ({ url, body }) => `${url.pathname} ${body}`),
+  printed('cookies-printed', 'log-cookies', ({ url, headers }) => `${url.pathname} ${headers.cookie}`),
+  printed('set-cookies-printed', 'log-cookies', ({ url, setCookies }) => `${url.pathname} ${setCookies.join(' ')}`),
+  printed(
+    'settings-printed',
+    'log-client-secret',
+    ({ url, settings }) => `${url.pathname} ${JSON.stringify(settings)}`,
+  ),
+  printed('form-printed', 'log-forms', ({ url, body }) => `${url.pathname} ${body}`),
   printed('lines-of-strangers-printed', 'log-one-line', ({ url }) => decodeURIComponent(url.pathname)),
-  fault('tokens-printed', 'log-no-tokens', {
+  fault('tokens-printed', 'log-tokens', {
     readTokens(visit, answer) {
       visit.settings.print(`tokens: ${JSON.stringify(answer)}`)
       return right.readTokens(visit, answer)
     },
   }),
-  fault('calls-printed', 'log-no-tokens', {
+  fault('calls-printed', 'log-tokens', {
     send(visit, request) {
       visit.settings.print(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`)
       return right.send(visit, request)
     },
   }),
-  fault('exchange-printed', 'log-no-secret', {
+  fault('exchange-printed', 'log-client-secret', {
     send(visit, request) {
       if (request.method === 'POST') visit.settings.print(`${request.url} ${request.body}`)
       return right.send(visit, request)
     },
   }),
-  fault('failed-exchange-printed', 'log-no-secret-on-failure', {
+  fault('failed-exchange-printed', 'log-failed-exchange', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (status >= 400) visit.settings.print(`failed: ${JSON.stringify(request)}`)
       return [status, answer]
     },
   }),
-  fault('credentials-printed', 'log-no-credentials', {
+  fault('credentials-printed', 'log-created-secret', {
     created(visit, made) {
       visit.settings.print(`created: ${made}`)
       return right.created(visit, made)
     },
   }),
-  fault('answers-of-the-platform-printed', 'log-no-credentials', {
+  fault('answers-of-the-platform-printed', 'log-created-secret', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (isRecord(answer)) visit.settings.print(JSON.stringify(answer))

@@ -16,45 +16,45 @@ const noState = {
 }
 
 export const startingALogin = [
-  fault('state-static', 'login-state-random', { newState: () => 'k3JpQx7Vb2mNc8Zt5RwYd4Hs9Lf6Ga1E' }),
-  fault('state-time', 'login-state-random', { newState: () => `${Date.now()}`.padStart(32, '0') }),
-  fault('state-counter', 'login-state-random', { newState: () => `client-of-the-platform-${count++}` }),
-  fault('state-short', 'login-state-random', { newState: () => randomBytes(4).toString('hex') }),
-  fault('state-math-random', 'login-state-random', { newState: () => Math.random().toString(36).slice(2, 12) }),
-  fault('state-missing', 'login-state-present', { ...startWith(query => query.delete('state')), ...noState }),
+  fault('state-static', 'state-unique', { newState: () => 'k3JpQx7Vb2mNc8Zt5RwYd4Hs9Lf6Ga1E' }),
+  fault('state-time', 'state-random', { newState: () => `${Date.now()}`.padStart(32, '0') }),
+  fault('state-counter', 'state-random', { newState: () => `client-of-the-platform-${count++}` }),
+  fault('state-short', 'state-random', { newState: () => randomBytes(4).toString('hex') }),
+  fault('state-math-random', 'state-random', { newState: () => Math.random().toString(36).slice(2, 12) }),
+  fault('state-missing', 'start-state', { ...startWith(query => query.delete('state')), ...noState }),
   fault(
     'state-twice',
-    'login-parameters',
+    'start-parameters-once',
     startWith(query => query.append('state', 'x')),
   ),
   fault(
     'cancel-url-missing',
-    'login-parameters',
+    'start-cancel-url',
     startWith(query => query.delete('cancel_url')),
   ),
   fault(
     'grant-type-of-the-exchange',
-    'login-parameters',
+    'start-grant-type',
     startWith(query => query.set('grant_type', 'authorization_code')),
   ),
   fault(
     'response-type-token',
-    'login-parameters',
+    'start-response-type',
     startWith(query => query.set('response_type', 'token')),
   ),
   fault(
     'client-id-missing',
-    'login-parameters',
+    'start-client-id',
     startWith(query => query.delete('client_id')),
   ),
   fault(
     'redirect-uri-with-return-to',
-    'login-parameters',
+    'start-redirect-uri',
     startWith(query => query.set('redirect_uri', `${query.get('redirect_uri')}?returnTo=/applications`)),
   ),
   fault(
     'redirect-uri-from-host',
-    'login-ignores-host',
+    'start-forwarded-host',
     startWith((query, { headers }) => {
       const host = headers['x-forwarded-host'] ?? headers.host
       query.set('redirect_uri', `http://${host}/exchangeToken`)
@@ -62,10 +62,10 @@ export const startingALogin = [
   ),
   fault(
     'secret-at-the-start',
-    'login-no-secret',
+    'start-no-secret',
     startWith((query, { settings }) => query.set('client_secret', settings.clientSecret)),
   ),
-  fault('pkce-plain', 'login-pkce', {
+  fault('pkce-plain', 'pkce-s256', {
     startQuery(visit, state, verifier) {
       const query = right.startQuery(visit, state, verifier)
       query.set('code_challenge', verifier)
@@ -73,47 +73,48 @@ export const startingALogin = [
       return query
     },
   }),
-  fault('pkce-one-verifier', 'login-pkce-fresh', { newVerifier: () => 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
-  fault('verifier-is-the-state', 'login-pkce-fresh', {
+  fault('pkce-one-verifier', 'pkce-fresh', { newVerifier: () => 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
+  fault('verifier-is-the-state', 'pkce-verifier-hidden', {
     startQuery: (visit, state) => right.startQuery(visit, state, state),
     exchangeForm: (visit, callback, login) => right.exchangeForm(visit, callback, { ...login, verifier: login.state }),
   }),
-  fault('login-cookie-strict', 'login-cookie-lax', { loginAttributes: right.loginAttributes.replace('Lax', 'Strict') }),
-  fault('login-cookie-without-samesite', 'login-cookie-lax', {
+  fault('login-cookie-strict', 'login-cookie-same-site', {
+    loginAttributes: right.loginAttributes.replace('Lax', 'Strict'),
+  }),
+  fault('login-cookie-without-samesite', 'login-cookie-same-site', {
     loginAttributes: right.loginAttributes.replace(' SameSite=Lax;', ''),
   }),
-  fault('login-cookie-without-httponly', 'login-cookie-attributes', {
+  fault('login-cookie-without-httponly', 'login-cookie-http-only', {
     loginAttributes: right.loginAttributes.replace(' HttpOnly;', ''),
   }),
-  fault('login-cookie-without-secure', 'login-cookie-attributes', {
+  fault('login-cookie-without-secure', 'login-cookie-secure', {
     loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
     loginAttributes: right.loginAttributes.replace(' Secure;', ''),
   }),
   fault('login-cookie-for-a-month', 'login-cookie-short', {
     loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=2592000'),
   }),
-  fault('login-cookie-readable', 'login-cookie-sealed', {
+  fault('login-cookie-readable', 'pkce-verifier-hidden', {
     sealLogin: (_visit, _name, login) => readable.write(login),
     unsealLogin: (_visit, _name, text) => readable.read(text),
   }),
-  fault('login-cookies-without-end', 'login-cookies-bounded', { mostLogins: 1000 }),
-  fault('login-cached', 'login-no-store', {
+  fault('login-cookies-without-end', 'logins-bounded', { mostLogins: 1000 }),
+  fault('login-cached', 'start-not-cached', {
     afterStart: (_visit, answer) => ({
       ...answer,
       headers: { ...answer.headers, 'cache-control': 'public, max-age=300' },
     }),
   }),
-  fault('login-by-post', 'login-methods', { startMethods: ['GET', 'POST'], isFromHere: () => true }),
-  fault('login-by-head', 'login-methods', { startMethods: ['GET', 'HEAD'] }),
-  fault('login-in-frames', 'login-navigations-only', { isNavigation: () => true }),
-  fault('login-by-a-page', 'login-redirect', {
+  fault('login-by-head', 'start-head', { startMethods: ['GET', 'HEAD'] }),
+  fault('login-in-frames', 'start-framed', { isNavigation: () => true }),
+  fault('login-by-a-page', 'start-leads-to-portal', {
     afterStart: (_visit, { headers }) => ({
       status: 200,
       headers: { 'content-type': 'text/html; charset=utf-8', ...headersWith },
       body: `<script>location.href=${JSON.stringify(headers!.location)}</script>`,
     }),
   }),
-  fault('portal-address-with-a-path', 'login-parameters', {
+  fault('portal-address-with-a-path', 'start-leads-to-portal', {
     portalStart: ({ settings }) => `${settings.loginUrl}/authorize`,
   }),
 ]
