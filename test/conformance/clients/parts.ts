@@ -85,6 +85,9 @@ export const right = {
   checkClient({ query, settings, parts }: Visit): void {
     if (parts.one(query, 'client_id') !== settings.clientId)
       throw new Refusal(400, 'This answer is for another application.')
+    // RFC 9207: where the portal says who it is, it is ours.
+    if (query.has('iss') && parts.one(query, 'iss') !== settings.loginUrl)
+      throw new Refusal(400, 'This answer is of another login portal.')
   },
   checkError({ query, parts }: Visit): void {
     if (parts.one(query, 'error') !== '') throw new Refusal(400, 'The login portal did not sign you in.')

@@ -30,21 +30,21 @@ const signed = {
     createHmac('sha256', visit.settings.key).update(`verifier ${state}`).digest('base64url'),
 }
 
-const backTo = (name: string, allows: (text: string, visit: Visit) => boolean) =>
-  fault(`return-to-${name}`, 'return-to-local', {
+const backTo = (name: string, check: string, allows: (text: string, visit: Visit) => boolean) =>
+  fault(`return-to-${name}`, check, {
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
 export const comingBack = [
-  fault('state-unchecked', 'callback-state-compared', { findLogin: visit => loginsOf(visit)[0] }),
-  fault('state-known-to-the-server', 'callback-state-bound-to-browser', {
+  fault('state-unchecked', 'state-other', { findLogin: visit => loginsOf(visit)[0] }),
+  fault('state-known-to-the-server', 'state-other-browser', {
     sealLogin(visit, name, login) {
       known.set(login.state, login)
       return right.sealLogin(visit, name, login)
     },
     findLogin: (_visit, state) => known.get(state),
   }),
-  fault('state-signed-by-the-server', 'callback-state-bound-to-browser', {
+  fault('state-signed-by-the-server', 'state-other-browser', {
     newState: signed.make,
     startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
     findLogin: (visit, state) =>
@@ -52,23 +52,20 @@ export const comingBack = [
         ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
         : undefined,
   }),
-  fault('state-absent-passes', 'callback-state-absent', {
+  fault('state-absent-passes', 'state-missing', {
     findLogin: (visit, state) => (state ? right.findLogin(visit, state) : loginsOf(visit)[0]),
   }),
-  fault('state-absent-on-both-sides-passes', 'callback-state-absent', {
+  fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
     findLogin(visit, state) {
       const login = loginsOf(visit)[0]
       // Undefined equals undefined where neither the address nor the browser has one.
       return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
     },
   }),
-  fault('state-beginning-compared', 'callback-state-compared', {
+  fault('state-beginning-compared', 'state-shortened', {
     findLogin: (visit, state) => loginsOf(visit).find(login => state && login.state.startsWith(state.slice(0, 8))),
   }),
-  fault('state-in-any-case', 'callback-state-compared', {
-    findLogin: (visit, state) => loginsOf(visit).find(login => login.state.toLowerCase() === state.toLowerCase()),
-  }),
-  fault('state-after-the-exchange', 'callback-state-first', {
+  fault('state-after-the-exchange', 'state-other', {
     async beforeState(visit) {
       const login = loginsOf(visit)[0]
       const callback = { code: visit.query.get('code') ?? '', state: visit.query.get('state') ?? '', subject: '' }
@@ -77,47 +74,47 @@ export const comingBack = [
       await callPortal(visit, '/api/exchangeToken', form).catch(() => {})
     },
   }),
-  fault('state-used-again', 'callback-state-once', { forgetLogin: () => {}, once: (_visit, _name, act) => act() }),
-  fault('login-cookie-not-cleared-rightly', 'callback-state-once', {
+  fault('state-used-again', 'state-once', { forgetLogin: () => {}, once: (_visit, _name, act) => act() }),
+  fault('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
       visit.setCookies.push(`${right.loginCookie(state)}=; Max-Age=0`)
     },
     once: (_visit, _name, act) => act(),
   }),
-  fault('duplicates-taken', 'callback-duplicates', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
-  fault('client-id-unchecked', 'callback-client-id', { checkClient: () => {} }),
-  fault('error-with-a-code-taken', 'callback-error-wins', {
+  fault('duplicates-taken', 'callback-code-twice', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
+  fault('client-id-unchecked', 'callback-client-id-other', { checkClient: () => {} }),
+  fault('error-with-a-code-taken', 'callback-error-and-code', {
     checkError(visit) {
       if (!visit.query.has('code')) right.checkError(visit)
     },
   }),
-  fault('error-is-a-crash', 'callback-error-shown', {
+  fault('error-is-a-crash', 'callback-error', {
     checkError({ query }) {
       if (query.has('error')) throw new Error(query.get('error')!)
     },
   }),
-  fault('error-description-as-html', 'callback-error-escaped', {
+  fault('error-description-as-html', 'callback-escapes-error-description', {
     wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
     html: text => text,
   }),
-  fault('redirect-uri-of-the-callback', 'callback-redirect-uri-unused', {
+  fault('redirect-uri-of-the-callback', 'callback-redirect-uri-other', {
     exchangeForm(visit, callback, login) {
       const form = right.exchangeForm(visit, callback, login)
       form.set('redirect_uri', callback.redirectUri)
       return form
     },
   }),
-  fault('back-to-the-redirect-uri', 'callback-redirect-uri-unused', {
+  fault('back-to-the-redirect-uri', 'callback-redirect-uri-other', {
     arrive: (visit, login) =>
       goOn(
         visit,
         (visit.query.get('redirect_uri') ?? '').replace(/\/exchangeToken.*$/, '/applications') || login.returnTo,
       ),
   }),
-  fault('subject-is-the-visitor', 'callback-subject-unused', {
+  fault('subject-is-the-visitor', 'callback-subject-other', {
     visitorOf: (_tokens, visit) => visit.query.get('subject') ?? '',
   }),
-  fault('code-without-end', 'callback-code-bounded', {
+  fault('code-without-end', 'callback-code-long', {
     readCallback: visit => ({
       code: visit.query.get('code') ?? '',
       state: visit.query.get('state') ?? '',
@@ -125,14 +122,16 @@ export const comingBack = [
       redirectUri: '',
     }),
   }),
-  fault('callback-without-a-code-crashes', 'callback-no-code', {
+  fault('callback-without-a-code-crashes', 'callback-code-missing', {
     readCallback(visit) {
       if (!visit.query.has('code')) throw new TypeError("Cannot read properties of null (reading 'code')")
       return right.readCallback(visit)
     },
   }),
-  fault('callback-redirects-with-a-strict-cookie', 'callback-lands-signed-in', {
+  fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
     arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    // Or the page asks once more and has it.
+    comesFromElsewhere: () => false,
   }),
   fault('callback-tells-the-next-page', 'callback-no-referrer', {
     arrive(visit, login) {
@@ -148,17 +147,17 @@ export const comingBack = [
       return answer
     },
   }),
-  fault('callback-shows-the-code', 'callback-page-clean', {
+  fault('callback-shows-the-code', 'callback-nothing-foreign', {
     arrive(visit, login) {
       const answer = goOn(visit, login.returnTo)
       answer.body += `<!-- ${visit.query.get('code')} -->`
       return answer
     },
   }),
-  fault('callback-waits-for-a-click', 'callback-goes-on', {
+  fault('callback-waits-for-a-click', 'callback-code-not-in-address', {
     arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
   }),
-  fault('callback-loads-from-elsewhere', 'callback-page-clean', {
+  fault('callback-loads-from-elsewhere', 'callback-nothing-foreign', {
     ...headersWith(() => ({ 'content-security-policy': undefined })),
     arrive(visit, login) {
       const answer = goOn(visit, login.returnTo)
@@ -166,18 +165,22 @@ export const comingBack = [
       return answer
     },
   }),
-  fault('callback-by-post', 'callback-methods', { callbackMethods: ['GET', 'POST'], isFromHere: () => true }),
-  fault('return-to-forgotten', 'return-to-kept', { localPath: () => '/applications' }),
-  backTo('anywhere', () => true),
-  backTo('two-slashes', text => text.startsWith('/')),
-  backTo('backslash', text => /^\/(?!\/)/.test(text)),
-  backTo('tab', text => /^\/(?![/\\])/.test(text)),
-  backTo('beginning-of-the-origin', (text, { settings }) => text.startsWith(settings.publicUrl) || /^\/\w/.test(text)),
+  fault('return-to-forgotten', 'return-to-works', { localPath: () => '/applications' }),
+  backTo('anywhere', 'return-to-absolute', () => true),
+  backTo('two-slashes', 'return-to-two-slashes', text => text.startsWith('/')),
+  backTo('backslash', 'return-to-backslash', text => /^\/(?!\/)/.test(text)),
+  backTo('tab', 'return-to-tab', text => /^\/(?![/\\])/.test(text)),
+  backTo(
+    'beginning-of-the-origin',
+    'return-to-own-origin-as-user',
+    (text, { settings }) => text.startsWith(settings.publicUrl) || /^\/\w/.test(text),
+  ),
   backTo(
     'name-of-the-host',
+    'return-to-user-info',
     (text, { settings }) => text.includes(new URL(settings.publicUrl).hostname) || /^\/\w/.test(text),
   ),
-  fault('return-to-path-after-parsing', 'return-to-local', {
+  fault('return-to-path-after-parsing', 'return-to-dots', {
     localPath: (text, { settings }) => {
       const url = text ? URL.parse(text, settings.publicUrl) : null
       return url?.origin === settings.publicUrl ? url.pathname + url.search : '/applications'
