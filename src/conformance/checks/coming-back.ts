@@ -411,7 +411,7 @@ export const comingBack = checksOf('coming-back', [
     mend: 'Seal what the cookie holds, or look it up, and refuse what does not open.',
     async run(context) {
       const { browser, callback } = await begin(context)
-      const cookies = browser.cookies.list(context.settings.client)
+      const cookies = browser.cookies.list(context.platform.redirectUri)
       if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
       for (const cookie of cookies) {
         const at = Math.floor(cookie.value.length / 2)
@@ -432,7 +432,7 @@ export const comingBack = checksOf('coming-back', [
     async run(context) {
       const { browser, callback } = await begin(context)
       callback.searchParams.delete('state')
-      for (const cookie of browser.cookies.list(context.settings.client)) cookie.value = ''
+      for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
       await expectRefused(context, browser, callback)
       callback.searchParams.set('state', '')
       await expectRefused(context, context.browser(), callback)

@@ -227,21 +227,24 @@ export const exchange = checksOf('exchange', [
       expect(steps.length === 1, `There were ${steps.length}.`, ...steps)
     },
   },
-  onExchange(
-    {
-      id: 'exchange-verifier',
-      title: 'The verifier of PKCE has the form that it must have',
-      level: 'MUST',
-      why: '43 to 128 characters of the unreserved ones (RFC 7636, 4.1).',
-      mend: 'Make 32 random bytes, in base64url.',
-    },
-    (step, context) => {
-      const challenge = context.arrived('authorize').some(({ request }) => request.url.includes('code_challenge='))
+  {
+    id: 'exchange-verifier',
+    title: 'Who began with a challenge of PKCE sends the verifier, in the form that it must have',
+    level: 'MUST',
+    why: 'Without it the portal refuses the exchange; it has 43 to 128 of the unreserved characters (RFC 7636, 4.1 and 4.5).',
+    mend: 'Make 32 random bytes, in base64url, keep them with the state, and send them as code_verifier.',
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      await browser.goOn(start.page, (await context.authorize(start)).href)
+      const [step] = await context.exchanges()
+      if (!step) throw new Undecided('The callback exchanged nothing.')
       const { code_verifier: verifier } = fieldsOf(step)
-      if (verifier === undefined && !challenge) throw new NotApplicable('the client uses no PKCE')
-      expect(typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier), 'It has another one.', step)
+      expect(verifier !== undefined, 'There is no code_verifier.', step)
+      expect(typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier), 'It has another form.', step)
     },
-  ),
+  },
   ...browserHeaders.map(
     ([name, level, value]): Row => ({
       id: `exchange-without-${name}`,
@@ -251,7 +254,7 @@ export const exchange = checksOf('exchange', [
       mend: 'Send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await begin(context)
-        const cookie = browser.cookies.list(context.settings.client).map(one => `${one.name}=${one.value}`)
+        const cookie = browser.cookies.list(context.platform.redirectUri).map(one => `${one.name}=${one.value}`)
         const headers = {
           'sec-fetch-mode': 'navigate',
           'sec-fetch-dest': 'document',

@@ -202,7 +202,7 @@ export const startingALogin = checksOf('starting-a-login', [
       const before = Date.now()
       const { state = '' } = await context.startLogin(browser)
       const after = Date.now()
-      const cookies = browser.cookies.list(context.settings.client).map(({ value }) => value)
+      const cookies = browser.cookies.list(context.platform.redirectUri).map(({ value }) => value)
       const guess = findGuess(state, {
         before,
         after,
@@ -343,7 +343,7 @@ export const startingALogin = checksOf('starting-a-login', [
       if (challenge === null) throw new NotApplicable('the client uses no PKCE')
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
       for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
-      for (const { name, value } of browser.cookies.list(context.settings.client))
+      for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
         expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
     },
   },
@@ -357,7 +357,7 @@ export const startingALogin = checksOf('starting-a-login', [
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 40; count++) await context.startLogin(browser)
-      const cookies = browser.cookies.list(context.settings.client)
+      const cookies = browser.cookies.list(context.platform.redirectUri)
       const size = cookies.reduce((sum, { name, value }) => sum + name.length + value.length + 3, 0)
       expect(size < 8192, `After 40 starts there are ${cookies.length} cookies of ${size} bytes together.`)
     },

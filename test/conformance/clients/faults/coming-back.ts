@@ -114,6 +114,9 @@ export const comingBack = [
   fault('subject-is-the-visitor', 'callback-subject-other', {
     visitorOf: (_tokens, visit) => visit.query.get('subject') ?? '',
   }),
+  fault('exchange-fields-by-hand', 'callback-code-literal', {
+    encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
+  }),
   fault('code-without-end', 'callback-code-long', {
     readCallback: visit => ({
       code: visit.query.get('code') ?? '',

@@ -1,12 +1,12 @@
 import { right } from '../parts.ts'
-import { call, callPortal } from '../platform.ts'
+import { callPortal } from '../platform.ts'
 import { exchangeWith, fault } from './fault.ts'
 
 export const exchange = [
-  fault('secret-in-the-address', 'exchange-secret-in-body', {
+  fault('secret-in-the-address', 'exchange-no-query', {
     portalUrl: ({ settings }, path, form) => `${settings.loginUrl}${path}?client_secret=${form.get('client_secret')}`,
   }),
-  fault('secret-twice', 'exchange-secret-in-body', {
+  fault('secret-twice', 'exchange-one-authentication', {
     portalHeaders({ settings }) {
       const basic = Buffer.from(`${settings.clientId}:${settings.clientSecret}`).toString('base64')
       return { ...right.portalHeaders({} as never), authorization: `Basic ${basic}` }
@@ -16,27 +16,24 @@ export const exchange = [
     portalHeaders: () => ({ 'content-type': 'application/json' }),
     encode: form => JSON.stringify(Object.fromEntries(form)),
   }),
-  fault('exchange-fields-by-hand', 'exchange-encoded', {
-    encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
-  }),
   fault(
     'exchange-without-state',
-    'exchange-fields',
+    'exchange-state',
     exchangeWith(form => form.delete('state')),
   ),
   fault(
     'exchange-without-redirect-uri',
-    'exchange-fields',
+    'exchange-redirect-uri',
     exchangeWith(form => form.delete('redirect_uri')),
   ),
   fault(
     'exchange-grant-type-of-the-start',
-    'exchange-fields',
+    'exchange-grant-type',
     exchangeWith(form => form.set('grant_type', 'authorization')),
   ),
   fault(
     'exchange-with-a-field-twice',
-    'exchange-fields',
+    'exchange-fields-once',
     exchangeWith(form => form.append('client_id', form.get('client_id')!)),
   ),
   fault(
@@ -51,7 +48,7 @@ export const exchange = [
       return tokens
     },
   }),
-  fault('browser-headers-passed-on', 'exchange-browser-headers', {
+  fault('browser-headers-passed-on', 'exchange-without-cookie', {
     portalHeaders: ({ headers }) => ({
       ...Object.fromEntries(
         ['cookie', 'user-agent', 'accept-language'].flatMap(name =>
@@ -61,23 +58,19 @@ export const exchange = [
       'content-type': 'application/x-www-form-urlencoded',
     }),
   }),
-  fault('token-state-unchecked', 'exchange-state-compared', { isStateOf: () => true }),
-  fault('token-state-missing-passes', 'exchange-state-compared', {
+  fault('token-state-unchecked', 'token-answer-state-other', { isStateOf: () => true }),
+  fault('token-state-missing-passes', 'token-answer-state-missing', {
     isStateOf: (answer, state) => answer.state === undefined || answer.state === state,
   }),
-  fault('token-type-ignored', 'exchange-token-type', { isBearer: () => true }),
-  fault('token-type-in-one-case', 'exchange-token-type-case', { isBearer: type => type === 'Bearer' }),
-  fault('access-token-unchecked', 'exchange-access-token', {
+  fault('token-type-ignored', 'token-answer-token-type-mac', { isBearer: () => true }),
+  fault('token-type-in-one-case', 'token-answer-lowercase-type', { isBearer: type => type === 'Bearer' }),
+  fault('access-token-unchecked', 'token-answer-access-token-number', {
     isToken: (token): token is string => token !== undefined,
   }),
-  fault('access-token-missing-passes', 'exchange-access-token', { isToken: (_token): _token is string => true }),
-  fault('expires-in-nan', 'exchange-expires-in', { lifetime: value => Number(value) }),
-  fault('expires-in-text', 'exchange-expires-in', { lifetime: value => value as number }),
-  fault('expires-in-parsed', 'exchange-expires-in', { lifetime: value => Number.parseInt(String(value), 10) }),
-  fault('answer-of-any-status', 'exchange-status', {
-    async send(visit, request) {
-      const [status, answer] = await call(visit.parts, request)
-      return [status === 400 || status === 401 || status === 500 ? 200 : status, answer]
-    },
+  fault('access-token-missing-passes', 'token-answer-access-token-missing', {
+    isToken: (_token): _token is string => true,
   }),
+  fault('expires-in-nan', 'token-answer-expires-in-missing', { lifetime: value => Number(value) }),
+  fault('expires-in-text', 'token-answer-expires-in-words', { lifetime: value => value as number }),
+  fault('expires-in-parsed', 'token-answer-expires-in-null', { lifetime: value => Number.parseInt(String(value), 10) }),
 ]
