@@ -1,5 +1,4 @@
 import t from 'tap'
-import type { Group } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { faults } from './clients/faults/faults.ts'
@@ -8,28 +7,29 @@ import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { openStage } from './support/stage.ts'
 
 /** Faults of these have checks to find them. */
-const groups = new Set(checks.map(({ group }) => group))
+const groups: Set<string> = new Set(['starting-a-login', 'coming-back', 'exchange', 'log'])
+const judged = checks.filter(({ group }) => groups.has(group))
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 
 t.test('a right client is blamed for nothing', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
-  const results = await stage.judge(buildFaultyClient, checks)
+  const results = await stage.judge(buildFaultyClient, judged)
   t.same(results.filter(isBlamed).map(tell), [])
 })
 
 t.test('a right client that does everything differently fails no check', async t => {
   const stage = await openStage(otherClientOptions)
   t.teardown(stage.close)
-  const results = await stage.judge(buildOtherClient, checks)
+  const results = await stage.judge(buildOtherClient, judged)
   t.same(results.filter(({ verdict }) => verdict === 'failed' || verdict === 'undecided').map(tell), [])
 })
 
 t.test('each fault is found by the check that is there for it', async t => {
   const stage = await openStage()
   t.teardown(stage.close)
-  for (const { name, check: id } of faults.filter(({ group }) => groups.has(group as Group))) {
+  for (const { name, check: id } of faults.filter(({ group }) => groups.has(group))) {
     const named = checks.filter(check => check.id === id)
     t.equal(named.length, 1, `${name}: there is a check ${id}`)
     const [result] = await stage.judge(settings => buildFaultyClient(settings, name), named)

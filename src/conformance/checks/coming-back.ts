@@ -629,17 +629,20 @@ export const comingBack = checksOf('coming-back', [
     why: 'What is pasted into a form unencoded becomes fields of its own (RFC 6749, appendix B).',
     mend: 'Build the form with URLSearchParams or the like.',
     async run(context) {
-      const { browser, callback } = await begin(context)
-      const code = 'a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y'
-      callback.searchParams.set('code', code)
-      await comeBack(context, browser, callback)
-      for (const step of await context.exchanges()) {
-        const body = step.request.body as Record<string, unknown>
-        expect(
-          body?.code === code && body.client_id === context.platform.clientId,
-          'The exchange carried other fields than its own.',
-          step,
-        )
+      // The second for those who take no code with a space in it.
+      for (const code of ['a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y', 'a&client_id=evil&x=%26+y']) {
+        const known = context.arrived('exchange').length
+        const { browser, callback } = await begin(context)
+        callback.searchParams.set('code', code)
+        await comeBack(context, browser, callback)
+        for (const step of (await context.exchanges()).slice(known)) {
+          const body = step.request.body as Record<string, unknown>
+          expect(
+            body?.code === code && body.client_id === context.platform.clientId,
+            'The exchange carried other fields than its own.',
+            step,
+          )
+        }
       }
     },
   },

@@ -203,7 +203,10 @@ export const log = checksOf('log', [
 ])
 
 /** An application whose description is `description`, where the form has such a field. */
-async function create(context: CheckContext, description = ''): Promise<{ open: OpenForm; made: Record<string, unknown> }> {
+async function create(
+  context: CheckContext,
+  description = '',
+): Promise<{ open: OpenForm; made: Record<string, unknown> }> {
   const open = await openCreateForm(context)
   if (open.form.fields.some(([name]) => name === 'description')) open.values.description = description
   await submitCreate(context, open)

@@ -106,7 +106,7 @@ export const startingALogin = [
     }),
   }),
   fault('login-by-head', 'start-head', { startMethods: ['GET', 'HEAD'] }),
-  fault('login-in-frames', 'start-framed', { isNavigation: () => true }),
+  fault('login-in-frames', 'start-navigation-only', { isNavigation: () => true }),
   fault('login-by-a-page', 'start-leads-to-portal', {
     afterStart: (_visit, { headers }) => ({
       status: 200,
