@@ -33,10 +33,14 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
     ...settings.repeat.map(quote),
   ].join(' ')
   let count = 0
+  // The client is a process group of its own, so nothing else would tell it.
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   const results = await run(picked, settings, process.env, {
     settings: values => say(tellSettings(values)),
     waiting: () => say(`Waiting for the client at ${settings.client} …\n`),
     result: result => say(progress(++count, picked.length, result)),
+    stop: stop.signal,
   })
   if (process.stdout.isTTY) say('\r\x1b[K')
   say('\n')

@@ -17,6 +17,8 @@ export interface Hears {
   settings?: (values: Record<string, string>) => void
   waiting?: () => void
   result?: (result: Result) => void
+  /** Ends the run: what it has started is stopped. */
+  stop?: AbortSignal
 }
 
 /** `environment`: what a started client is given beside its settings. Throws CannotRun. */
@@ -31,12 +33,20 @@ export async function run(
   })
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
   let clientProcess: ClientProcess | undefined
+  const stopped = new Promise<never>((_, reject) =>
+    hears.stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
+  )
+  // Nobody may be waiting for it yet, or any more.
+  stopped.catch(() => undefined)
   try {
     const values = clientSettings(settings, platform)
     hears.settings?.(values)
     const isAnswering = () => answers(settings.client + settings.login)
     const waitForClient = async (isAlive: () => boolean) => {
-      for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive(); ) {
+      for (
+        const end = performance.now() + settings.waitMs;
+        performance.now() < end && isAlive() && !hears.stop?.aborted;
+      ) {
         if (await isAnswering()) return true
         await wait(100)
       }
@@ -57,7 +67,8 @@ export async function run(
         )
     }
     const onResult = hears.result
-    return await runChecks(checks, { settings, platform, clientProcess, isAnswering, ...(onResult && { onResult }) })
+    const running = runChecks(checks, { settings, platform, clientProcess, isAnswering, ...(onResult && { onResult }) })
+    return await Promise.race([running, stopped])
   } finally {
     await clientProcess?.stop()
     await forward?.close()

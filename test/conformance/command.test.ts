@@ -1,0 +1,120 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer as createPlainServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
+
+/** The command with these arguments, as it would be typed. */
+function conformance(args: string[], env: Record<string, string> = {}): Promise<Run> {
+  return new Promise(resolve => {
+    const child = execFile(
+      process.execPath,
+      ['src/conformance/main.ts', ...args],
+      { env: { PATH: process.env.PATH ?? '', ...env }, maxBuffer: 1e8 },
+      (_error, output, errors) =>
+        resolve({ code: child.exitCode, output, errors, lastLine: output.trimEnd().split('\n').at(-1) }),
+    )
+  })
+}
+
+async function freePort(): Promise<number> {
+  const server = createPlainServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+/** A client of one function, in this process. */
+async function serve(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, 'localhost')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+t.test('the client of this project passes: no MUST and no SHOULD fails', async t => {
+  const folder = t.testdir()
+  const client = `http://localhost:${await freePort()}`
+  const reports = ['json', 'junit', 'html'].flatMap(kind => [`--${kind}`, join(folder, kind)])
+  const run = await conformance(['--client', client, '--start', `"${process.execPath}" src/client/main.ts`, ...reports])
+  t.equal(run.code, 0, run.output.slice(-4000) + run.errors)
+  t.match(
+    run.output,
+    /LOGIN_URL=http:\/\/127\.0\.0\.1:\d+\n {2}API_URL=.*\n {2}CLIENT_ID=.*\n {2}CLIENT_SECRET=.*\n {2}REDIRECT_URI=/,
+  )
+  t.match(run.lastLine, /^\d+ passed, 0 failed, 0 warned, \d+ not applicable, 0 undecided$/)
+  const { checks } = JSON.parse(readFileSync(join(folder, 'json'), 'utf8')) as { checks: { verdict: string }[] }
+  t.ok(checks.length >= 120, `${checks.length} checks`)
+  t.ok(checks.filter(({ verdict }) => verdict === 'not applicable').length < 12, 'nearly all of them apply')
+  t.match(readFileSync(join(folder, 'junit'), 'utf8'), 'failures="0"')
+  t.match(readFileSync(join(folder, 'html'), 'utf8'), 'Nothing to mend.')
+  await t.rejects(fetch(client), 'the client that it started has been stopped')
+})
+
+t.test('a MUST that fails is exit code 1, unless it is known to fail', async t => {
+  const client = await serve(t, (_request, response) => response.end('no login here'))
+  const only = ['--client', client, '--only', '^(start-leads-to-portal|not-found-escapes)$']
+  const failed = await conformance(only)
+  t.equal(failed.code, 1)
+  t.match(failed.output, 'FAILED start-leads-to-portal (MUST)')
+  t.match(failed.output, /Why: {3}.*\n {2}Mend: {2}.*\n {2}Evidence:\n {4}GET http/)
+  t.match(failed.output, `Again: node src/conformance/main.ts --client ${client} --only '^start-leads-to-portal$'`)
+  t.equal(failed.lastLine, '1 passed, 1 failed, 0 warned, 0 not applicable, 0 undecided')
+
+  const list = join(t.testdir(), 'known')
+  writeFileSync(list, 'start-leads-to-portal it has no login yet\n')
+  t.equal((await conformance([...only, '--expect-fail', list])).code, 0)
+})
+
+t.test('what keeps it from running is exit code 2, and says why', async t => {
+  const free = `http://localhost:${await freePort()}`
+  const silent = await conformance(['--client', free, '--wait', '0'])
+  t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
+  const broken = await conformance(['--client', free, '--start', 'echo what is wrong; exit 3'])
+  t.match(broken, { code: 2, errors: 'what is wrong' })
+  t.match(await conformance(['--client', 'nonsense']), { code: 2, errors: '--client must be an origin' })
+})
+
+t.test('--list prints every check and runs none', async t => {
+  const { code, output } = await conformance(['--list', '--client', 'http://localhost:1'])
+  t.equal(code, 0)
+  t.match(output, /^Starting a login \(starting-a-login\)\n {2}start-leads-to-portal +MUST {4}The login path/)
+  t.ok(Number(/(\d+) checks\n$/.exec(output)?.[1]) >= 120)
+})
+
+t.test('a client in a container is reached elsewhere than at its address', async t => {
+  const client = await serve(t, (_request, response) => response.end('here'))
+  const at = new URL(client)
+  const own = `http://localhost:${await freePort()}`
+  const run = await conformance(['--client', own, '--client-at', `127.0.0.1:${at.port}`, '--only', 'not-found-escapes'])
+  t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
+})
+
+t.test('it ends when it is told to, and its client with it', async t => {
+  const client = `http://localhost:${await freePort()}`
+  const child = spawn(
+    process.execPath,
+    ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH ?? '' } },
+  )
+  child.stdout.resume()
+  for (;;) {
+    const isThere = await fetch(`${client}/health/live`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (isThere) break
+  }
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 2)
+  await t.rejects(fetch(client), 'the client is gone')
+})

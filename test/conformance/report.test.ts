@@ -1,0 +1,204 @@
+import t from 'tap'
+import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
+import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
+import type { Platform } from '../../src/conformance/platform.ts'
+import { describeExchange, describeStep } from '../../src/conformance/report/describe.ts'
+import { toHtml } from '../../src/conformance/report/html.ts'
+import { toJson } from '../../src/conformance/report/json.ts'
+import { toJunit } from '../../src/conformance/report/junit.ts'
+import type { Report } from '../../src/conformance/report/report.ts'
+import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
+import { type Result, runChecks } from '../../src/conformance/run-checks.ts'
+import { readSettings } from '../../src/conformance/settings.ts'
+import type { Step } from '../../src/sandbox/steps.ts'
+
+const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', mend: 'Mend "it".' } as const
+const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
+
+/** Runs checks against nothing: none of these asks the platform anything. */
+function runAll(checks: Check[], { isAnswering = async () => true } = {}): Promise<Result[]> {
+  const platform = { steps: [], clearFaults: async () => {} } as unknown as Platform
+  return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering })
+}
+
+const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
+
+t.test('a check passes, fails, warns, does not apply, or cannot tell', async t => {
+  const fail = async () => {
+    throw new Failed('It went wrong.', ['seen'])
+  }
+  const results = await runAll([
+    check('passes', async () => {}),
+    check('fails', fail),
+    check('warns', fail, { level: 'SHOULD' }),
+    check('lacks', async () => {}, { needs: ['replica'] }),
+    check('has-none', async () => {
+      throw new NotApplicable('it has none')
+    }),
+    check('cannot-tell', async () => {
+      throw new Undecided('nobody knows')
+    }),
+    check('breaks', async () => {
+      throw new TypeError('a mistake of the check')
+    }),
+    check('hangs', () => new Promise(() => {}), { longestMs: 5 }),
+  ])
+  t.same(verdictsOf(results), {
+    passes: 'passed',
+    fails: 'failed',
+    warns: 'warned',
+    lacks: 'not applicable',
+    'has-none': 'not applicable',
+    'cannot-tell': 'undecided',
+    breaks: 'undecided',
+    hangs: 'undecided',
+  })
+  t.match(results[1], { reason: 'It went wrong.', evidence: ['seen'] })
+})
+
+t.test('a check that fails is repeated once, alone, before it is called failed', async t => {
+  for (const isAlone of [false, true]) {
+    let running = 0
+    let tries = 0
+    const beside = check('beside', async () => {
+      running++
+      await new Promise(resolve => setImmediate(resolve))
+      running--
+    })
+    const once = check(
+      'once',
+      async () => {
+        if (++tries === 1) throw new Failed('Something was beside it.')
+        t.equal(running, 0, 'nothing runs beside the repetition')
+      },
+      { isAlone },
+    )
+    t.same(verdictsOf(await runAll([once, beside])), { once: 'passed', beside: 'passed' })
+    t.equal(tries, 2)
+  }
+})
+
+t.test('of a client that is gone nothing is said', async t => {
+  const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
+  t.match(results, [{ verdict: 'undecided', reason: 'The client does not answer any more.' }])
+})
+
+const results: Result[] = [
+  { ...base, id: 'a', verdict: 'passed', reason: '', evidence: [], durationMs: 12 },
+  { ...base, id: 'b', verdict: 'failed', reason: 'Seen <i>this</i>\u0000.', evidence: ['GET /\n→ 200'], durationMs: 5 },
+  { ...base, id: 'c', level: 'SHOULD', verdict: 'warned', reason: 'Might be better.', evidence: [], durationMs: 5 },
+  { ...base, id: 'd', verdict: 'not applicable', reason: 'it has none', evidence: [], durationMs: 0 },
+  { ...base, id: 'e', verdict: 'undecided', reason: 'nobody knows', evidence: [], durationMs: 0 },
+]
+const report: Report = {
+  version: '1.2.3',
+  client: 'http://localhost:3000',
+  startedAt: new Date(0),
+  durationMs: 1000,
+  command: 'npm run conformance --',
+  results,
+}
+const nothing = { failed: [], mended: [], unknown: [] }
+
+t.test('the report for programs has suite, client and checks', async t => {
+  const { suite, client, checks } = JSON.parse(toJson(report))
+  t.same([suite, client, checks.length], ['1.2.3', 'http://localhost:3000', 5])
+  t.match(checks[1], {
+    id: 'b',
+    title: base.title,
+    level: 'MUST',
+    verdict: 'failed',
+    why: base.why,
+    mend: base.mend,
+    evidence: ['GET /\n→ 200'],
+    again: "npm run conformance -- --only '^b$'",
+  })
+})
+
+t.test('the report for CI is XML that says what failed and what was skipped', async t => {
+  const xml = toJunit(report)
+  t.match(xml, '<testsuites name="Conformance of http://localhost:3000"')
+  t.match(xml, 'tests="5" failures="1" errors="0" skipped="2"')
+  t.match(xml, '<failure message="Seen &lt;i&gt;this&lt;/i&gt;\ufffd.">')
+  t.notMatch(xml, '\u0000')
+  t.equal(xml.match(/<testcase /g)?.length, 5)
+})
+
+t.test('the report to be mailed is one file, without a script, in which nothing is markup', async t => {
+  const html = toHtml(report)
+  t.match(html, '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
+  t.match(html, 'Seen &lt;i&gt;this&lt;/i&gt;')
+  t.notMatch(html, /<script|\bsrc=|<link/i)
+})
+
+t.test('the summary fits a screen, and its last line counts', async t => {
+  const many = Array.from(
+    { length: 300 },
+    (_, at): Result => ({ ...results[1]!, id: `check-${at}`, reason: 'x'.repeat(500) }),
+  )
+  const outcome = { failed: many, mended: ['m'], unknown: ['u'] }
+  const lines = summarize({ ...report, results: many }, outcome)
+    .trimEnd()
+    .split('\n')
+  t.ok(lines.length <= 40, `${lines.length} lines`)
+  t.equal(lines.at(-1), '0 passed, 300 failed, 0 warned, 0 not applicable, 0 undecided')
+  t.equal(
+    summarize(report, nothing).trimEnd().split('\n').at(-1),
+    '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided',
+  )
+  t.match(describeFailure(results[1]!, report.command), "Again: npm run conformance -- --only '^b$'")
+})
+
+t.test('a known failure is none, and one that passes has to leave the list', async t => {
+  const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
+  const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
+  t.match(expected(), { failed: [{ id: 'b' }], mended: [], unknown: [] })
+  t.same(expected('b', 'not-run'), nothing)
+  t.match(expected('b', 'a', 'gone'), { failed: [], mended: ['a'], unknown: ['gone'] })
+})
+
+t.test('no secret stands in the evidence, and equal ones have equal hashes', async t => {
+  const secret = 'S3cretS3cretS3cretS3cret'
+  const jwt = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
+  const told = [
+    describeExchange({
+      request: {
+        method: 'POST',
+        url: `http://localhost/exchangeToken?code=${secret}&state=${secret}`,
+        headers: { cookie: `__Host-session=${secret}`, referer: `http://localhost/?code=${secret}` },
+        body: `client_secret=${secret}&password=${secret}`,
+      },
+      response: {
+        status: 302,
+        headers: new Headers({ location: `/next?code=${secret}` }),
+        setCookies: [`__Host-session=${secret}; HttpOnly; Max-Age=5`],
+        body: '',
+      },
+      startedAt: 0,
+      durationMs: 1,
+    }),
+    describeExchange({
+      request: { method: 'GET', url: 'http://localhost/', headers: {}, body: '' },
+      response: { status: 200, headers: new Headers(), setCookies: [], body: `<p>{"access_token":"${secret}"} ${jwt}` },
+      startedAt: 0,
+      durationMs: 1,
+    }),
+    describeStep({
+      listener: 'portal',
+      request: {
+        method: 'POST',
+        url: '/api/exchangeToken',
+        headers: { authorization: `Bearer ${jwt}` },
+        body: { code: secret, code_verifier: secret, refresh_token: secret },
+      },
+      response: { status: 200 },
+    } as unknown as Step),
+  ].join('\n')
+  t.notMatch(told, secret)
+  t.notMatch(told, 'eyJ')
+  t.match(told, '__Host-session=sha:')
+  t.match(told, 'HttpOnly; Max-Age=5')
+  const hashes = [...told.matchAll(/\b(?:code|client_secret|__Host-session)=(sha:\w+)/g)].map(([, hash]) => hash)
+  t.ok(hashes.length >= 6)
+  t.equal(new Set(hashes).size, 1)
+})

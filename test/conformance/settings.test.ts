@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readSettings, SettingsError, whyMissing } from '../../src/conformance/settings.ts'
+
+t.test('without arguments the settings are those of the client of this project', async t => {
+  const settings = readSettings([])
+  t.match(settings, {
+    client: 'http://localhost:3000',
+    login: '/login',
+    callback: '/exchangeToken',
+    page: '/applications',
+    create: '/applications/new',
+    logout: { method: 'POST', path: '/logout' },
+    returnTo: 'returnTo',
+  })
+  for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.equal(whyMissing(settings, need), undefined)
+  for (const need of ['replica', 'start'] as const) t.match(whyMissing(settings, need), `--${need}`)
+})
+
+t.test('an empty text says that the client has no such thing', async t => {
+  const settings = readSettings(['--page', '', '--logout', '', '--create', '', '--return-to', ''])
+  for (const need of ['page', 'logout', 'create', 'returnTo'] as const) t.type(whyMissing(settings, need), 'string')
+})
+
+t.test('every problem is named at once', async t => {
+  const args = [
+    ...['--client', 'localhost:3000', '--login', 'login', '--logout', 'logout', '--env', 'no', '--only', '('],
+    ...['--portal-port', 'x', '--expect-fail', '/nowhere', '--client-at', 'no port'],
+  ]
+  try {
+    readSettings(args, { CLIENT_ID: 'alone' })
+    t.fail('it was taken')
+  } catch (error) {
+    t.type(error, SettingsError)
+    const { message } = error as Error
+    for (const name of ['client', 'login', 'logout', 'env', 'only', 'portal-port', 'expect-fail', 'client-at'])
+      t.match(message, new RegExp(`--${name} `), name)
+    t.match(message, 'CLIENT_ID and CLIENT_SECRET')
+  }
+  t.throws(() => readSettings(['--nonsense']), /Unknown option '--nonsense'/)
+})
+
+t.test('a list of known failures has a reason beside each', async t => {
+  const path = join(
+    t.testdir({ list: '# known\n\nlogin-works  the portal is down\n  page-no-store: next week\n' }),
+    'list',
+  )
+  t.same(
+    [...readSettings(['--expect-fail', path]).expectFail],
+    [
+      ['login-works', 'the portal is down'],
+      ['page-no-store:', 'next week'],
+    ],
+  )
+  writeFileSync(path, 'login-works\n')
+  t.throws(() => readSettings(['--expect-fail', path]), /login-works has no reason/)
+})
+
+t.test('a repetition has the arguments of the run, without its reports', async t => {
+  const { repeat } = readSettings([
+    '--client=http://localhost:1',
+    '--json',
+    'x',
+    '--only',
+    'y',
+    '--env',
+    'A={PORT}',
+    '--env',
+    'B=2',
+  ])
+  t.same(repeat, ['--client', 'http://localhost:1', '--env', 'A={PORT}', '--env', 'B=2'])
+})
