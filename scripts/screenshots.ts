@@ -3,7 +3,6 @@ import { mkdir, rm } from 'node:fs/promises'
 import { usualWords, visitEveryPage } from '../test/browser/support/visit-every-page.ts'
 import { startBoth } from '../test/journey/support/start-both.ts'
 import { launchChromium } from '../test/support/launch-chromium.ts'
-import { openPage } from '../test/support/open-page.ts'
 
 const folder = process.argv[2] ?? 'data/screenshots'
 /** These stand in the README, as far as a window shows them. */
@@ -26,7 +25,8 @@ try {
   const both = await startBoth(scope)
   // As on phones, where they take no room.
   const browser = await launchChromium(scope, { switches: ['--hide-scrollbars'] })
-  const { page } = await openPage(scope, { browser })
+  const page = await browser.newPage()
+  page.setDefaultTimeout(120_000)
   await visitEveryPage(page, both, usualWords, async name => {
     for (const [size, viewport] of Object.entries(sizes))
       for (const colorScheme of ['light', 'dark'] as const) {

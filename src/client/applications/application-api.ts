@@ -2,6 +2,7 @@
 import { FieldError, PublicError } from '../errors.ts'
 import type { Caller } from '../sign-in/sign-in.ts'
 import { type Answer, type Call, isRecord, type Upstream } from '../upstream.ts'
+import type { Fields } from './fields.ts'
 
 /** What is read of every application of a list, of which there may be thousands. */
 export type ListedApplication = {
@@ -20,22 +21,6 @@ export type Application = ListedApplication & {
   /** Undefined where the API does not tell it. `redirectUris` is one string, a comma-separated list. */
   client: { redirectUris: string; defaultRedirectUri: string; scopes: string; defaultScopes: string } | undefined
 }
-
-/** The fields of part 2 of the specification, by their wire names, which are also those of the form. */
-export const allFields = [
-  'groupId',
-  'name',
-  'description',
-  'webPageUrl',
-  'iconUrl',
-  'privacyPolicyUrl',
-  'redirectUris',
-  'defaultRedirectUri',
-  'scopes',
-  'defaultScopes',
-] as const
-export type Field = (typeof allFields)[number]
-export type Fields = Record<Field, string>
 
 export function byNewest(one: ListedApplication, other: ListedApplication): number {
   return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
@@ -85,18 +70,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
 
   function fault(answer: Answer): PublicError {
     const { status } = answer
-    if (status === 403)
-      return new PublicError('api_forbidden', 403, 'You are not allowed to do this with this application.', {
-        nextStep: toList,
-      })
-    if (status === 404) return noSuchApplication()
-    if (status === 409)
-      return new PublicError(
-        'api_conflict',
-        409,
-        'This does not go together with what the application API has by now.',
-        { nextStep: toList },
-      )
+    if (status in refusals) return refusal(status)
     if (status === 429 || status >= 500) return upstream.unavailable(answer)
     return upstream.unexpected(`status ${status}`)
   }
@@ -182,12 +156,18 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
   }
 }
 
-const toList = { href: '/applications', text: 'Your applications' }
-
-export function noSuchApplication(): PublicError {
-  const message = 'There is no such application, or it is not yours.'
-  return new PublicError('application_not_found', 404, message, { nextStep: toList })
+const refusals: Record<number, [code: string, message: string]> = {
+  403: ['api_forbidden', 'You are not allowed to do this with this application.'],
+  404: ['application_not_found', 'There is no such application, or it is not yours.'],
+  409: ['api_conflict', 'The application has changed in the meantime. Open it again, then try once more.'],
 }
+
+function refusal(status: number): PublicError {
+  const [code, message] = refusals[status]!
+  return new PublicError(code, status, message, { nextStep: { href: '/applications', text: 'Your applications' } })
+}
+
+export const noSuchApplication = () => refusal(404)
 
 export function isApplicationId(id: string): boolean {
   return /^[\w-]{1,100}$/.test(id)

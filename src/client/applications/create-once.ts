@@ -4,8 +4,8 @@ import { Once } from '../once.ts'
 import type { CallAsVisitor } from '../sign-in/sign-in.ts'
 import { InDoubt } from '../web/forms.ts'
 import type { FormToken } from '../web/hand-over.ts'
-import { type ApplicationApi, byNewest, type Credentials, type Fields } from './application-api.ts'
-import { fieldsToCreate, hasClientFields, hasFields, type Typed } from './fields.ts'
+import { type ApplicationApi, byNewest, type Credentials } from './application-api.ts'
+import { type Fields, fieldsToCreate, hasClientFields, hasFields, type Typed } from './fields.ts'
 
 /** Without credentials where an earlier delivery created it, and its answer was lost. */
 export type Created = { id: string; credentials: Credentials | undefined }

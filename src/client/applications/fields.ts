@@ -1,57 +1,72 @@
 // The fields of an application: what the form calls them, what is wrong with them, and what is sent of them.
 import { FieldError } from '../errors.ts'
-import type { Application, Field, Fields, ListedApplication } from './application-api.ts'
+import type { Application, ListedApplication } from './application-api.ts'
 import { findRedirectProblem, isPlainHost, splitUris } from './redirect-uris.ts'
 
-/** What was typed: the fields of an application, and the name of a group to make for it. */
-export type Typed = Fields & { groupName: string }
-
-type Rule = (value: string, all: Typed) => string[]
+type FormField = {
+  label: string
+  /** In characters, as the application API bounds them. */
+  maxlength: number
+  /** What is wrong with a value that is not empty, beside what was typed into the other fields. */
+  findProblems?: (value: string, all: Record<string, string>) => string[]
+}
 
 const longestUrl = 2_048
 /** Of one field, so that a page of faults stays one. */
 const mostProblems = 10
 
-const webUrl: Rule = value => (isWebUrl(value) ? [] : ['Enter a web address that begins with https:// or http://.'])
-const redirectUris: Rule = value =>
-  splitUris(value)
-    .flatMap(uri => findRedirectProblem(uri) ?? [])
-    .slice(0, mostProblems)
-const oneOfThem: Rule = (value, all) =>
-  splitUris(all.redirectUris).includes(value) ? [] : ['Enter one of the redirect URIs above.']
+const webUrl = (label: string): FormField => ({
+  label,
+  maxlength: longestUrl,
+  findProblems: value => (isWebUrl(value) ? [] : ['Enter a web address that begins with https:// or http://.']),
+})
 
-/** In the order of the form. `maxlength` in characters, as the application API bounds them. */
-export const formFields: Record<keyof Typed, { label: string; maxlength: number; findProblems?: Rule }> = {
+/** By the wire names of part 2 of the specification, in the order of the form. */
+export const formFields = {
   groupId: { label: 'Group', maxlength: 200 },
+  /** Not sent: of a group that is made for the application. */
   groupName: { label: 'Name of your group', maxlength: 200 },
   name: { label: 'Name', maxlength: 200 },
   description: { label: 'Description', maxlength: 2_000 },
-  webPageUrl: { label: 'Web page', maxlength: longestUrl, findProblems: webUrl },
-  iconUrl: { label: 'Icon', maxlength: longestUrl, findProblems: webUrl },
-  privacyPolicyUrl: { label: 'Privacy policy', maxlength: longestUrl, findProblems: webUrl },
-  redirectUris: { label: 'Redirect URIs', maxlength: 8_000, findProblems: redirectUris },
-  defaultRedirectUri: { label: 'Default redirect URI', maxlength: longestUrl, findProblems: oneOfThem },
+  webPageUrl: webUrl('Web page'),
+  iconUrl: webUrl('Icon'),
+  privacyPolicyUrl: webUrl('Privacy policy'),
+  redirectUris: {
+    label: 'Redirect URIs',
+    maxlength: 8_000,
+    findProblems: value => splitUris(value).flatMap(findRedirectProblem).slice(0, mostProblems),
+  },
+  defaultRedirectUri: {
+    label: 'Default redirect URI',
+    maxlength: longestUrl,
+    findProblems: (value, { redirectUris = '' }) =>
+      splitUris(redirectUris).includes(value) ? [] : ['Enter one of the redirect URIs above.'],
+  },
   scopes: { label: 'Scopes', maxlength: 2_000 },
   defaultScopes: { label: 'Default scopes', maxlength: 2_000 },
-}
+} satisfies Record<string, FormField>
+
+type Name = keyof typeof formFields
+export type Typed = Record<Name, string>
+export type Fields = Omit<Typed, 'groupName'>
+const names = Object.keys(formFields) as Name[]
 
 /** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
 export function normalize(form: Record<string, string>): Typed {
   const read = (field: string) => (form[field] ?? '').replaceAll('\r\n', '\n').trim()
-  const fields = Object.fromEntries(Object.keys(formFields).map(field => [field, read(field)])) as Typed
+  const fields = Object.fromEntries(names.map(name => [name, read(name)])) as Typed
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
 /** All that can be known without the API, at once; the rest is the API's to judge. Throws FieldError. */
-export function checkFields(fields: Typed, required: readonly (keyof Typed)[]): void {
-  const names = Object.keys(formFields) as (keyof Typed)[]
+export function checkFields(fields: Typed, required: readonly Name[]): void {
   const found = names.map(name => [name, findProblems(name, fields, required.includes(name))] as const)
   const problems = found.filter(([, texts]) => texts.length > 0)
   if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
 }
 
-function findProblems(name: keyof Typed, fields: Typed, isRequired: boolean): string[] {
-  const { maxlength, findProblems = () => [] } = formFields[name]
+function findProblems(name: Name, fields: Typed, isRequired: boolean): string[] {
+  const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
   // Characters as the API counts them: an emoji is one.
   const { length } = [...value]
@@ -63,7 +78,7 @@ function findProblems(name: keyof Typed, fields: Typed, isRequired: boolean): st
 
 /** Faults that the API found, without its names for the fields. */
 export function inFormWords(problems: Record<string, string[]>): Record<string, string[]> {
-  const labelOf = (word: string) => (Object.hasOwn(formFields, word) ? formFields[word as Field].label : word)
+  const labelOf = (word: string) => (Object.hasOwn(formFields, word) ? formFields[word as Name].label : word)
   const reword = (text: string) => text.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, labelOf)
   return Object.fromEntries(Object.entries(problems).map(([name, texts]) => [name, texts.map(reword)]))
 }
@@ -85,14 +100,8 @@ export function isClientKnownTo(form: Record<string, string>): boolean {
 export function fieldsToUpdate(typed: Typed, isClientKnown: boolean): Partial<Fields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
   if (isClientKnown) return all
-  const { scopes, defaultScopes, defaultRedirectUri: _default, ...always } = all
-  const { defaultRedirectUri } = typed
-  return {
-    ...always,
-    ...(defaultRedirectUri && { defaultRedirectUri }),
-    ...(scopes && { scopes }),
-    ...(defaultScopes && { defaultScopes }),
-  }
+  const untold = ['defaultRedirectUri', 'scopes', 'defaultScopes']
+  return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as Name] || !untold.includes(name)))
 }
 
 /** Whether an application has what a form says. */

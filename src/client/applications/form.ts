@@ -10,17 +10,11 @@ import { idOf } from './details.ts'
 import { checkFields, fieldsToUpdate, formFields, inFormWords, isClientKnownTo, normalize } from './fields.ts'
 import { splitUris } from './redirect-uris.ts'
 
-type Parts = Forms & {
-  api: ApplicationApi
-  credentials: ShowCredentials
-  clock: () => Date
-  /** Where visitors find their groups. */
-  portalUrl: string
-}
+type Parts = Forms & { api: ApplicationApi; credentials: ShowCredentials; clock: () => Date }
 
 const template = 'applications/form'
 
-export function createApplicationForms({ api, credentials, clock, portalUrl, defineForm }: Parts) {
+export function createApplicationForms({ api, credentials, clock, defineForm }: Parts) {
   const create = createOnce(api, clock)
 
   const newForm = defineForm({ page: '/applications/new', template, data: showNew })
@@ -31,7 +25,7 @@ export function createApplicationForms({ api, credentials, clock, portalUrl, def
     const groups = signInHref ? undefined : (await visitorOf(request).call(api.listGroups))?.map(toChoice)
     const title = signInHref ? 'Your session has ended' : 'New application'
     const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
-    return { ...common(errors), isNew: true, title, action: '/applications', groups, makesGroup, portalUrl }
+    return { ...common(errors), isNew: true, title, action: '/applications', groups, makesGroup }
   }
 
   async function showEdit(request: FastifyRequest, { errors, fields, hasDraft, problem, signInHref }: Shown) {

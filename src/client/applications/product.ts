@@ -13,12 +13,12 @@ export const product: Product = {
   links: [{ href: '/applications', text: 'Your applications' }],
 
   pages(signedIn, { config, upstream, clock, ...forms }) {
-    const { clientId, loginUrl } = config
+    const { clientId } = config
     const api = createApplicationApi(config.apiInternalUrl, upstream)
     const credentials = createCredentials({ ...config, ...forms, clock })
     const list = createList({ api, clientId })
     const details = createDetails({ api, credentials, clientId, ...forms })
-    const form = createApplicationForms({ api, credentials, clock, portalUrl: loginUrl, ...forms })
+    const form = createApplicationForms({ api, credentials, clock, ...forms })
     signedIn.addHook('preHandler', checkId)
     signedIn.get('/applications', list)
     signedIn.get('/applications/new', form.newForm.open)

@@ -22,13 +22,13 @@ export function splitUris(list: string): string[] {
   return list.split(/[\s,]+/).filter(Boolean)
 }
 
-/** A sentence about the first rule that it breaks; undefined where it keeps them all. */
-export function findRedirectProblem(uri: string): string | undefined {
+/** A sentence about the first rule that it breaks; none where it keeps them all. */
+export function findRedirectProblem(uri: string): string[] {
   const shown = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
-  if (!url) return `“${shown}” must be a complete address that begins with https://.`
+  if (!url) return [`“${shown}” must be a complete address that begins with https://.`]
   const broken = rules.find(rule => rule.isBroken(uri, url))
-  return broken && `“${shown}” ${broken.says}.`
+  return broken ? [`“${shown}” ${broken.says}.`] : []
 }
 
 /** Whether its host can be read as nothing else; URL parsers let `;`, `'` and more through. */

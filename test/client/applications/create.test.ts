@@ -266,7 +266,12 @@ for (const [what, answer, status, words] of [
   ['answers without an application', { status: 201, body: {} }, 502, 'makes no sense'],
   ['answers without its client', { status: 201, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
   ['answers 200', { status: 200, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
-  ['knows a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, 'does not go together'],
+  [
+    'knows a conflict',
+    { status: 409, body: { error: { status: 409, message: 'x' } } },
+    409,
+    'has changed in the meantime',
+  ],
 ] as const) {
   t.test(`nothing typed is lost where the API ${what}`, async t => {
     const { browser, platform, form } = await openForm(t)

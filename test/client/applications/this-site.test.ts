@@ -50,6 +50,7 @@ for (const [action, call, words] of [
     ]) {
       const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
       t.equal(refused.statusCode, 422)
+      t.match(textOf(refused, 'problem'), 'Name: This is not the name of the application.')
       t.equal(faultOf(refused, 'confirmation'), 'This is not the name of the application.')
       t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
     }
