@@ -1,5 +1,6 @@
-// Checks a configuration before users do, and says what to fix: npm run doctor
+// Checks a configuration before users do, and says what to fix: npm run doctor [-- --redirect-uri URI]
 import { randomBytes } from 'node:crypto'
+import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { authorizeUrl } from './sign-in/protocol/authorization.ts'
@@ -12,33 +13,40 @@ const yes = (text: string): Finding => ({ answer: 'yes', text })
 const no = (text: string): Finding => ({ answer: 'no', text })
 const cannotTell = (text: string): Finding => ({ answer: 'cannot tell', text })
 
+type Environment = Record<string, string | undefined>
+
 const largestSkewMs = 30_000
 
-/** One finding for each check, in order; no secret in any of them. With faulty settings nothing else is asked. */
-export async function diagnose(environment: Record<string, string | undefined>): Promise<Finding[]> {
+/**
+ * One finding for each check, in order; no secret in any of them. With faulty settings nothing else is asked. A
+ * `redirectUri` is that of another client, with routes and cookies of its own: those are not asked about.
+ */
+export async function diagnose(environment: Environment, redirectUri?: string): Promise<Finding[]> {
   let config: Config
   try {
-    config = readConfig(environment)
+    config = readConfig(redirectUri === undefined ? environment : settingsOf(redirectUri, environment))
+    if (redirectUri !== undefined) config = { ...config, redirectUri }
   } catch (error) {
     if (error instanceof ConfigError) return error.problems.map(problem => no(`settings: ${problem}`))
     throw error
   }
   const dispatcher = createDispatcher()
   try {
-    const checks = [
-      checkPortal,
-      checkBrowserAddress,
-      checkApi,
-      checkClock,
-      checkRedirectUri,
-      checkCredentials,
-      checkProxy,
-    ]
+    const ofPlatform = [checkPortal, checkBrowserAddress, checkApi, checkClock, checkRedirectUri, checkCredentials]
+    const checks = redirectUri === undefined ? [...ofPlatform, checkProxy] : ofPlatform
     const findings = await Promise.all(checks.map(check => check(config, dispatcher)))
-    return [yes('settings: complete'), ...findings.flat(), checkSites(config), checkCookies(config)]
+    const cookies = redirectUri === undefined ? [checkCookies(config)] : []
+    return [yes('settings: complete'), ...findings.flat(), checkSites(config), ...cookies]
   } finally {
     await dispatcher.destroy()
   }
+}
+
+/** Another client needs no keys of this one, and its redirect URI tells its origin. */
+function settingsOf(redirectUri: string, environment: Environment): Environment {
+  const url = URL.parse(redirectUri)
+  if (!url) throw new ConfigError(['--redirect-uri must be an address: http://localhost:5000/callback'])
+  return { COOKIE_KEYS: randomBytes(32).toString('base64url'), ...environment, PUBLIC_URL: url.origin }
 }
 
 type Check = (config: Config, dispatcher: Dispatcher) => Promise<Finding | Finding[]>
@@ -155,7 +163,8 @@ async function get(url: string, dispatcher: Dispatcher): Promise<Got> {
 }
 
 if (import.meta.main) {
-  const findings = await diagnose(process.env)
+  const { values } = parseArgs({ options: { 'redirect-uri': { type: 'string' } } })
+  const findings = await diagnose(process.env, values['redirect-uri'])
   for (const { answer, text } of findings) process.stdout.write(`${answer.padEnd(12)}${text}\n`)
   process.exit(findings.some(({ answer }) => answer === 'no') ? 1 : 0)
 }

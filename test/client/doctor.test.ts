@@ -100,6 +100,31 @@ t.test('a redirect URI that is not registered is noticed, and so is a refused ca
   t.match(await ask(environment, 'redirect URI:'), /^yes/)
 })
 
+t.test(
+  'a client of another language is checked with its own redirect URI, and needs no settings of this one',
+  async t => {
+    const { environment, platform } = await setUp(t)
+    const { COOKIE_KEYS: _, PORT: __, ...ofPlatform } = environment
+    const redirectUri = 'http://localhost:5000/oauth/callback?x=1'
+    const texts = (await diagnose(ofPlatform, redirectUri)).map(({ answer, text }) => `${answer}: ${text}`)
+    t.ok(texts.includes(`yes: redirect URI: ${redirectUri} is registered`), texts.join('\n'))
+    t.ok(texts.includes('yes: credentials: the portal accepts CLIENT_ID and CLIENT_SECRET'))
+    t.notOk(texts.some(text => /^no|proxy:|cookies:/.test(text)))
+    const asked = platform.received('GET /').map(({ url }) => new URL(url, platform.url).searchParams)
+    t.ok(asked.some(query => query.get('redirect_uri') === redirectUri))
+    t.ok(
+      asked.some(query => query.get('cancel_url') === 'http://localhost:5000/cancelled'),
+      'of the same origin',
+    )
+    t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
+
+    platform.answer('GET /', { status: 400, body: 'no' })
+    const refused = await diagnose(ofPlatform, redirectUri)
+    t.ok(refused.some(({ answer, text }) => answer === 'no' && text.includes(`the portal refuses ${redirectUri}`)))
+    t.match(await diagnose(ofPlatform, 'callback'), [{ answer: 'no', text: /--redirect-uri must be an address/ }])
+  },
+)
+
 t.test('a wrong client secret is told by invalid_client', async t => {
   const { environment, platform } = await setUp(t, {
     'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_client' } },
