@@ -1,0 +1,141 @@
+// What is sent for the forms of a page.
+import type { Situation, Step } from '../support/situation.ts'
+
+type Case = { form: string; values?: Record<string, string | string[]>; button?: string | undefined }
+
+const text = '<input name="a" value="1">'
+
+const cases: Record<string, Case> = {
+  'text of all kinds': {
+    form: '<form method=post action=/to><input name=a value="ä &amp; b=c+d%20"><input name="n ü" value="~*-._!()\'"><button>Go</button></form>',
+  },
+  'new lines become CRLF': {
+    form: '<form method=post action=/to><input type=hidden name=h value="1&#10;2&#13;3"><textarea name=t>\n\none\ntwo</textarea><button>Go</button></form>',
+  },
+  'text that a person writes': {
+    form: '<form method=post action=/to><textarea name=t></textarea><input name=a><input type=password name=p><button>Go</button></form>',
+    values: { t: 'one\ntwo', a: 'a+b', p: 'p&q' },
+  },
+  'a form that asks puts its fields in the query': {
+    form: '<form action="/to?old=1#f"><input name=q value="x y"><button name=b value=1>Go</button></form>',
+  },
+  'an unknown method asks': { form: `<form method=put action=/to>${text}<button>Go</button></form>` },
+  'no action is the page': { form: `<form method=post>${text}<button>Go</button></form>` },
+  'an empty action is the page': { form: `<form method=post action="">${text}<button>Go</button></form>` },
+  'the button that is pressed': {
+    form: `<form method=post action=/to>${text}<button name=b value=one>One</button><button name=b value=two>Two</button></form>`,
+    button: 'Two',
+  },
+  'a button among the fields': {
+    form: '<form method=post action=/to><input name=a value=1><button name=b value=2>Go</button><input name=c value=3></form>',
+  },
+  'the Enter key presses the first button': {
+    form: `<form method=post action=/to>${text}<button type=button name=x value=x>No</button><button name=b value=one>One</button><button name=b value=two>Two</button></form>`,
+    button: undefined,
+  },
+  'the Enter key without a button': { form: `<form method=post action=/to>${text}</form>`, button: undefined },
+  'buttons that are inputs': {
+    form: `<form method=post action=/to>${text}<input type=submit name=s value=Go><input type=reset name=r><input type=button name=t value=t></form>`,
+  },
+  'a submit button without a value': {
+    form: `<form method=post action=/to>${text}<input type=submit name=s></form>`,
+    button: 'Submit',
+  },
+  'formaction, formmethod and formenctype': {
+    form: `<form action=/to>${text}<button formaction=/else formmethod=post formenctype=text/plain name=b value=1>Go</button></form>`,
+  },
+  'a field outside of its form': {
+    form: `<input name=out value=1 form=f><form id=f method=post action=/to>${text}<button>Go</button></form><input name=other value=2>`,
+  },
+  'a field that belongs to another form': {
+    form: `<form method=post action=/to>${text}<input name=b value=2 form=nobody><button>Go</button></form>`,
+  },
+  'what is disabled is not sent': {
+    form: `<form method=post action=/to>${text}<input name=b value=2 disabled><fieldset disabled><legend><input name=l value=3></legend><input name=c value=4><legend><input name=m value=5></legend></fieldset><button>Go</button></form>`,
+  },
+  'what is read-only is sent': {
+    form: '<form method=post action=/to><input name=a value=1 readonly><button>Go</button></form>',
+  },
+  'fields without a name': {
+    form: `<form method=post action=/to>${text}<input value=2><input name="" value=3><button>Go</button></form>`,
+  },
+  checkboxes: {
+    form: '<form method=post action=/to><input type=checkbox name=a checked><input type=checkbox name=b><input type=checkbox name=c value=x checked><button>Go</button></form>',
+  },
+  'checkboxes of one name, ticked by a person': {
+    form: '<form method=post action=/to><input type=checkbox name=a value=1 checked><input type=checkbox name=a value=2><input type=checkbox name=a value=3><button>Go</button></form>',
+    values: { a: ['2', '3'] },
+  },
+  'radio buttons, the last one checked': {
+    form: '<form method=post action=/to><input type=radio name=a value=1 checked><input type=radio name=a value=2 checked><input type=radio name=b value=3><button>Go</button></form>',
+  },
+  'a radio button that a person presses': {
+    form: '<form method=post action=/to><input type=radio name=a value=1 checked><input type=radio name=a value=2><button>Go</button></form>',
+    values: { a: '2' },
+  },
+  'a select shows its first option that is open': {
+    form: '<form method=post action=/to><select name=a><option disabled>No<option> One  more </option><option value=2>Two</select><button>Go</button></form>',
+  },
+  'a select with one selected, or a person choosing': {
+    form: '<form method=post action=/to><select name=a><option>1<option selected>2<option selected>3</select><select name=b><option>1<option>2</select><button>Go</button></form>',
+    values: { b: '2' },
+  },
+  'a select whose selected option is disabled': {
+    form: '<form method=post action=/to><select name=a><option>1<option selected disabled>2</select><button>Go</button></form>',
+  },
+  'a select of several': {
+    form: '<form method=post action=/to><select name=a multiple><option selected>1<option>2<optgroup disabled><option selected>3</optgroup><option selected>4</select><button>Go</button></form>',
+  },
+  'a list with nothing selected': {
+    form: '<form method=post action=/to><select name=a size=3><option>1<option>2</select><button>Go</button></form>',
+  },
+  'values that their kind does not allow': {
+    form: '<form method=post action=/to novalidate><input type=number name=n value=x><input type=number name=m value=1e3><input type=email name=e value=" a@b "><input type=url name=u value=" u "><input type=color name=c value=red><input type=date name=d value=soon><input type=date name=f value=2033-01-31><input type=range name=r value=x><input name=t value="1&#10;2"><button>Go</button></form>',
+  },
+  'kinds of times': {
+    form: '<form method=post action=/to novalidate><input type=time name=a value=25:00><input type=time name=b value=12:30><input type=month name=c value=2033-13><input type=month name=d value=2033-12><input type=week name=e value=2033-W60><input type=datetime-local name=f value=2033-01-31T12:30><input type=datetime-local name=g value=x><button>Go</button></form>',
+  },
+  'text/plain': {
+    form: '<form method=post action=/to enctype=text/plain><input name=a value="1=2&3"><textarea name=t>x\ny</textarea><button>Go</button></form>',
+  },
+  multipart: {
+    form: '<form method=post action=/to enctype=multipart/form-data><input name=\'a"b\' value="ä"><textarea name=t>x\ny</textarea><input type=file name=f><button name=b value=1>Go</button></form>',
+  },
+  'a file that nobody chose': {
+    form: '<form method=post action=/to><input type=file name=f><button>Go</button></form>',
+  },
+  _charset_: {
+    form: '<form method=post action=/to><input type=hidden name=_charset_ value=x><input type=hidden name=_CHARSET_><button>Go</button></form>',
+  },
+  dirname: { form: '<form method=post action=/to><input name=a value=1 dirname=a.dir><button>Go</button></form>' },
+  'the base of the page': { form: `<base href=/deep/er><form method=post action=to>${text}<button>Go</button></form>` },
+  'no action, with a base': { form: `<base href=/deep/er><form method=post>${text}<button>Go</button></form>` },
+  'a form in a table': {
+    form: '<table><form method=post action=/to><tr><td><input name=a value=1><button>Go</button></td></tr></form></table>',
+  },
+  'a form in a form': {
+    form: `<form method=post action=/to>${text}<form action=/no><input name=b value=2></form><button>Go</button>`,
+  },
+  'attributes with tag signs': {
+    form: `<form method=post action=/to data-x="a > b"><input name=a value="<b> &quot;q&quot;"><button>Go</button></form>`,
+  },
+  'a template is no part of the page': {
+    form: `<form method=post action=/to>${text}<template><input name=t value=1></template><button>Go</button></form>`,
+  },
+  'the fields of a datalist': {
+    form: `<form method=post action=/to>${text}<datalist><input name=d value=1></datalist><button>Go</button></form>`,
+  },
+  'an action beyond the web': {
+    form: `<form method=post action="javascript:void 0">${text}<button>Go</button></form>`,
+  },
+  'a dialog': { form: `<form method=dialog action=/to>${text}<button>Go</button></form>` },
+}
+
+export const forms: Situation[] = Object.entries(cases).map(([name, { form, values, ...rest }]) => ({
+  name: `forms: ${name}`,
+  answers: { 'client/page': { body: `<!doctype html><meta charset=utf-8><title>A form</title>${form}` } },
+  steps: [
+    { visit: '{client}/page?q=1' },
+    { send: 'button' in rest ? rest.button : 'Go', ...(values ? { values } : {}) },
+  ] satisfies Step[],
+}))

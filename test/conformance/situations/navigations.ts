@@ -1,0 +1,262 @@
+// Which cookies, Sec-Fetch-* and Origin go along, by how a navigation began and where it was sent on.
+
+import type { Situation, Step } from '../support/situation.ts'
+import type { Answer } from '../support/start-sites.ts'
+
+const four = ['S=1; SameSite=Strict', 'L=1; SameSite=Lax', 'U=1', 'N=1; SameSite=None; Secure'].map(
+  one => `${one}; Path=/`,
+)
+const set: Answer = { headers: { 'set-cookie': four } }
+const setEverywhere: Step[] = [{ visit: '{client}/set' }, { visit: '{other}/set' }]
+const answersSet = { 'client/set': set, 'other/set': set }
+
+const link = (to: string, more = ''): Answer => ({ body: `<!doctype html><a href="${to}" ${more}>Go</a>` })
+const form = (to: string, method = 'post', more = ''): Answer => ({
+  body: `<!doctype html><form method="${method}" action="${to}" ${more}><input name="a" value="1"><button>Go</button></form>`,
+})
+const sentOn = (status: number, to: string, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: { location: to, ...headers },
+})
+const refreshing = (to: string): Answer => ({
+  body: `<!doctype html><meta http-equiv="refresh" content="0;url=${to}">`,
+})
+
+const situations: Record<string, { answers: Record<string, Answer>; steps: Step[] }> = {
+  typed: { answers: {}, steps: [{ visit: '{client}/' }] },
+  'typed, and sent on to another site and back': {
+    answers: { 'client/login': sentOn(302, '{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
+    steps: [{ visit: '{client}/login' }],
+  },
+  'a link to the same origin': {
+    answers: { 'client/page': link('/next') },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }],
+  },
+  'a link to another port': {
+    answers: { 'sibling/page': link('{client}/next') },
+    steps: [{ visit: '{sibling}/page' }, { press: 'Go' }],
+  },
+  'a link to another site': {
+    answers: { 'other/page': link('{client}/next') },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }],
+  },
+  'a link to another site, and on from there': {
+    answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }],
+  },
+  'a link to the own site, which sends to another and back': {
+    answers: {
+      'client/page': link('/login'),
+      'client/login': sentOn(302, '{other}/portal'),
+      'other/portal': sentOn(302, '{client}/back'),
+    },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
+  },
+  'a link to the own site, which sends to another port and back': {
+    answers: {
+      'client/page': link('/login'),
+      'client/login': sentOn(302, '{sibling}/portal'),
+      'sibling/portal': sentOn(302, '{client}/back'),
+    },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
+  },
+  'a link of another site, sent on by it': {
+    answers: { 'other/page': link('/out'), 'other/out': sentOn(302, '{client}/back') },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }],
+  },
+  'a form of the same origin': {
+    answers: { 'client/page': form('/next') },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a form of another port': {
+    answers: { 'sibling/page': form('{client}/next') },
+    steps: [{ visit: '{sibling}/page' }, { send: 'Go' }],
+  },
+  'a form of another site': {
+    answers: { 'other/page': form('{client}/next') },
+    steps: [{ visit: '{other}/page' }, { send: 'Go' }],
+  },
+  'a form of another site that asks': {
+    answers: { 'other/page': form('{client}/next', 'get') },
+    steps: [{ visit: '{other}/page' }, { send: 'Go' }],
+  },
+  'a form of another site as text': {
+    answers: { 'other/page': form('{client}/next', 'post', 'enctype="text/plain"') },
+    steps: [{ visit: '{other}/page' }, { send: 'Go' }],
+  },
+  'a form sent with the Enter key': {
+    answers: { 'client/page': form('/next') },
+    steps: [{ visit: '{client}/page' }, { send: undefined }],
+  },
+  'the portal takes a form and answers 307': {
+    answers: { 'other/page': form('/take'), 'other/take': sentOn(307, '{client}/back') },
+    steps: [{ visit: '{other}/page' }, { send: 'Go' }],
+  },
+  'a form of the client goes by 307 to another site and back': {
+    answers: {
+      'client/page': form('/take'),
+      'client/take': sentOn(307, '{other}/take'),
+      'other/take': sentOn(307, '{client}/back'),
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a form of the client goes by 308 to another port': {
+    answers: { 'client/page': form('/take'), 'client/take': sentOn(308, '{sibling}/take') },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a form of the client goes by 307 to the client': {
+    answers: { 'client/page': form('/take'), 'client/take': sentOn(307, '/again') },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a form that is answered 200, and reloaded': {
+    answers: { 'client/page': form('/take') },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }, 'reload'],
+  },
+  'the portal takes a form and refreshes to the client': {
+    answers: { 'other/page': form('/take'), 'other/take': refreshing('{client}/back'), 'client/back': link('/after') },
+    steps: [{ visit: '{other}/page' }, { send: 'Go' }, { press: 'Go' }],
+  },
+  'an arrival from another site that sends on keeps being one, reloaded too': {
+    answers: { 'other/page': link('{client}/exchangeToken'), 'client/exchangeToken': sentOn(302, '/applications') },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }, 'reload'],
+  },
+  'an arrival from another site that refreshes is of the own site': {
+    answers: {
+      'other/page': link('{client}/exchangeToken?code=1'),
+      'client/exchangeToken': {
+        ...refreshing('/applications'),
+        headers: { 'set-cookie': 'new=1; Path=/; SameSite=Strict' },
+      },
+    },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }, 'reload', 'back'],
+  },
+  'an arrival from another site that refreshes and hides its address': {
+    answers: {
+      'other/page': link('{client}/exchangeToken?code=1'),
+      'client/exchangeToken': { ...refreshing('/applications'), headers: { 'referrer-policy': 'no-referrer' } },
+      'client/applications': form('/sign-out'),
+    },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }, { send: 'Go' }],
+  },
+  'the Refresh header': {
+    answers: {
+      'other/page': link('{client}/exchangeToken'),
+      'client/exchangeToken': { headers: { refresh: '0; url=/applications' } },
+    },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }],
+  },
+  'a refresh to another site and back by redirect': {
+    answers: { 'client/start': refreshing('{other}/portal'), 'other/portal': sentOn(302, '{client}/back') },
+    steps: [{ visit: '{client}/start' }],
+  },
+  'typed, then back and reload': {
+    answers: {},
+    steps: [{ visit: '{client}/one' }, { visit: '{client}/two' }, 'back', 'reload'],
+  },
+  'back to where a link of another site led': {
+    answers: { 'other/page': link('{client}/next'), 'client/next': link('/after') },
+    steps: [{ visit: '{other}/page' }, { press: 'Go' }, { press: 'Go' }, 'back', 'back'],
+  },
+  'the typed page reloaded': { answers: {}, steps: [{ visit: '{client}/one' }, 'reload', 'reload'] },
+  'back over a redirect': {
+    answers: { 'client/page': link('/moved'), 'client/moved': sentOn(302, '/there'), 'client/there': link('/last') },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }, { press: 'Go' }, 'back', 'back'],
+  },
+  'a sandboxed page has no origin': {
+    answers: { 'client/page': { ...form('/next'), headers: { 'content-security-policy': 'sandbox allow-forms' } } },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a sandboxed page that keeps its origin': {
+    answers: {
+      'client/page': {
+        ...form('/next'),
+        headers: { 'content-security-policy': 'sandbox allow-forms allow-same-origin' },
+      },
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a sandboxed page may send no form': {
+    answers: {
+      'client/page': { ...form('/next'), headers: { 'content-security-policy': 'sandbox allow-same-origin' } },
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  'a sandboxed page does not refresh': {
+    answers: {
+      'client/page': {
+        ...refreshing('/next'),
+        headers: { 'content-security-policy': 'sandbox allow-same-origin allow-scripts' },
+      },
+    },
+    steps: [{ visit: '{client}/page' }],
+  },
+}
+
+/** A form of the client to each address, answered with each status. */
+const answered = [301, 302, 303, 307, 308].map(status => ({
+  name: `navigations: a form that is answered ${status} by another site, and sent back`,
+  answers: { ...answersSet, 'client/page': form('{other}/take'), 'other/take': sentOn(status, '{client}/back') },
+  steps: [...setEverywhere, { visit: '{client}/page' }, { send: 'Go' }],
+}))
+
+const formActions: Record<string, string> = {
+  "'self'": '/next',
+  "'self' ": '{other}/next',
+  "'none'": '/next',
+  "'self' {other}": '{other}/next',
+  'http:': '{other}/next',
+  '*': '{other}/next',
+  'http://127.0.0.1:*': '{other}/next',
+  '127.0.0.1:*/next': '{other}/next',
+  '{other}/elsewhere': '{other}/next',
+  '{other}/nex': '{other}/next',
+}
+
+export const navigations: Situation[] = [
+  ...Object.entries(situations).map(([name, { answers, steps }]) => ({
+    name: `navigations: ${name}`,
+    answers: { ...answersSet, ...answers },
+    steps: [...setEverywhere, ...steps],
+  })),
+  ...answered,
+  ...Object.entries(formActions).map(([source, action]) => ({
+    name: `navigations: form-action ${source}for ${action}`,
+    answers: {
+      'client/page': {
+        ...form(action),
+        headers: { 'content-security-policy': `default-src 'none'; form-action ${source}` },
+      },
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }] as Step[],
+  })),
+  {
+    name: 'navigations: form-action holds for where the form is sent on',
+    answers: {
+      'client/page': { ...form('/take'), headers: { 'content-security-policy': "form-action 'self'" } },
+      'client/take': sentOn(303, '{other}/'),
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  {
+    name: 'navigations: form-action allows where the form is sent on, whatever its path',
+    answers: {
+      'client/page': { ...form('/take'), headers: { 'content-security-policy': "form-action 'self' {other}/login" } },
+      'client/take': sentOn(303, '{other}/'),
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  {
+    name: 'navigations: form-action in a meta element',
+    answers: {
+      'client/page': {
+        body: `<!doctype html><meta http-equiv="Content-Security-Policy" content="form-action 'none'"><form method=post action=/next><button>Go</button></form>`,
+      },
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  {
+    name: 'navigations: the Lax cookies of two minutes come with a form of another site only while they are new',
+    answers: { ...answersSet, 'other/page': form('{client}/next') },
+    steps: [...setEverywhere, { visit: '{client}/set' }, { visit: '{other}/page' }, { send: 'Go' }],
+  },
+]

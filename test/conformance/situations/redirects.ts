@@ -1,0 +1,145 @@
+// Where Location and a refresh lead, and where they do not.
+
+import type { Situation } from '../support/situation.ts'
+import type { Answer, Answers } from '../support/start-sites.ts'
+
+const locations: Record<string, string> = {
+  'an absolute address': '{client}/there?a=1#part',
+  'a path': '/there',
+  'beside the page': 'there',
+  'a query alone': '?there',
+  'a fragment alone': '#there',
+  nothing: '',
+  'without a scheme': '//127.0.0.1:1/',
+  backslashes: '/\\there',
+  dots: '/a/../there/./x',
+  'a space and a letter beyond ASCII': '/th ere/\u00c3\u00a9?\u00c3\u00a9',
+  'a script': 'javascript:alert(1)',
+  data: 'data:text/html,hello',
+  'a mail': 'mailto:somebody@example.test',
+  'no address at all': 'http://',
+  'http: without slashes': 'http:there',
+  'upper case': 'HTTP://LOCALHOST:1/',
+}
+
+const refreshes: Record<string, string> = {
+  'as usual': '0;url=/there',
+  'spaces and capitals': ' 0 ; URL = /there ',
+  'a comma': '0, url=/there',
+  'no url=': '0;/there',
+  'no separator but a space': '0 /there',
+  quotes: `0;url='/there'/more`,
+  'double quotes not closed': '0;url=&quot;/there',
+  'a fraction': '0.5;url=/there',
+  'only a fraction': '.5;url=/there',
+  'no time': ';url=/there',
+  'no time and no semicolon': 'url=/there',
+  'a word': 'x;url=/there',
+  negative: '-1;url=/there',
+  'url without a sign': '0;url /there',
+  'a script': '0;url=javascript:alert(1)',
+  'long after': '600;url=/there',
+}
+
+const many: Answers = Object.fromEntries(
+  Array.from({ length: 30 }, (_, index): [string, Answer] => [
+    `client/${index}`,
+    { status: 302, headers: { location: `/${index + 1}` } },
+  ]),
+)
+
+export const redirects: Situation[] = [
+  ...Object.entries(locations).map(([name, location]) => ({
+    name: `redirects: to ${name}`,
+    answers: { 'client/from/here': { status: 302, headers: { location } } },
+    steps: [{ visit: '{client}/' }, { visit: '{client}/from/here#fragment' }],
+  })),
+  ...[300, 301, 304, 305, 306, 307, 308, 201, 200, 404].map(status => ({
+    name: `redirects: with ${status}`,
+    answers: { 'client/from': { status, headers: { location: '/there' } } },
+    steps: [{ visit: '{client}/' }, { visit: '{client}/from' }],
+  })),
+  ...Object.entries(refreshes).map(([name, content]) => ({
+    name: `refreshes: ${name}`,
+    answers: { 'client/from': { body: `<!doctype html><meta http-equiv="Refresh" content="${content}">` } },
+    steps: [{ visit: '{client}/from' }],
+  })),
+  {
+    name: 'refreshes: by a header',
+    answers: { 'client/from': { headers: { refresh: '0;url=/there' } } },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: the header before the page',
+    answers: {
+      'client/from': { headers: { refresh: '0;url=/header' }, body: '<meta http-equiv=refresh content="0;url=/meta">' },
+    },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: the first of two',
+    answers: {
+      'client/from': {
+        body: '<meta http-equiv=refresh content="0;url=/one"><meta http-equiv=refresh content="0;url=/two">',
+      },
+    },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: relative to the base',
+    answers: { 'client/from': { body: '<base href="/deep/er"><meta http-equiv=refresh content="0;url=there">' } },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: in the body of the page, and where scripts are off',
+    answers: {
+      'client/from': { body: '<p>Text</p><noscript><meta http-equiv=refresh content="0;url=/there"></noscript>' },
+    },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: in a comment or a text they are none',
+    answers: {
+      'client/from': {
+        body: '<!-- <meta http-equiv=refresh content="0;url=/a"> --><textarea><meta http-equiv=refresh content="0;url=/b"></textarea>',
+      },
+    },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: of a page that is an error',
+    answers: { 'client/from': { status: 500, body: '<meta http-equiv=refresh content="0;url=/there">' } },
+    steps: [{ visit: '{client}/from' }],
+  },
+  {
+    name: 'refreshes: of what is no HTML',
+    answers: {
+      'client/from': {
+        headers: { 'content-type': 'text/plain' },
+        body: '<meta http-equiv=refresh content="0;url=/there">',
+      },
+    },
+    steps: [{ visit: '{client}/from' }],
+  },
+  { name: 'redirects: thirty in a row', answers: many, steps: [{ visit: '{client}/0' }] },
+  {
+    name: 'redirects: to an answer without a page, the page stays',
+    answers: {
+      'client/page': { body: '<a href=/gone>Go</a>' },
+      'client/gone': { status: 302, headers: { location: '/nothing' } },
+      'client/nothing': { status: 204 },
+    },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
+  },
+  {
+    name: 'redirects: to a download, the page stays',
+    answers: {
+      'client/page': { body: '<a href=/file>Go</a>' },
+      'client/file': {
+        headers: { 'content-disposition': 'attachment; filename=a.txt', 'content-type': 'text/plain' },
+        body: 'text',
+      },
+    },
+    steps: [{ visit: '{client}/page' }, { press: 'Go' }, 'reload'],
+  },
+]

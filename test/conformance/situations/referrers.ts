@@ -1,0 +1,115 @@
+// What Referer and Origin say under each policy, within an origin and beyond it.
+
+import type { Situation } from '../support/situation.ts'
+import type { Answer } from '../support/start-sites.ts'
+
+const policies = [
+  'no-referrer',
+  'no-referrer-when-downgrade',
+  'origin',
+  'origin-when-cross-origin',
+  'same-origin',
+  'strict-origin',
+  'strict-origin-when-cross-origin',
+  'unsafe-url',
+]
+
+const body =
+  '<!doctype html><a href="/own">Own</a> <a href="{other}/">Far</a> <form method="post" action="{other}/"><button>Send</button></form>'
+const own = '<!doctype html><form method="post" action="/own"><button>Send</button></form>'
+const link = (more: string): Answer => ({ body: `<!doctype html><a href="{other}/" ${more}>Go</a>` })
+
+export const referrers: Situation[] = [
+  ...policies.flatMap(policy =>
+    (['Own', 'Far'] as const).map(
+      (press): Situation => ({
+        name: `referrers: ${policy}, a link of the ${press === 'Own' ? 'same origin' : 'other site'}, and a form`,
+        answers: {
+          'client/page': { body, headers: { 'referrer-policy': policy } },
+          'client/own': { body: own, headers: { 'referrer-policy': policy } },
+        },
+        steps: [
+          { visit: '{client}/page?q=1#f' },
+          { press },
+          { visit: '{client}/page?q=1#f' },
+          { send: 'Send' },
+          { visit: '{client}/own?q=1' },
+          { send: 'Send' },
+        ],
+      }),
+    ),
+  ),
+  ...Object.entries({
+    'several, the last one known': 'no-referrer, unsafe-url, nonsense',
+    nonsense: 'nonsense',
+    'upper case': 'NO-REFERRER',
+    empty: '',
+  }).map(
+    ([name, policy]): Situation => ({
+      name: `referrers: a header of ${name}`,
+      answers: { 'client/page': { body, headers: { 'referrer-policy': policy } } },
+      steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
+    }),
+  ),
+  ...Object.entries({
+    'rel=noreferrer': 'rel="noopener noreferrer"',
+    'an attribute of the link': 'referrerpolicy="unsafe-url"',
+    both: 'rel="noreferrer" referrerpolicy="unsafe-url"',
+  }).map(
+    ([name, more]): Situation => ({
+      name: `referrers: ${name}`,
+      answers: { 'client/page': link(more) },
+      steps: [{ visit: '{client}/page?q=1' }, { press: 'Go' }],
+    }),
+  ),
+  {
+    name: 'referrers: a form with rel=noreferrer',
+    answers: {
+      'client/page': {
+        body: '<!doctype html><form method=post action=/next rel=noreferrer><button>Go</button></form>',
+      },
+    },
+    steps: [{ visit: '{client}/page' }, { send: 'Go' }],
+  },
+  {
+    name: 'referrers: a meta element, and the header before it',
+    answers: {
+      'client/page': {
+        body: `<!doctype html><meta name="referrer" content="unsafe-url">${body}`,
+        headers: { 'referrer-policy': 'no-referrer' },
+      },
+    },
+    steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
+  },
+  {
+    name: 'referrers: the old words of a meta element',
+    answers: { 'client/page': { body: `<!doctype html><meta name="referrer" content="never">${body}` } },
+    steps: [{ visit: '{client}/page?q=1' }, { press: 'Far' }],
+  },
+  {
+    name: 'referrers: a redirect that sets the policy',
+    answers: {
+      'client/page': { body: '<!doctype html><a href="/out">Go</a>' },
+      'client/out': { status: 302, headers: { location: '{other}/', 'referrer-policy': 'no-referrer' } },
+    },
+    steps: [{ visit: '{client}/page?q=1' }, { press: 'Go' }],
+  },
+  {
+    name: 'referrers: a redirect that tells more than the page would',
+    answers: {
+      'client/page': { body: '<!doctype html><a href="/out">Go</a>' },
+      'client/out': { status: 302, headers: { location: '{other}/', 'referrer-policy': 'unsafe-url' } },
+    },
+    steps: [{ visit: '{client}/page?q=1' }, { press: 'Go' }],
+  },
+  {
+    name: 'referrers: an address of over 4096 characters',
+    answers: { 'client/page': { body } },
+    steps: [{ visit: `{client}/page?q=${'x'.repeat(4200)}` }, { press: 'Own' }],
+  },
+  {
+    name: 'referrers: a name and a password in the address are not told',
+    answers: { 'client/page': { body } },
+    steps: [{ visit: '{client}/page?q=1' }, { press: 'Own' }, 'reload', 'back'],
+  },
+]

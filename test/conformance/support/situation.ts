@@ -1,0 +1,123 @@
+// What a person does in front of two sites, done by our browser and by Chromium.
+import type { Page as Window } from 'playwright-core'
+import { createBrowser } from '../../../src/conformance/browser/browser.ts'
+import type { Answers, Seen, Sites } from './start-sites.ts'
+
+export type Step =
+  /** Types an address. */
+  | { visit: string }
+  /** Presses the link with that text. */
+  | { press: string }
+  /** Fills the first form, and presses the button with that text, or the Enter key. */
+  | { send: string | undefined; values?: Record<string, string | string[]> }
+  | 'reload'
+  | 'back'
+
+export interface Situation {
+  name: string
+  answers: Answers
+  steps: Step[]
+}
+
+/** Name, value, scope and end of every cookie that is kept, in one line each. */
+export type Kept = string[]
+
+export async function doInOurs(
+  sites: Sites,
+  { answers, steps }: Situation,
+): Promise<{ seen: Seen[]; kept: Kept; counts: number[] }> {
+  const browser = createBrowser()
+  sites.answer(answers)
+  const counts: number[] = []
+  let page = browser.show('http://localhost/', '')
+  for (const step of steps) {
+    const before = page
+    if (step === 'reload') page = await browser.reload()
+    else if (step === 'back') page = await browser.back()
+    else if ('visit' in step) page = await browser.visit(sites.fill(step.visit))
+    else if ('press' in step) {
+      const link = page.links.find(({ text }) => text === step.press)
+      if (!link) throw new Error(`no link ${step.press} on ${page.url}: ${page.body}`)
+      page = await browser.visit(link, { from: page })
+    } else page = await browser.submit(page, page.forms[0]!, step.values, step.send)
+    // Where nothing came, a person still has the page before.
+    if (page.status === 204 || page.fault) page = before
+    counts.push(sites.seen().length)
+  }
+  const kept = browser.cookies
+    .list()
+    .map(({ name, value, domain, isHostOnly, path, isSecure, isHttpOnly, sameSite = 'lax', expiresAt }) =>
+      toLine([name, value, isHostOnly ? domain : `.${domain}`, path, isSecure, isHttpOnly, sameSite, expiresAt / 1000]),
+    )
+  return { seen: sites.seen(), kept: kept.sort(), counts }
+}
+
+/** `counts`: how many requests are expected after each step; with fewer, it goes on after a while. */
+export async function doInChromium(
+  sites: Sites,
+  window: Window,
+  { answers, steps }: Situation,
+  counts: number[],
+): Promise<{ seen: Seen[]; kept: Kept }> {
+  sites.answer(answers)
+  for (const [index, step] of steps.entries()) {
+    await perform(sites, window, step).catch(ignoreAborted)
+    await Promise.race([sites.waitFor(counts[index]!), window.waitForTimeout(3000)])
+    await window.waitForLoadState()
+  }
+  // That nothing more comes, only time tells.
+  await window.waitForLoadState('networkidle')
+  const kept = (await window.context().cookies()).map(
+    ({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>
+      toLine([
+        name,
+        value,
+        domain,
+        path,
+        secure,
+        httpOnly,
+        sameSite.toLowerCase(),
+        expires < 0 ? Number.POSITIVE_INFINITY : expires,
+      ]),
+  )
+  return { seen: sites.seen(), kept: kept.sort() }
+}
+
+async function perform(sites: Sites, window: Window, step: Step): Promise<unknown> {
+  if (step === 'reload') return window.reload()
+  if (step === 'back') return window.goBack()
+  if ('visit' in step) return window.goto(sites.fill(step.visit))
+  if ('press' in step) return window.getByRole('link', { name: step.press, exact: true }).click()
+  for (const [name, value] of Object.entries(step.values ?? {})) {
+    const field = window.locator(`form [name="${name}"]`)
+    const type = await field.first().evaluate(element => element.getAttribute('type') ?? element.tagName)
+    const wanted = [value].flat()
+    if (type === 'SELECT') await field.selectOption(wanted)
+    else if (type === 'checkbox' || type === 'radio')
+      for (const box of await field.all()) {
+        const isWanted = wanted.includes((await box.getAttribute('value')) ?? 'on')
+        if (isWanted || type === 'checkbox') await box.setChecked(isWanted)
+      }
+    else await field.fill(wanted[0] ?? '')
+  }
+  if (step.send === undefined) return window.locator('form input:not([type=hidden])').first().press('Enter')
+  return window.getByRole('button', { name: step.send, exact: true }).first().click()
+}
+
+/** A navigation that ends in no page: another one begins, nothing is shown, or it is forbidden. */
+function ignoreAborted(error: Error): void {
+  if (
+    !/ERR_ABORTED|interrupted by another navigation|ERR_BLOCKED|ERR_UNSAFE|ERR_TOO_MANY|ERR_RESPONSE|ERR_INVALID/.test(
+      error.message,
+    )
+  )
+    throw error
+}
+
+function toLine(parts: (string | number | boolean)[]): string {
+  const end = Number(parts.pop())
+  // To the minute: the two have not asked at the same second.
+  return [...parts, Number.isFinite(end) ? `in ${Math.round((end - Date.now() / 1000) / 60)} minutes` : 'session'].join(
+    ' ',
+  )
+}
