@@ -1,7 +1,9 @@
 // A browser as far as HTTP goes: what it asks, in which order, with which cookies. It shows nothing and runs no scripts.
+
+import type { ContentPolicy } from './content-policy.ts'
 import { CookieJar, type Errand } from './cookie-jar.ts'
 import { encodeForm } from './encode-form.ts'
-import { type Cause, type Initiator, originHeaders } from './fetch-metadata.ts'
+import { type Cause, originHeaders } from './fetch-metadata.ts'
 import type { Button, Form, Values } from './form.ts'
 import { type Document, type Link, readDocument } from './page.ts'
 import { readReferrerPolicy } from './referrer.ts'
@@ -45,12 +47,16 @@ type Going = Pick<Options, 'stopAt'>
 
 /** A request on its way, and what goes with it through redirects. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
+  /** Of the page whose form it is. */
+  form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  isReload: boolean
+  /** Reloaded or a form: whatever is kept on the way is asked again, along redirects too. */
+  isFresh: boolean
 }
 
-const mostHops = 20
+/** Of one navigation. */
+const mostRequests = 20
 /** Seconds: a page that goes on by itself within that time is waited for. */
 const longestRefresh = 2
 
@@ -130,7 +136,7 @@ export function createBrowser(options: Options = {}) {
       const done = await exchange(
         { ...navigation, mode: 'navigate', dest: 'document' },
         {
-          ...(navigation.isReload ? { 'cache-control': 'max-age=0' } : {}),
+          ...(navigation.isFresh ? { 'cache-control': 'max-age=0' } : {}),
           'upgrade-insecure-requests': '1',
           accept: acceptPages,
         },
@@ -143,11 +149,11 @@ export function createBrowser(options: Options = {}) {
       if (isPage) {
         if (!replaces) history.splice(++at, history.length)
         const url = navigation.chain.at(-1)!
-        history[at] = { ...navigation, chain: [url], isReload: false }
+        history[at] = { ...navigation, chain: [url], form: undefined, isFresh: navigation.method === 'POST' }
       }
       const going = next ?? (isPage ? refresh(page) : undefined)
       if (!going) return page
-      if (trail.length > mostHops) return { ...page, fault: `more than ${mostHops} redirects` }
+      if (trail.length >= mostRequests) return { ...page, fault: `more than ${mostRequests - 1} redirects` }
       if (stopAt?.(going.chain.at(-1)!)) {
         page.stoppedAt = going.chain.at(-1)!.href
         stopped.set(page, { next: going, trail })
@@ -162,8 +168,8 @@ export function createBrowser(options: Options = {}) {
   }
 
   function visit(url: string | Link, { from = 'typed', ...going }: Going & { from?: 'typed' | Page } = {}) {
-    const initiator = from === 'typed' ? undefined : toInitiator(from, typeof url === 'string' ? undefined : url.policy)
-    return navigate(begin('GET', typeof url === 'string' ? url : url.url, initiator), going)
+    const [address, policy] = typeof url === 'string' ? [url, undefined] : [url.url, url.policy]
+    return navigate(begin('GET', address, from === 'typed' ? undefined : from, policy), going)
   }
 
   return {
@@ -179,20 +185,21 @@ export function createBrowser(options: Options = {}) {
     async submit(page: Page, form: Form, values: Values = {}, button?: string | Button, going: Going = {}) {
       const pressed = typeof button === 'string' ? findButton(form, button) : (button ?? form.buttons[0])
       const { method, url, body, contentType } = encodeForm(form, values, pressed)
-      const initiator = toInitiator(page, form.rel.includes('noreferrer') ? 'no-referrer' : undefined)
-      return navigate({ ...begin(method, url, initiator), body, contentType }, going)
+      const next = { ...begin(method, url, page), body, contentType, form: page.content }
+      return next.form.maySendForm(next.chain[0]!, false) ? navigate(next, going) : forbidden(page, url)
     },
 
     /** The request of the page that is open, once more. */
     reload(going: Going = {}) {
       if (at < 0) throw new Error('No page is open yet.')
-      return navigate({ ...history[at]!, isReload: true }, going, true)
+      return navigate({ ...history[at]!, isByUser: true, isFresh: true }, going, true)
     },
 
     /** To the page before, asked for again: nothing is kept. */
     back(going: Going = {}) {
       if (at < 1) throw new Error('There is no page before this one.')
-      return navigate(history[--at]!, going, true)
+      const before = history[--at]!
+      return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
     },
 
     /** Goes on where `stopAt` ended a navigation, there or to another address in its place. */
@@ -206,9 +213,9 @@ export function createBrowser(options: Options = {}) {
     /** What a page loads, or its script asks, with the redirects that follow. */
     async fetch(url: string, asked: Asked): Promise<Exchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
-      let next: Navigation = { ...begin(method, url, toInitiator(from)), body, contentType, isByUser: false }
+      let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
       const trail: Exchange[] = []
-      while (trail.length <= mostHops) {
+      while (trail.length < mostRequests) {
         const done = await exchange({ ...next, mode, dest }, { accept: '*/*' })
         trail.push(done)
         const going = redirect(next, done)
@@ -242,20 +249,25 @@ export interface Asked {
   contentType?: string
 }
 
-function begin(method: string, address: string, initiator: Initiator | undefined): Navigation {
-  const url = new URL(address)
-  return { initiator, chain: [url], method, isByUser: true, body: undefined, contentType: undefined, isReload: false }
-}
-
-function toInitiator(page: Page, policy = page.policy): Initiator {
-  return { url: page.url, origin: page.origin, policy }
+function begin(method: string, address: string, from: Page | undefined, policy = from?.policy): Navigation {
+  return {
+    initiator: from && { origin: from.origin, policy: policy! },
+    referrer: from?.url,
+    chain: [new URL(address)],
+    method,
+    isByUser: true,
+    isFresh: method === 'POST',
+    form: undefined,
+    body: undefined,
+    contentType: undefined,
+  }
 }
 
 /** Where an answer sends the request on; a text says why a browser does not go. */
-function redirect(navigation: Navigation, { response }: Exchange): Navigation | string | undefined {
+function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
   const location = response.headers.get('location')
-  if (location === null) return undefined
+  if (!location) return undefined
   const from = navigation.chain.at(-1)!
   // Browsers read the bytes as UTF-8.
   const address = Buffer.from(location, 'latin1').toString()
@@ -263,6 +275,7 @@ function redirect(navigation: Navigation, { response }: Exchange): Navigation | 
   const url = new URL(address, from)
   if (!/^https?:$/.test(url.protocol)) return `the answer redirects to ${url.protocol}`
   if (url.hash === '') url.hash = from.hash
+  if (navigation.form?.maySendForm(url, true) === false) return `form-action of the page forbids ${url.href}`
   const isKept = response.status >= 307 || navigation.method === 'GET' || navigation.method === 'HEAD'
   const becomesGet = !isKept && (response.status === 303 || navigation.method === 'POST')
   const policy = readReferrerPolicy(response.headers.get('referrer-policy'))
@@ -270,6 +283,7 @@ function redirect(navigation: Navigation, { response }: Exchange): Navigation | 
     ...navigation,
     ...(becomesGet ? { method: 'GET', body: undefined, contentType: undefined } : {}),
     initiator: navigation.initiator && policy ? { ...navigation.initiator, policy } : navigation.initiator,
+    referrer: request.headers.referer,
     chain: [...navigation.chain, url],
   }
 }
@@ -277,7 +291,7 @@ function redirect(navigation: Navigation, { response }: Exchange): Navigation | 
 /** Where a page goes by itself, when that is soon. */
 function refresh(page: Page): Navigation | undefined {
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
-  return { ...begin('GET', page.refresh.url, toInitiator(page)), isByUser: false }
+  return { ...begin('GET', page.refresh.url, page), isByUser: false }
 }
 
 function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
@@ -294,6 +308,12 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
     stoppedAt: undefined,
     trail,
   }
+}
+
+/** A form that its page may not send: no request is made. */
+function forbidden(page: Page, url: string): Page {
+  const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
+  return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }
 }
 
 function isDownload({ headers }: Page): boolean {

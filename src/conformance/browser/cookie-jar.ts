@@ -79,12 +79,11 @@ export class CookieJar {
         one.path === cookie.path &&
         one.isHostOnly === cookie.isHostOnly,
     )
-    if (old) {
-      // The same value again keeps its place in the order.
-      if (old.value === cookie.value) cookie.createdAt = old.createdAt
-      this.#cookies = this.#cookies.filter(one => one !== old)
-    }
-    if (expiresAt <= now) return true
+    const isSame = old?.value === cookie.value && expiresAt > now
+    // The same value again keeps its place in the order, and its age.
+    if (isSame) this.#cookies[this.#cookies.indexOf(old!)] = { ...cookie, createdAt: old!.createdAt }
+    else this.#cookies = this.#cookies.filter(one => one !== old)
+    if (expiresAt <= now || isSame) return true
     this.#cookies.push(cookie)
     this.#makeRoom(registrableDomain(cookie.domain))
     return true
@@ -106,7 +105,7 @@ export class CookieJar {
     return copy
   }
 
-  /** Longer paths first, then older ones. */
+  /** Longer paths first, then older ones: the list is in the order in which they came. */
   #matching(url: URL, errand: Errand): Cookie[] {
     const now = this.#clock()
     return this.list()
@@ -121,7 +120,7 @@ export class CookieJar {
           isSentOn(cookie, errand, now)
         )
       })
-      .sort((a, b) => b.path.length - a.path.length || a.createdAt - b.createdAt)
+      .sort((a, b) => b.path.length - a.path.length)
   }
 
   #makeRoom(site: string): void {

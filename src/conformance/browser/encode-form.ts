@@ -14,7 +14,7 @@ export interface Submission {
  * one for none), and sent with `button`. Throws an Error for a field or a choice that the form does not have.
  */
 export function encodeForm(form: Form, values: Values = {}, button?: Button): Submission {
-  const entries = [...fill(form, values), ...(button ? toEntries(button) : [])]
+  const entries = fill(form, values, button)
   const method = button?.method ?? form.method
   const url = new URL(button?.action ?? form.action)
   if (method === 'GET') {
@@ -25,14 +25,15 @@ export function encodeForm(form: Form, values: Values = {}, button?: Button): Su
   return { method, url: url.href, ...encode(entries, enctype) }
 }
 
-function fill({ controls }: Form, values: Values): Entry[] {
+function fill({ controls }: Form, values: Values, pressed: Button | undefined): Entry[] {
   const rest = new Map(Object.entries(values).map(([name, value]) => [name, [value].flat()]))
   const entries = controls.flatMap(control => {
+    if (control.button) return control.button === pressed ? toEntries(control.button) : []
     const given = rest.get(control.name)
     const sent = given ? take(control, given) : control.values
     return sent.map(value => ({ name: control.name, value, isFile: control.type === 'file' }))
   })
-  const known = new Set(controls.map(({ name }) => name))
+  const known = new Set(controls.filter(({ button }) => !button).map(({ name }) => name))
   for (const [name, left] of rest)
     if (left.length > 0 || !known.has(name))
       throw new Error(

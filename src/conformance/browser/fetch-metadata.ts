@@ -4,7 +4,6 @@ import { isTrustworthy, relate } from './site.ts'
 
 /** The page that began a request. */
 export interface Initiator {
-  url: string
   /** `null` in a sandbox. */
   origin: string
   policy: ReferrerPolicy
@@ -13,6 +12,8 @@ export interface Initiator {
 export interface Cause {
   /** Undefined for an address that a person typed. */
   initiator: Initiator | undefined
+  /** The address of that page, or what the redirect before was told of it. */
+  referrer: string | undefined
   /** Every address of the request so far: the one it began with, redirects, and the one that is asked now. */
   chain: URL[]
   method: string
@@ -24,10 +25,11 @@ export interface Cause {
 }
 
 export function originHeaders(cause: Cause): Record<string, string> {
-  const { initiator, chain } = cause
+  const { initiator, chain, referrer } = cause
   const to = chain.at(-1)!
   const origin = originFor(cause, to)
-  const referer = initiator && referrerFor(initiator.url, initiator.policy, to)
+  const referer =
+    initiator && referrer && initiator.origin !== 'null' ? referrerFor(referrer, initiator.policy, to) : undefined
   return {
     ...(origin === undefined ? {} : { origin }),
     ...(referer === undefined ? {} : { referer }),

@@ -12,7 +12,6 @@ export interface Form {
   /** Those that send the form, in the order of the page. */
   buttons: Button[]
   controls: Control[]
-  rel: string[]
 }
 
 export interface Button {
@@ -28,38 +27,41 @@ export interface Button {
 
 export interface Control {
   name: string
+  /** As in HTML; `button` for one that sends the form. */
   type: string
   /** What it sends as it stands: none for a box that is not ticked. */
   values: string[]
   /** What it can send, where a person chooses and does not type. */
   choices?: string[]
+  button?: Button
 }
 
 export type Values = Record<string, string | string[]>
 export type Entry = { name: string; value: string; isFile: boolean }
 
-/** `elements`: all of the page, in its order. */
-export function readForms(elements: Element[], url: string, base: string): Form[] {
+/** `elements`: all of the page, in its order; `owners`: the form that each stands in. */
+export function readForms(elements: Element[], owners: Map<Element, Element>, url: string, base: string): Form[] {
   const forms = elements.filter(({ tagName }) => tagName === 'form')
-  const owners = new Map<Element, Element[]>(forms.map(form => [form, []]))
+  const owned = new Map<Element, Element[]>(forms.map(form => [form, []]))
   for (const element of elements) {
     if (!/^(button|input|select|textarea)$/.test(element.tagName)) continue
-    owners.get(ownerOf(element, elements)!)?.push(element)
+    owned.get(ownerOf(element, elements, owners)!)?.push(element)
   }
-  return forms.map(form => toForm(form, owners.get(form)!, url, base))
+  return forms.map(form => toForm(form, owned.get(form)!, url, base))
 }
 
-function ownerOf(element: Element, elements: Element[]): Element | undefined {
+function ownerOf(element: Element, elements: Element[], owners: Map<Element, Element>): Element | undefined {
   const id = attribute(element, 'form')
-  if (id === undefined) return ancestorsOf(element).find(({ tagName }) => tagName === 'form')
+  if (id === undefined) return owners.get(element)
   const named = elements.find(one => attribute(one, 'id') === id)
   return named?.tagName === 'form' ? named : undefined
 }
 
 function toForm(form: Element, owned: Element[], url: string, base: string): Form {
   const enabled = owned.filter(element => !isDisabled(element))
-  const controls = enabled.flatMap(readControl)
-  const buttons = enabled.filter(isSubmitButton).map(element => readButton(element, url, base))
+  const controls = enabled.flatMap(element =>
+    isSubmitButton(element) ? [toControl(readButton(element, url, base))] : readControl(element),
+  )
   // Of the radio buttons of one name, the last one chosen counts.
   const chosen = new Map(
     controls.filter(({ type, values }) => type === 'radio' && values.length > 0).map(one => [one.name, one]),
@@ -71,10 +73,13 @@ function toForm(form: Element, owned: Element[], url: string, base: string): For
     action: readAction(attribute(form, 'action'), url, base),
     enctype: readEnctype(attribute(form, 'enctype')) ?? 'application/x-www-form-urlencoded',
     fields: controls.flatMap(({ name, values }) => values.map((value): [string, string] => [name, value])),
-    buttons,
+    buttons: controls.flatMap(({ button }) => button ?? []),
     controls,
-    rel: (attribute(form, 'rel') ?? '').toLowerCase().split(/\s+/).filter(Boolean),
   }
+}
+
+function toControl(button: Button): Control {
+  return { name: button.name, type: 'button', values: [], button }
 }
 
 function readControl(element: Element): Control[] {
@@ -84,7 +89,7 @@ function readControl(element: Element): Control[] {
   if (element.tagName === 'textarea') return [{ name, type: 'textarea', values: [rawTextOf(element)] }]
   if (element.tagName === 'select') return [readSelect(element, name)]
   const type = (attribute(element, 'type') ?? 'text').trim().toLowerCase()
-  if (/^(submit|image|button|reset)$/.test(type)) return []
+  if (type === 'button' || type === 'reset') return []
   if (type === 'checkbox' || type === 'radio') {
     const choice = value ?? 'on'
     return [{ name, type, values: attribute(element, 'checked') === undefined ? [] : [choice], choices: [choice] }]
@@ -144,7 +149,6 @@ function readButton(element: Element, url: string, base: string): Button {
 function isDisabled(element: Element): boolean {
   if (attribute(element, 'disabled') !== undefined) return true
   const around = ancestorsOf(element)
-  if (around.some(({ tagName }) => tagName === 'datalist')) return true
   return around.some((fieldset, index) => {
     if (fieldset.tagName !== 'fieldset' || attribute(fieldset, 'disabled') === undefined) return false
     // What stands in its first legend stays open.

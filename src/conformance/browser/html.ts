@@ -1,8 +1,29 @@
-// The few questions that are asked of a parsed page.
-import type { DefaultTreeAdapterTypes } from 'parse5'
+// A page as a tree, and the few questions that are asked of it.
+import { type DefaultTreeAdapterMap, type DefaultTreeAdapterTypes, defaultTreeAdapter, Parser } from 'parse5'
 
 export type Element = DefaultTreeAdapterTypes.Element
 type Node = DefaultTreeAdapterTypes.Node
+
+/**
+ * Every element in the order of the page, read as where scripts are off. `owners` has the form that was open at each
+ * element, which the tree does not show: in a table the fields of a form do not stand within it.
+ */
+export function parsePage(html: string): { elements: Element[]; owners: Map<Element, Element> } {
+  const owners = new Map<Element, Element>()
+  const parser: Parser<DefaultTreeAdapterMap> = new Parser<DefaultTreeAdapterMap>({
+    scriptingEnabled: false,
+    treeAdapter: {
+      ...defaultTreeAdapter,
+      createElement(...what) {
+        const element = defaultTreeAdapter.createElement(...what)
+        if (parser.formElement) owners.set(element, parser.formElement)
+        return element
+      },
+    },
+  })
+  parser.tokenizer.write(html, true)
+  return { elements: elementsOf(parser.document), owners }
+}
 
 /** Every element below, in the order of the page. */
 export function elementsOf(node: Node): Element[] {

@@ -1,8 +1,8 @@
 // What a browser sees in a page: its links and forms, and where it goes on by itself.
-import { parse } from 'parse5'
+import { type ContentPolicy, readContentPolicy } from './content-policy.ts'
 import { type Form, readForms } from './form.ts'
-import { attribute, type Element, elementsOf, textOf } from './html.ts'
-import { defaultPolicy, type ReferrerPolicy, readReferrerPolicy } from './referrer.ts'
+import { attribute, type Element, parsePage, textOf } from './html.ts'
+import { defaultPolicy, type ReferrerPolicy, readMetaPolicy, readReferrerPolicy } from './referrer.ts'
 
 export interface Link {
   url: string
@@ -25,13 +25,14 @@ export interface Document {
   forms: Form[]
   refresh: Refresh | undefined
   policy: ReferrerPolicy
+  content: ContentPolicy
   /** `null` when the answer sandboxes the page. */
   origin: string
 }
 
 /** Reads a page as a browser does whose scripts are off; an answer that is no HTML has no links, forms or refresh but that of its header. */
 export function readDocument(url: string, headers: Headers, body: string): Document {
-  const elements = isHtml(headers, body) ? elementsOf(parse(body, { scriptingEnabled: false })) : []
+  const { elements, owners } = parsePage(isHtml(headers, body) ? body : '')
   const named = (name: string) => elements.filter(({ tagName }) => tagName === name)
   const href = named('base')
     .map(element => attribute(element, 'href'))
@@ -41,22 +42,27 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
     named('meta')
       .filter(element => attribute(element, key)?.trim().toLowerCase() === value)
       .map(element => attribute(element, 'content') ?? '')
-  const policies = [headers.get('referrer-policy'), ...meta('name', 'referrer')].map(readReferrerPolicy)
-  const isSandboxed = /(?:^|[;,])\s*sandbox(?![^;,]*allow-same-origin)/i.test(
+  const policies = [readReferrerPolicy(headers.get('referrer-policy')), ...meta('name', 'referrer').map(readMetaPolicy)]
+  const content = readContentPolicy(
+    url,
     headers.get('content-security-policy') ?? '',
+    meta('http-equiv', 'content-security-policy'),
   )
-  const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')].map(text =>
-    readRefresh(text, url, base),
-  )
+  const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')]
+    .map(text => readRefresh(text, url, base))
+    .filter(one => one !== undefined)
+  // The soonest; of several the last one.
+  const soonest = Math.min(...refreshes.map(({ delay }) => delay))
   return {
     title: named('title').map(textOf)[0] ?? '',
     links: elements
       .filter(({ tagName }) => tagName === 'a' || tagName === 'area')
       .flatMap(element => readLink(element, base)),
-    forms: readForms(elements, url, base),
-    refresh: refreshes.find(one => one !== undefined),
+    forms: readForms(elements, owners, url, base),
+    refresh: content.mayRefresh ? refreshes.findLast(({ delay }) => delay === soonest) : undefined,
     policy: policies.findLast(policy => policy !== undefined) ?? defaultPolicy,
-    origin: isSandboxed ? 'null' : new URL(url).origin,
+    content,
+    origin: content.isOpaque ? 'null' : new URL(url).origin,
   }
 }
 

@@ -22,9 +22,20 @@ export function readReferrerPolicy(header: string | null | undefined): ReferrerP
   return policies.find(policy => policy === known.findLast(one => policies.some(policy => policy === one)))
 }
 
-/** The Referer header of a request to `to`; undefined for none. */
-export function referrerFor(page: string | undefined, policy: ReferrerPolicy, to: URL): string | undefined {
-  if (page === undefined) return undefined
+/** The words that only a meta element knows. */
+const oldWords: Record<string, ReferrerPolicy> = {
+  never: 'no-referrer',
+  default: defaultPolicy,
+  always: 'unsafe-url',
+  'origin-when-crossorigin': 'origin-when-cross-origin',
+}
+
+export function readMetaPolicy(content: string): ReferrerPolicy | undefined {
+  return oldWords[content.trim().toLowerCase()] ?? readReferrerPolicy(content)
+}
+
+/** The Referer header of a request to `to` ; undefined for none. */
+export function referrerFor(page: string, policy: ReferrerPolicy, to: URL): string | undefined {
   const from = new URL(page)
   if (!/^https?:$/.test(from.protocol)) return undefined
   const origin = `${from.origin}/`

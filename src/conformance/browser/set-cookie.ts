@@ -29,7 +29,8 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   const at = pair.indexOf('=')
   const name = trim(pair.slice(0, Math.max(at, 0)))
   const value = trim(pair.slice(at + 1))
-  if (name + value === '' || name.length + value.length > longestPair || hasControl(line)) return undefined
+  if (name + value === '' || name.length + value.length > longestPair) return undefined
+  if (/\t/.test(name + value) || hasControl(line)) return undefined
   const attributes = new Map<string, string>()
   for (const attribute of rest) {
     const [key = '', ...more] = attribute.split('=')
@@ -41,7 +42,7 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   if (domain === undefined) return undefined
   const path = attributes.get('path') ?? ''
   const expires = readCookieDate(attributes.get('expires') ?? '')
-  const maxAge = /^-?\d+$/.exec(attributes.get('max-age') ?? '')?.[0]
+  const maxAge = /^[+-]?\d+$/.exec(attributes.get('max-age') ?? '')?.[0]
   const cookie: SetCookie = {
     name,
     value,
@@ -57,13 +58,13 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   if (cookie.isSecure && !isTrustworthy(from)) return undefined
   if (cookie.sameSite === 'none' && !cookie.isSecure) return undefined
   if (attributes.has('partitioned') && !cookie.isSecure) return undefined
-  return keepsPrefix(cookie, path) ? cookie : undefined
+  return keepsPrefix(cookie, path, attributes.get('domain')) ? cookie : undefined
 }
 
 /** The empty text for a cookie of this host alone; undefined for a domain that is not the host's to name. */
 function readDomain(attribute: string, host: string): string | undefined {
+  if (attribute === '') return ''
   const domain = attribute.replace(/^\./, '').toLowerCase()
-  if (domain === '') return ''
   if (domain === host && (isAddress(host) || isPublicSuffix(host))) return ''
   const isOwn = domain === host || (host.endsWith(`.${domain}`) && !isAddress(host))
   return isOwn && !isPublicSuffix(domain) ? domain : undefined
@@ -79,12 +80,12 @@ function readSameSite(text: string | undefined): SetCookie['sameSite'] {
 }
 
 /** A prefix counts in any case, and without a name the value must not look like one. */
-function keepsPrefix({ name, value, isSecure, isHostOnly, isHttpOnly }: SetCookie, path: string): boolean {
+function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()
   const prefix = prefixes.find(one => begin.startsWith(one.toLowerCase()))
   if (!prefix) return true
   if (name === '' || !isSecure) return false
-  if (prefix.startsWith('__Host-') && !(isHostOnly && path === '/')) return false
+  if (prefix.startsWith('__Host-') && !(domain === '' && path === '/')) return false
   return !prefix.endsWith('Http-') || isHttpOnly
 }
 

@@ -11,7 +11,7 @@ const locations: Record<string, string> = {
   'a fragment alone': '#there',
   nothing: '',
   'without a scheme': '//127.0.0.1:1/',
-  backslashes: '/\\there',
+  backslashes: '/\\127.0.0.1:1/there',
   dots: '/a/../there/./x',
   'a space and a letter beyond ASCII': '/th ere/\u00c3\u00a9?\u00c3\u00a9',
   'a script': 'javascript:alert(1)',
@@ -52,12 +52,12 @@ export const redirects: Situation[] = [
   ...Object.entries(locations).map(([name, location]) => ({
     name: `redirects: to ${name}`,
     answers: { 'client/from/here': { status: 302, headers: { location } } },
-    steps: [{ visit: '{client}/' }, { visit: '{client}/from/here#fragment' }],
+    steps: [{ visit: '{client}/from/here#fragment' }],
   })),
-  ...[300, 301, 304, 305, 306, 307, 308, 201, 200, 404].map(status => ({
+  ...[300, 301, 308, 201].map(status => ({
     name: `redirects: with ${status}`,
     answers: { 'client/from': { status, headers: { location: '/there' } } },
-    steps: [{ visit: '{client}/' }, { visit: '{client}/from' }],
+    steps: [{ visit: '{client}/from' }],
   })),
   ...Object.entries(refreshes).map(([name, content]) => ({
     name: `refreshes: ${name}`,

@@ -9,26 +9,45 @@ export type Step =
   /** Presses the link with that text. */
   | { press: string }
   /** Fills the first form, and presses the button with that text, or the Enter key. */
-  | { send: string | undefined; values?: Record<string, string | string[]> }
+  | { send: string | undefined; values?: Record<string, string | string[]>; name?: string }
   | 'reload'
   | 'back'
 
 export interface Situation {
   name: string
+  /** Both sites have a cookie of each SameSite before the first step. */
+  hasCookies?: boolean
   answers: Answers
   steps: Step[]
 }
 
-/** Name, value, scope and end of every cookie that is kept, in one line each. */
-export type Kept = string[]
+const ofEachKind = [
+  { name: 'S', sameSite: 'Strict' as const },
+  { name: 'L', sameSite: 'Lax' as const },
+  { name: 'U' },
+  { name: 'N', sameSite: 'None' as const, secure: true },
+]
+
+/** What the servers saw; and name, value, scope and end of every cookie that is kept, in one line each. */
+type Done = { seen: Seen[]; kept: string[] }
+
+/** After a step: so many requests have come, and the browser shows that address. */
+type Expected = { count: number; url: string }
 
 export async function doInOurs(
   sites: Sites,
-  { answers, steps }: Situation,
-): Promise<{ seen: Seen[]; kept: Kept; counts: number[] }> {
+  { answers, steps, hasCookies }: Situation,
+): Promise<Done & { expected: Expected[] }> {
   const browser = createBrowser()
   sites.answer(answers)
-  const counts: number[] = []
+  if (hasCookies)
+    for (const url of ['{client}', '{other}'].map(sites.fill))
+      for (const { name, sameSite, secure } of ofEachKind)
+        browser.cookies.set(
+          url,
+          `${name}=1; Path=/${sameSite ? `; SameSite=${sameSite}` : ''}${secure ? '; Secure' : ''}`,
+        )
+  const expected: Expected[] = []
   let page = browser.show('http://localhost/', '')
   for (const step of steps) {
     const before = page
@@ -42,43 +61,60 @@ export async function doInOurs(
     } else page = await browser.submit(page, page.forms[0]!, step.values, step.send)
     // Where nothing came, a person still has the page before.
     if (page.status === 204 || page.fault) page = before
-    counts.push(sites.seen().length)
+    expected.push({ count: sites.seen().length, url: page.url })
   }
   const kept = browser.cookies
     .list()
     .map(({ name, value, domain, isHostOnly, path, isSecure, isHttpOnly, sameSite = 'lax', expiresAt }) =>
-      toLine([name, value, isHostOnly ? domain : `.${domain}`, path, isSecure, isHttpOnly, sameSite, expiresAt / 1000]),
+      toLine([
+        name,
+        Buffer.from(value, 'latin1').toString(),
+        isHostOnly ? domain : `.${domain}`,
+        path,
+        isSecure,
+        isHttpOnly,
+        sameSite,
+        expiresAt / 1000,
+      ]),
     )
-  return { seen: sites.seen(), kept: kept.sort(), counts }
+  return { seen: sites.seen(), kept: kept.sort(), expected }
 }
 
-/** `counts`: how many requests are expected after each step; with fewer, it goes on after a while. */
+/** Where it does otherwise than expected, it goes on after a while. */
 export async function doInChromium(
   sites: Sites,
   window: Window,
-  { answers, steps }: Situation,
-  counts: number[],
-): Promise<{ seen: Seen[]; kept: Kept }> {
+  { answers, steps, hasCookies }: Situation,
+  expected: Expected[],
+): Promise<Done> {
   sites.answer(answers)
+  const context = window.context()
+  await context.clearCookies()
+  if (hasCookies)
+    await context.addCookies(
+      ['localhost', '127.0.0.1'].flatMap(domain =>
+        ofEachKind.map(kind => ({ ...kind, value: '1', domain, path: '/' })),
+      ),
+    )
   for (const [index, step] of steps.entries()) {
     await perform(sites, window, step).catch(ignoreAborted)
-    await Promise.race([sites.waitFor(counts[index]!), window.waitForTimeout(3000)])
-    await window.waitForLoadState()
+    const { count, url } = expected[index]!
+    await Promise.race([sites.waitFor(count), window.waitForTimeout(3000)])
+    await window.waitForURL(url, { timeout: 3000, waitUntil: 'commit' }).catch(() => {})
+    // That nothing more comes, only time tells.
+    await window.waitForLoadState('networkidle')
   }
-  // That nothing more comes, only time tells.
-  await window.waitForLoadState('networkidle')
-  const kept = (await window.context().cookies()).map(
-    ({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>
-      toLine([
-        name,
-        value,
-        domain,
-        path,
-        secure,
-        httpOnly,
-        sameSite.toLowerCase(),
-        expires < 0 ? Number.POSITIVE_INFINITY : expires,
-      ]),
+  const kept = (await context.cookies()).map(({ name, value, domain, path, secure, httpOnly, sameSite, expires }) =>
+    toLine([
+      name,
+      value,
+      domain,
+      path,
+      secure,
+      httpOnly,
+      sameSite.toLowerCase(),
+      expires < 0 ? Number.POSITIVE_INFINITY : expires,
+    ]),
   )
   return { seen: sites.seen(), kept: kept.sort() }
 }
@@ -101,13 +137,16 @@ async function perform(sites: Sites, window: Window, step: Step): Promise<unknow
     else await field.fill(wanted[0] ?? '')
   }
   if (step.send === undefined) return window.locator('form input:not([type=hidden])').first().press('Enter')
-  return window.getByRole('button', { name: step.send, exact: true }).first().click()
+  const button = window.getByRole('button', { name: step.send, exact: true }).first()
+  // A click by name would wait for the page that a forbidden form never brings.
+  const { x, y, width, height } = (await button.boundingBox())!
+  return window.mouse.click(x + width / 2, y + height / 2)
 }
 
 /** A navigation that ends in no page: another one begins, nothing is shown, or it is forbidden. */
 function ignoreAborted(error: Error): void {
   if (
-    !/ERR_ABORTED|interrupted by another navigation|ERR_BLOCKED|ERR_UNSAFE|ERR_TOO_MANY|ERR_RESPONSE|ERR_INVALID/.test(
+    !/ERR_ABORTED|interrupted by another navigation|ERR_BLOCKED|ERR_UNSAFE|ERR_TOO_MANY|ERR_RESPONSE|ERR_INVALID|ERR_NAME|ERR_CONNECTION|ERR_UNKNOWN/.test(
       error.message,
     )
   )

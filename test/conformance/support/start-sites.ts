@@ -14,8 +14,8 @@ export interface Answer {
   body?: string
 }
 
-/** By the server's name and the path: `client/login`. What is not there is an empty page. */
-export type Answers = Record<string, Answer>
+/** By the server's name and the path: `client/login`; a list answers every request in its order. The rest is an empty page. */
+export type Answers = Record<string, Answer> | Answer[]
 
 /** `client` and `sibling` are two origins of one site, `other` is of another. */
 const hosts = { client: 'localhost', sibling: 'localhost', other: '127.0.0.1' }
@@ -31,7 +31,7 @@ export async function startSites(t: Teardown) {
   const heard = new EventEmitter()
   const origins = {} as Record<Name, string>
   let seen: Seen[] = []
-  let answers: Answers = {}
+  let answers: Answers = []
 
   const fill = (text: string) => text.replace(/\{(client|sibling|other)\}/g, (_, name: Name) => origins[name])
   /** Ports differ from run to run. */
@@ -59,7 +59,8 @@ export async function startSites(t: Teardown) {
       if (request.url === '/favicon.ico') return response.writeHead(404).end()
       await note(name, request)
       const path = request.url!.replace(/\?.*/, '')
-      const { status = 200, headers = {}, body = '<!doctype html><title>A page</title>' } = answers[name + path] ?? {}
+      const answer = Array.isArray(answers) ? answers[seen.length - 1] : answers[name + path]
+      const { status = 200, headers = {}, body = '<!doctype html><title>A page</title>' } = answer ?? {}
       response.writeHead(status, {
         'content-type': 'text/html; charset=utf-8',
         'cache-control': 'no-store',

@@ -1,0 +1,59 @@
+// What a page may do, by its Content-Security-Policy: send forms, go on by itself, speak for its origin (CSP level 3).
+
+export interface ContentPolicy {
+  /** A sandbox without an origin. */
+  isOpaque: boolean
+  mayRefresh: boolean
+  /** `isRedirect`: the form is sent on there, and paths no longer count. */
+  maySendForm(to: URL, isRedirect: boolean): boolean
+}
+
+/** `headers` are the policies of the answer, `metas` those of its meta elements, where a sandbox does not count. */
+export function readContentPolicy(url: string, header: string, metas: string[]): ContentPolicy {
+  const policies = [header, ...metas].flatMap(text => text.split(',')).map(readDirectives)
+  const sandboxes = header
+    .split(',')
+    .map(text => readDirectives(text).get('sandbox'))
+    .filter(words => words !== undefined)
+  const allows = (word: string) => sandboxes.every(words => words.includes(word))
+  const actions = policies.map(directives => directives.get('form-action')).filter(sources => sources !== undefined)
+  return {
+    isOpaque: !allows('allow-same-origin'),
+    mayRefresh: allows('allow-scripts'),
+    maySendForm: (to, isRedirect) =>
+      allows('allow-forms') &&
+      actions.every(sources => sources.some(source => matches(source, new URL(url), to, isRedirect))),
+  }
+}
+
+function readDirectives(policy: string): Map<string, string[]> {
+  const directives = new Map<string, string[]>()
+  for (const directive of policy.split(';')) {
+    const [name = '', ...words] = directive.trim().toLowerCase().split(/\s+/)
+    // Of two of one name the first counts.
+    if (!directives.has(name)) directives.set(name, words)
+  }
+  return directives
+}
+
+/** CSP 3, 6.7.2.8: whether a source expression means the address. */
+function matches(source: string, self: URL, to: URL, isRedirect: boolean): boolean {
+  if (source === '*') return /^https?:$/.test(to.protocol)
+  if (source === "'self'") return isPort(self.port, to) && self.hostname === to.hostname && isScheme(self.protocol, to)
+  if (/^[a-z][a-z\d+.-]*:$/.test(source)) return isScheme(source, to)
+  const [, scheme, host, port = '', path = ''] =
+    /^(?:([a-z][a-z\d+.-]*:)\/\/)?(\[[^\]]*\]|[^:/]+)(?::(\d+|\*))?(\/.*)?$/.exec(source) ?? []
+  if (host === undefined || !isScheme(scheme ?? self.protocol, to) || !isPort(port, to)) return false
+  const isHost = host.startsWith('*.') ? to.hostname.endsWith(host.slice(1)) : host === '*' || host === to.hostname
+  const pathname = to.pathname.toLowerCase()
+  return isHost && (isRedirect || path === '' || (path.endsWith('/') ? pathname.startsWith(path) : pathname === path))
+}
+
+/** What is meant for http holds for https too. */
+function isScheme(scheme: string, { protocol }: URL): boolean {
+  return protocol === scheme || (scheme === 'http:' && protocol === 'https:')
+}
+
+function isPort(port: string, to: URL): boolean {
+  return port === '*' || port === to.port
+}
