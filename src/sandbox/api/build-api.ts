@@ -1,6 +1,7 @@
 // The application API: every route of its listener, by hand and in order, with one dialect of errors.
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { describeRoutes } from '../describe.ts'
 import { healthRoutes, logFaultsOnly } from '../health.ts'
 import { trackMethods } from '../method-not-allowed.ts'
 import { observeRequests } from '../observe.ts'
@@ -10,7 +11,7 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews } from '../web/views.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
-import { describeRoutes, descriptionPage, descriptionRoutes } from './descriptions.ts'
+import { descriptionOf, descriptionPage, descriptionRoutes } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
 import { showHome } from './home-page.ts'
 import { readJsonBodies } from './json-body.ts'
@@ -42,17 +43,12 @@ export async function buildApi(parts: Parts): Promise<FastifyInstance> {
   api.get('/health/ready', logFaultsOnly, health.ready)
 
   await api.register(async scope => {
-    // The schemas of the routes describe; the checks themselves are by hand, because the answers have a dialect of their
-    // own.
-    scope.setValidatorCompiler(() => () => true)
-    scope.setSerializerCompiler(() => data => JSON.stringify(data))
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
     })
-    for (const [name, schema] of Object.entries(schemas)) scope.addSchema({ $id: name, ...schema })
     answerInApiDialect(scope)
     readJsonBodies(scope)
-    await describeRoutes(scope, parts.addresses)
+    await describeRoutes(scope, schemas, descriptionOf(parts.addresses))
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {

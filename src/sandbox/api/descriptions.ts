@@ -1,8 +1,8 @@
 // Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
 import { readFile } from 'node:fs/promises'
-import swagger from '@fastify/swagger'
 import type { FastifySwaggerUiOptions } from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Description } from '../describe.ts'
 import type { Addresses } from '../parts.ts'
 
 /** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
@@ -20,29 +20,20 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Gathers every route that is added to the scope from now on. */
-export async function describeRoutes(scope: FastifyInstance, { apiUrl }: Pick<Addresses, 'apiUrl'>): Promise<void> {
-  await scope.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Application API',
-        version: '1.0',
-        description:
-          'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
-          'An access token comes from a login at the portal; one that is listed with an application’s credentials reads ' +
-          'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
-          'twice the last one counts.',
-      },
-      servers: [{ url: apiUrl }],
-      tags: [{ name: 'Applications' }, { name: 'Groups' }],
-      components: { securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
-      security: [{ accessToken: [] }],
-    },
-    // Operations have a tag; pages and files, which have none, stay out.
-    hideUntagged: true,
-    refResolver: { buildLocalReference: json => String(json.$id) },
-  })
+/** For describeRoutes. */
+export function descriptionOf({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
+  return {
+    title: 'Application API',
+    version: '1.0',
+    description:
+      'Applications that the caller develops, each with its OAuth client, and the groups that they belong to. ' +
+      'An access token comes from a login at the portal; one that is listed with an application’s credentials reads ' +
+      'that application, and does nothing else. Unknown fields of a body are ignored; of a field that stands ' +
+      'twice the last one counts.',
+    url: apiUrl,
+    tags: ['Applications', 'Groups'],
+    security: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+  }
 }
 
 /** Once describeRoutes has been called for the scope. */

@@ -1,5 +1,5 @@
 // What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
-import { ref } from './schemas.ts'
+import { answer, parameters, ref } from '../describe.ts'
 
 const appId = { app_id: { type: 'string', maxLength: 64, description: 'Id of the application.' } }
 const userId = { user_id: { type: 'string', maxLength: 64, description: 'Id of the user.' } }
@@ -141,14 +141,6 @@ export const listMemberships = {
     ),
     ...refuse(403, 404, 422),
   },
-}
-
-function parameters(properties: Record<string, object>) {
-  return { type: 'object', properties }
-}
-
-function answer(description: string, schema: string) {
-  return { description, content: { 'application/json': { schema: ref(schema) } } }
 }
 
 /** Those that any call can get, and those given. */

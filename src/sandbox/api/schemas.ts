@@ -1,9 +1,7 @@
 // What requests and answers of the API look like, by name, as JSON schemas. They describe; they do not check.
+import { listOf, object, only, ref, type Schema, text } from '../describe.ts'
 import { contexts } from './contexts.ts'
 
-type Schema = Record<string, unknown>
-
-const text = { type: 'string' }
 const uuid = { type: 'string', format: 'uuid' }
 const time = { type: 'string', format: 'date-time', description: 'RFC 3339, with +00:00.' }
 const webUrl = { type: 'string', maxLength: 2048, description: 'http or https, or empty.', examples: [''] }
@@ -17,24 +15,6 @@ const uriList = {
 }
 const typeOfApp = { type: 'string', examples: ['App'] }
 const secret = { type: 'string', minLength: 43, maxLength: 43, description: 'Told here, and never again.' }
-
-function object(properties: Schema, { optional = [] }: { optional?: string[] } = {}): Schema {
-  const required = Object.keys(properties).filter(name => !optional.includes(name))
-  return { type: 'object', ...(required.length > 0 && { required }), properties }
-}
-
-function only(...values: string[]): Schema {
-  return { type: 'string', enum: values }
-}
-
-function listOf(items: Schema): Schema {
-  return { type: 'array', items }
-}
-
-/** A reference to a schema of this file. */
-export function ref(name: string): Schema {
-  return { $ref: `${name}#` }
-}
 
 function collectionOf(item: Schema): Schema {
   return object({ '@context': only(contexts.collection), '@type': only('collection'), ItemList: listOf(item) })

@@ -1,10 +1,14 @@
 // The laboratory: what clients did, and why it failed, and whom they can do it with. A listener of its own.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { describeRoutes } from '../describe.ts'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
 import type { Observer, Step } from '../steps.ts'
 import { registerViews } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
+import { descriptionOf } from './description/description.ts'
+import * as operations from './description/operations.ts'
+import { schemas } from './description/schemas.ts'
 import { eventRoutes } from './events.ts'
 import { explanations } from './explanations.ts'
 import { actAtEdge, type EdgePowers } from './faults/edge.ts'
@@ -72,31 +76,34 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   })
   server.addHook('onRequest', guardLab(labUrls, token))
 
+  await describeRoutes(server, schemas, descriptionOf(addresses, token))
+  server.get('/lab/v1/openapi.json', async () => server.swagger())
+
   const happened = loginRoutes({ logins, hide, addresses, clock })
   const events = eventRoutes({ logins, addresses })
-  server.get('/lab/v1/logins', happened.list)
-  server.get('/lab/v1/logins/:id', happened.show)
-  server.get('/lab/v1/logins/:id/har', happened.showHar)
-  server.get('/lab/v1/events', events.stream)
+  server.get('/lab/v1/logins', { schema: operations.listLogins }, happened.list)
+  server.get('/lab/v1/logins/:id', { schema: operations.showLogin }, happened.show)
+  server.get('/lab/v1/logins/:id/har', { schema: operations.showHar }, happened.showHar)
+  server.get('/lab/v1/events', { schema: operations.streamEvents }, events.stream)
 
   const faults = faultRoutes({ ordered, hide, clock })
-  server.post('/lab/v1/faults', faults.order)
-  server.get('/lab/v1/faults', faults.list)
-  server.delete('/lab/v1/faults', faults.removeAll)
-  server.get('/lab/v1/faults/catalogue', faults.showCatalogue)
-  server.get('/lab/v1/faults/:id', faults.show)
-  server.delete('/lab/v1/faults/:id', faults.remove)
+  server.post('/lab/v1/faults', { schema: operations.orderFault }, faults.order)
+  server.get('/lab/v1/faults', { schema: operations.listFaults }, faults.list)
+  server.delete('/lab/v1/faults', { schema: operations.removeFaults }, faults.removeAll)
+  server.get('/lab/v1/faults/catalogue', { schema: operations.showCatalogue }, faults.showCatalogue)
+  server.get('/lab/v1/faults/:id', { schema: operations.showFault }, faults.show)
+  server.delete('/lab/v1/faults/:id', { schema: operations.removeFault }, faults.remove)
 
   if (setUp) {
-    server.post('/lab/v1/people', makePeople(setUp))
-    server.post('/lab/v1/groups', makeGroups(setUp))
-    server.post('/lab/v1/applications', makeApplications(setUp))
-    server.put('/lab/v1/applications/:id/lifetimes', setLifetimes(setUp))
-    server.post('/lab/v1/sign-in', signIn(setUp, explain))
-    server.post('/lab/v1/expire', expire(setUp))
+    server.post('/lab/v1/people', { schema: operations.makePerson }, makePeople(setUp))
+    server.post('/lab/v1/groups', { schema: operations.makeGroup }, makeGroups(setUp))
+    server.post('/lab/v1/applications', { schema: operations.makeClient }, makeApplications(setUp))
+    server.put('/lab/v1/applications/:id/lifetimes', { schema: operations.setLifetimes }, setLifetimes(setUp))
+    server.post('/lab/v1/sign-in', { schema: operations.signIn }, signIn(setUp, explain))
+    server.post('/lab/v1/expire', { schema: operations.expire }, expire(setUp))
     const forgetFaults = (clientIds: readonly string[]) =>
       void ordered.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
-    server.post('/lab/v1/reset', reset(setUp, forgetFaults))
+    server.post('/lab/v1/reset', { schema: operations.reset }, reset(setUp, forgetFaults))
   }
 
   await registerViews(server, {

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
 import { Secret } from '../../../src/sandbox/secret.ts'
 import type { Step } from '../../../src/sandbox/steps.ts'
+import { checkLabAnswer } from '../support/call-lab.ts'
 
 const state = 'SECRETstate0123456789012345678'
 const code = 'SECRETcode01234567890123456789'
@@ -65,8 +66,11 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
       ],
       reason: 'state-differs',
     })
-  const get = (url: string, headers: Record<string, string> = {}) =>
-    lab.server.inject({ url, headers: { ...local, ...headers } })
+  const get = async (url: string, headers: Record<string, string> = {}) => {
+    const answer = await lab.server.inject({ url, headers: { ...local, ...headers } })
+    await checkLabAnswer(lab.server, { url }, answer)
+    return answer
+  }
   return { lab, observe, refuseExchange, get }
 }
 

@@ -1,6 +1,7 @@
 // Calls the laboratory of a test's sandbox as a script would.
-import type { LightMyRequestResponse } from 'fastify'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { buildTestSandbox, type TestSandbox } from './build-test-sandbox.ts'
+import { type CheckAnswer, readDescription } from './check-answer.ts'
 
 export const labConfig = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
 
@@ -10,18 +11,31 @@ export type CallLab = (
   body?: unknown,
 ) => Promise<LightMyRequestResponse>
 
-/** A sandbox with its laboratory, and a function that calls it. */
+const local = { host: '127.0.0.1:4002', 'content-type': 'application/json' }
+let description: Promise<CheckAnswer> | undefined
+
+/** Throws when the answer is not as the laboratory's own description has it, which is the same for all of a process. */
+export async function checkLabAnswer(
+  server: FastifyInstance,
+  call: { method?: string; url: string },
+  answer: LightMyRequestResponse,
+): Promise<void> {
+  description ??= readDescription(server, { url: '/lab/v1/openapi.json', headers: local })
+  ;(await description)(call.method ?? 'GET', call.url, answer)
+}
+
+/** A sandbox with its laboratory, and a function that calls it and holds every answer to the description. */
 export async function buildTestLab(
   t: Parameters<typeof buildTestSandbox>[0],
   options: Parameters<typeof buildTestSandbox>[1] = {},
 ): Promise<{ sandbox: TestSandbox; lab: CallLab }> {
   const sandbox = await buildTestSandbox(t, { lab: labConfig, ...options })
-  const lab: CallLab = async (method, path, body) =>
-    sandbox.lab!.inject({
-      method,
-      url: `/lab/v1/${path}`,
-      headers: { host: '127.0.0.1:4002', 'content-type': 'application/json' },
-      ...(body !== undefined && { payload: JSON.stringify(body) }),
-    })
+  const lab: CallLab = async (method, path, body) => {
+    const call = { method, url: `/lab/v1/${path}` }
+    const payload = body === undefined ? {} : { payload: JSON.stringify(body) }
+    const answer = await sandbox.lab!.inject({ ...call, headers: local, ...payload })
+    await checkLabAnswer(sandbox.lab!, call, answer)
+    return answer
+  }
   return { sandbox, lab }
 }

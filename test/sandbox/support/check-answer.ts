@@ -1,17 +1,18 @@
-// Holds answers of the application API to its own OpenAPI document.
+// Holds answers of the application API, and of the laboratory, to their own OpenAPI documents.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
 type Operations = Record<string, { responses: Record<string, { content?: object }> }>
 
 /** Throws when the answer has a status, a type or a field that the document does not have there, or lacks one. */
 export type CheckAnswer = (method: string, url: string, answer: LightMyRequestResponse) => void
 
-export async function readDescription(api: FastifyInstance): Promise<CheckAnswer> {
-  const document = closeObjects((await api.inject('/apps/v1/openapi.json')).json()) as {
-    paths: Record<string, Operations>
-  }
+export async function readDescription(
+  server: FastifyInstance,
+  call: InjectOptions = { url: '/apps/v1/openapi.json' },
+): Promise<CheckAnswer> {
+  const document = closeObjects((await server.inject(call)).json()) as { paths: Record<string, Operations> }
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')

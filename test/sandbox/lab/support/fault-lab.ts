@@ -1,6 +1,7 @@
 // A sandbox whose answers can be made to go wrong, and what the laboratory says of it.
 import type { Test } from 'tap'
 import { buildTestSandbox, type TestSandbox } from '../../support/build-test-sandbox.ts'
+import { checkLabAnswer } from '../../support/call-lab.ts'
 
 const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
 
@@ -26,8 +27,17 @@ export type FaultLab = Awaited<ReturnType<typeof buildFaultLab>>
 
 export async function buildFaultLab(t: Test, options: Parameters<typeof buildTestSandbox>[1] = {}) {
   const sandbox: TestSandbox = await buildTestSandbox(t, { lab, ...options })
-  const call = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
-    sandbox.lab!.inject({ method, url, headers: { host: '127.0.0.1' }, ...(payload && { payload }) })
+  /** Throws when the answer is not as it is described. */
+  const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) => {
+    const answer = await sandbox.lab!.inject({
+      method,
+      url,
+      headers: { host: '127.0.0.1' },
+      ...(payload && { payload }),
+    })
+    await checkLabAnswer(sandbox.lab!, { method, url }, answer)
+    return answer
+  }
   return {
     sandbox,
     call,

@@ -1,0 +1,73 @@
+// How routes are described in OpenAPI: words for JSON schemas, and the document that is made of the routes' own schemas.
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+
+export type Schema = Record<string, unknown>
+
+export const text = { type: 'string' }
+
+export function object(properties: Schema, { optional = [] }: { optional?: string[] } = {}): Schema {
+  const required = Object.keys(properties).filter(name => !optional.includes(name))
+  return { type: 'object', ...(required.length > 0 && { required }), properties }
+}
+
+export function only(...values: string[]): Schema {
+  return { type: 'string', enum: values }
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: 'array', items }
+}
+
+/** A reference to a schema that was added to the server under this name. */
+export function ref(name: string): Schema {
+  return { $ref: `${name}#` }
+}
+
+/** An answer in JSON, of the schema of this name. */
+export function answer(description: string, schema: string) {
+  return { description, content: { 'application/json': { schema: ref(schema) } } }
+}
+
+/** In an address; none of them is needed, unless it is part of the path. */
+export function parameters(properties: Record<string, object>) {
+  return { type: 'object', properties }
+}
+
+export interface Description {
+  title: string
+  version: string
+  description: string
+  url: string
+  tags: readonly string[]
+  /** The name of what every call carries, and what that is. */
+  security: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
+  /** Whether calls may go without. */
+  isOpen?: boolean
+}
+
+/**
+ * Gathers every route that is added to the scope from now on and has a tag; pages and files, which have none, stay out.
+ * The schemas describe: the checks themselves are by hand, because the answers have a dialect of their own.
+ */
+export async function describeRoutes(
+  scope: FastifyInstance,
+  schemas: Record<string, Schema>,
+  { title, version, description, url, tags, security, isOpen = false }: Description,
+): Promise<void> {
+  scope.setValidatorCompiler(() => () => true)
+  scope.setSerializerCompiler(() => data => JSON.stringify(data))
+  for (const [name, schema] of Object.entries(schemas)) scope.addSchema({ $id: name, ...schema })
+  await scope.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title, version, description },
+      servers: [{ url }],
+      tags: tags.map(name => ({ name })),
+      components: { securitySchemes: security },
+      security: [Object.fromEntries(Object.keys(security).map(name => [name, []])), ...(isOpen ? [{}] : [])],
+    },
+    hideUntagged: true,
+    refResolver: { buildLocalReference: json => String(json.$id) },
+  })
+}
