@@ -92,7 +92,10 @@ export const schemas: Record<string, Schema> = {
     steps: listOf(ref('Step')),
     noticed: listOf(object({ id: text, wrong: text, why: text, mend: text, source: text, steps: listOf(text) })),
   }),
-  Har: { type: 'object', required: ['log'], description: 'HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/).' },
+  Har: {
+    ...object({ log: { type: 'object', additionalProperties: true } }),
+    description: 'HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/).',
+  },
 
   Fault: object({
     fault: text,
