@@ -1,5 +1,7 @@
 // Ordering faults: what there is, what is refused, and who consumes which of them how often.
+import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { writeCatalogue } from '../../../scripts/fault-catalogue.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { getCode, getTokens, makeOtherClient, refresh } from '../support/tokens.ts'
@@ -209,4 +211,8 @@ t.test('what is to happen after the platform has acted waits for a request that 
   const { access_token, state } = (await exchange(sandbox, { code: await getCode(sandbox) })).json()
   t.ok(access_token)
   t.not(state, 'a-state')
+})
+
+t.test('docs/faults.md is made from the catalogue', async t => {
+  t.equal(readFileSync('docs/faults.md', 'utf8'), writeCatalogue(), 'node scripts/fault-catalogue.ts writes it anew')
 })

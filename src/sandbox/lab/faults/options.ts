@@ -1,5 +1,6 @@
 // The options of faults: what each may be, said in words, and checked.
 export interface Option {
+  /** One sentence. */
   about: string
   /** The end of a sentence that begins with "This must be". */
   allowed: string
@@ -25,7 +26,7 @@ export function textUpTo(longest: number, words: { about: string; default?: stri
 /** As JSON, in at most 10,000 characters. */
 export function anyJson(about: string): Option {
   const isAllowed = (value: unknown) => value !== undefined && JSON.stringify(value).length <= 10_000
-  return { about, isNeeded: true, allowed: 'given, as any JSON of at most 10,000 characters', isAllowed }
+  return { about, isNeeded: true, allowed: 'any JSON of at most 10,000 characters', isAllowed }
 }
 
 /** Seconds, or any text; a header takes no control characters and no others than Latin-1. */

@@ -16,13 +16,16 @@ const errorCodes: Record<number, string> = {
   503: 'temporarily_unavailable',
 }
 
+const errorCode = textUpTo(100, {
+  about: 'The error code in the body (RFC 6749 5.2); without it, the one that goes with the status.',
+})
+
 export function statusMishaps(dialect: Dialect): Mishaps {
   return Object.fromEntries(statuses.map(status => [`${status}`, refuse(status, dialect)]))
 }
 
 function refuse(status: number, dialect: Dialect): Mishap {
-  const error = textUpTo(100, { about: 'The error code in the body (RFC 6749 5.2).', default: errorCodeOf(status) })
-  const options: Options = { retryAfter, ...(dialect === 'oauth' && { error }) }
+  const options: Options = { retryAfter, ...(dialect === 'oauth' && { error: errorCode }) }
   return {
     does: `${status} ${STATUS_CODES[status]}, in the dialect of the call.`,
     // Who says that the fault is not his own has not acted, as far as he knows.
@@ -39,7 +42,7 @@ function errorCodeOf(status: number): string {
 function say(status: number, dialect: Dialect, { retryAfter, error }: Record<string, unknown>): Answer {
   const message = STATUS_CODES[status]
   const bodies = {
-    oauth: { error, error_description: message },
+    oauth: { error: error ?? errorCodeOf(status), error_description: message },
     message: { message },
     api: { error: { status, message } },
   }
