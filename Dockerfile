@@ -32,9 +32,10 @@ ENTRYPOINT ["node"]
 
 FROM packages AS sandbox-files
 COPY src/sandbox src/sandbox
+COPY src/conformance src/conformance
 COPY views/sandbox views/sandbox
 COPY docker/make-secrets.ts docker/
-RUN node /build/keep-packages.ts src/sandbox \
+RUN node /build/keep-packages.ts src \
   && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund && rm package-lock.json
 
 FROM runtime AS sandbox

@@ -59,7 +59,15 @@ function linkPackages({ folder, read }: Folder): void {
 }
 
 const ofApplications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
-const ofSandbox = ['src/sandbox', 'views/sandbox', 'test/sandbox', 'src/demo.ts', 'test/demo.test.ts']
+const ofSandbox = [
+  'src/sandbox',
+  'src/conformance',
+  'views/sandbox',
+  'test/sandbox',
+  'test/conformance',
+  'src/demo.ts',
+  'test/demo.test.ts',
+]
 const ofBoth = ['test/journey', 'test/browser']
 const ofBare = ['src/client/bare', 'test/client/bare']
 const always = ['docs/make-it-yours.md', 'docs/security-model.md', 'docs/operations.md']
@@ -112,7 +120,7 @@ for (const { options, stays, goes, part } of sizes)
       const { name, dependencies, scripts } = JSON.parse(read('package.json'))
       t.equal(name, 'my-client')
       const hasSandbox = options.includes('--sandbox')
-      for (const script of ['demo', 'sandbox', 'sandbox:seed', 'sandbox:backup', 'sandbox:rotate-keys'])
+      for (const script of ['demo', 'conformance', 'sandbox', 'sandbox:seed', 'sandbox:backup', 'sandbox:rotate-keys'])
         t.equal(script in scripts, hasSandbox, `npm run ${script}`)
       for (const script of ['start', 'doctor', 'setup', 'test', 'validate'])
         t.ok(script in scripts, `npm run ${script}`)

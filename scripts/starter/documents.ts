@@ -32,7 +32,7 @@ const onSandbox = `
 ## The sandbox
 
 \`npm run demo\` starts client and sandbox together, with secrets of its own making; \`npm run sandbox\` the sandbox alone.
-Neither is part of the image.
+\`npm run conformance\` judges the client ([more](docs/conformance.md)). None of them is part of the image.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {

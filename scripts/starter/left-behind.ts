@@ -26,9 +26,11 @@ const always = [
 const sandbox = [
   '.env.sandbox.example',
   'src/sandbox',
+  'src/conformance',
   'src/demo.ts',
   'views/sandbox',
   'test/sandbox',
+  'test/conformance',
   'test/support',
   'test/demo.test.ts',
   'scripts/lend.ts',
@@ -43,7 +45,7 @@ const bare = ['src/client/bare', 'test/client/bare']
 /** Paths of files and folders, of which some may not be there. */
 export function leftBehind(size: Size): string[] {
   const keptDocs = size.sandbox
-    ? /^docs\/((make-it-yours|security-model|operations|backup|laboratory|sandbox-settings)\.md|decisions\/(0[012]\d|031|043|044)-.*)$/
+    ? /^docs\/((make-it-yours|security-model|operations|backup|laboratory|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|031|043|044|047|050)-.*)$/
     : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/00\d-.*)$/
   return [
     ...always,

@@ -61,7 +61,7 @@ export const usage = `npm run conformance -- --client URL [options]
   --only REGEX         only checks whose id or group matches
   --expect-fail FILE   known failures: on each line an id and a reason
   --json FILE  --junit FILE  --html FILE   reports
-  --list               prints the checks
+  --list               prints the checks, as Markdown
   --wait SECONDS       how long to wait for the client to answer (60)
   --portal-port N  --api-port N  --lab-port N   where the platform listens (4100, 4101, 4102, or free ones)
   --host HOST          the address it listens on (localhost: every loopback address)

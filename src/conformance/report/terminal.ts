@@ -65,17 +65,14 @@ function shorten(text: string): string {
   return line.length > 110 ? `${line.slice(0, 109)}…` : line
 }
 
-/** For `--list`: every check with its level, by group. */
+/** For `--list`, and for docs/conformance-checks.md: every check by group, as Markdown. */
 export function listChecks(checks: Pick<Result, 'id' | 'group' | 'title' | 'level'>[]): string {
-  const lines = Object.entries(groups).flatMap(([group, title]) => {
+  const tables = Object.entries(groups).flatMap(([group, title]) => {
     const own = checks.filter(check => check.group === group)
+    const rows = own.map(({ id, level, title }) => `| \`${id}\` | ${level} | ${title.replaceAll('|', '\\|')} |`)
     return own.length === 0
       ? []
-      : [
-          '',
-          `${title} (${group})`,
-          ...own.map(check => `  ${check.id.padEnd(38)} ${check.level.padEnd(6)}  ${check.title}`),
-        ]
+      : [`## ${title} (\`${group}\`)\n\n| Id | | What a right client does |\n|---|---|---|\n${rows.join('\n')}\n`]
   })
-  return `${lines.slice(1).join('\n')}\n\n${checks.length} checks\n`
+  return `# What the conformance suite checks\n\n${checks.length} checks, as \`--list\` prints them.\n\n${tables.join('\n')}`
 }
