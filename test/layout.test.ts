@@ -187,7 +187,7 @@ t.test('the laboratory knows what is recorded and nothing of how it came about, 
     // What sets up does what people do at the portal and the API, by the same functions.
     const isAllowed = path.startsWith('src/sandbox/lab/set-up/')
       ? /^src\/sandbox\/(?!(app|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
-      : /^src\/sandbox\/(lab\/|web\/|(describe|steps|server|secret|refusal)\.ts$)/
+      : /^src\/sandbox\/(lab\/|web\/|(describe|mail|refusal|secret|server|steps)\.ts$)/
     if (path.startsWith('src/sandbox/lab/'))
       t.same(
         own.filter(name => !isAllowed.test(name)),

@@ -105,6 +105,7 @@ export async function buildSandbox(
       observe: tellAll([lab?.observe, onStep]),
       explainAt: lab?.explainAt,
       atEdge: lab?.atEdge(powers),
+      mailbox: lab?.mailbox,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),
       sourceOf: request => readSource(request.raw),

@@ -1,5 +1,6 @@
 // What the parts of the sandbox are given; nothing is looked up anywhere else. Each takes what it needs: `Pick<Parts, …>`.
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { Mailbox } from './mail.ts'
 import type { Passwords } from './passwords.ts'
 import type { Observer, Step } from './steps.ts'
 import type { Store } from './store/store.ts'
@@ -33,6 +34,8 @@ export interface Parts {
   atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
   /** Where somebody reads what became of the request with this id, if anywhere. */
   explainAt: ((requestId: string) => string) | undefined
+  /** Where mail lands, if anywhere. */
+  mailbox: Mailbox | undefined
   isStopping: () => boolean
   /** Throws when the store cannot be written to; asked often, it looks once a second. */
   probe: () => Promise<void>

@@ -55,15 +55,15 @@ for (const database of await openDatabases(t)) {
       const address = `https://${host}/cb`
       await sandbox.store.write(db => db.updateTable('applications').set({ redirect_uris: address }).execute())
       const start = startUrl({ redirect_uri: address, cancel_url: address })
-      for (const [who, heading] of [
-        [openBrowser(sandbox), '<h1>Sign in</h1>'],
-        [browser, 'wants to sign you in'],
+      for (const [who, heading, script] of [
+        [openBrowser(sandbox), '<h1>Sign in</h1>', " script-src 'self';"],
+        [browser, 'wants to sign you in', ''],
       ] as const) {
         const page = await who.get(start)
         t.match(page.body, heading, host)
         t.equal(
           page.headers['content-security-policy'],
-          "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+          `default-src 'none'; style-src 'self'; img-src 'self';${script} form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
           host,
         )
       }

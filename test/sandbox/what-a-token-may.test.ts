@@ -24,9 +24,9 @@ const groupBody = {
 // Whoever adds a route to what takes an access token adds it here: say it on the consent page, or refuse it to clients.
 const rules: Record<string, Rule> = {
   'GET /api/me': { says: 'learn your user id, e-mail address and name' },
-  'GET /apps/v1': { says: 'list your groups, and every application in them' },
-  'GET /apps/v1/:app_id': { says: 'list your groups, and every application in them' },
-  'GET /identities/v1/:user_id/links': { says: 'list your groups' },
+  'GET /apps/v1': { says: 'see your groups, and every application in them' },
+  'GET /apps/v1/:app_id': { says: 'see your groups, and every application in them' },
+  'GET /identities/v1/:user_id/links': { says: 'see your groups' },
   'POST /apps/v1': { says: 'create applications', body: makeCreateBody },
   'POST /identities/v1': { says: 'make groups', body: () => groupBody },
   'PUT /apps/v1/:app_id': {

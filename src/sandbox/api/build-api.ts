@@ -52,7 +52,7 @@ export async function buildApi(parts: Parts): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
-      await registerViews(pages)
+      await registerViews(pages, { icon: 'api-icon.svg', assets: ['sandbox.css'] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(parts.addresses))
     })

@@ -1,6 +1,7 @@
 // The laboratory: what clients did, and why it failed, and whom they can do it with. A listener of its own.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { describeRoutes } from '../describe.ts'
+import type { Mailbox } from '../mail.ts'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
 import type { Observer, Step } from '../steps.ts'
@@ -21,6 +22,7 @@ import { createHide } from './hide.ts'
 import { answerInLabDialect } from './lab-error.ts'
 import { loginRoutes } from './login-routes.ts'
 import { type Bounds, createLogins } from './logins.ts'
+import { createMailbox, mailboxRoutes } from './mailbox.ts'
 import { pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
 import { makeApplications } from './set-up/applications.ts'
@@ -40,6 +42,7 @@ export interface Lab {
   explainAt(requestId: string): string
   /** Lets ordered faults happen on a listener; called before anything else is added to it. */
   atEdge(powers: EdgePowers): (server: FastifyInstance, listener: Step['listener']) => void
+  mailbox: Mailbox
 }
 
 export interface LabOptions {
@@ -61,6 +64,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const logins = createLogins(bounds)
   const ordered = createOrderedFaults(clock)
   const traps = createTraps()
+  const mailbox = createMailbox({ clock, labUrl: addresses.labUrl })
 
   const server = createServer(logger, (status, message) => ({ error: { status, message } }))
   answerInLabDialect(server)
@@ -106,14 +110,19 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server.post('/lab/v1/reset', { schema: operations.reset }, reset(setUp, forgetFaults))
   }
 
+  const mail = mailboxRoutes(mailbox)
+  server.get('/lab/v1/mailbox', { schema: operations.listMail }, mail.list)
+
   await registerViews(server, {
     layout: 'lab/layout',
-    assets: ['sandbox.css', 'lab/lab.css', 'lab/live.js', 'lab/faults.js'],
+    icon: 'lab/icon.svg',
+    assets: ['sandbox.css', 'local-times.js', 'lab/lab.css', 'lab/live.js', 'lab/faults.js'],
   })
   const pages = pageRoutes({ logins, ordered, addresses })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)
+  server.get('/mailbox', mail.show)
   server.addHook('preClose', async () => {
     events.endAll()
     happened.endWaits()
@@ -132,6 +141,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
       actAtEdge(server, listener, { ordered, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
       traps.addTo(server, powers.noteTrap)
     },
+    mailbox,
     explainAt: requestId => `${addresses.labUrl}/requests/${requestId}`,
   }
 }

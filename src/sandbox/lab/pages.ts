@@ -12,10 +12,12 @@ import { faultsOf, outcomeOf, tellStep } from './tell.ts'
 
 const mostListed = 100
 
-const headers = {
+/** Of every page of the laboratory. */
+export const pageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "style-src 'self'",
+    "img-src 'self'",
     "script-src 'self'",
     "connect-src 'self'",
     "form-action 'self'",
@@ -49,8 +51,9 @@ export function pageRoutes({ logins, ordered, addresses }: Parts) {
       const clientId = typeof asked === 'string' && asked !== '' ? asked : undefined
       const all = logins.list({})
       const found = clientId === undefined ? all : logins.list({ clientId })
-      return reply.headers(headers).viewAsync('lab/logins', {
+      return reply.headers(pageHeaders).viewAsync('lab/logins', {
         title: 'Logins',
+        path: '/',
         ...addresses,
         faults: clientId !== undefined && {
           usual: usualFaults,
@@ -82,13 +85,13 @@ export function pageRoutes({ logins, ordered, addresses }: Parts) {
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const login = logins.findByRequest((request.params as { id: string }).id)
       if (login) return reply.redirect(`/logins/${login.id}`, 303)
-      reply.headers(headers)
+      reply.headers(pageHeaders)
       return showNone(reply, 'There is no such request')
     },
 
     async show(request: FastifyRequest, reply: FastifyReply) {
       const login = logins.find((request.params as { id: string }).id)
-      reply.headers(headers)
+      reply.headers(pageHeaders)
       if (!login) return showNone(reply, 'There is no such login')
       return reply.viewAsync('lab/login', {
         title: `Login of ${login.clientId ?? 'an unknown client'}`,

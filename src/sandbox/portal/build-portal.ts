@@ -10,6 +10,7 @@ import { allowedApplicationsRoutes } from './account/allowed-applications-page.t
 import { groupRoutes } from './account/group-page.ts'
 import { groupsRoutes } from './account/groups-page.ts'
 import { madeByClientsRoutes } from './account/made-by-clients-pages.ts'
+import { passwordRoutes } from './account/password-page.ts'
 import { profileRoutes } from './account/profile-page.ts'
 import { requireVisitor } from './account/require-visitor.ts'
 import { authorizeRoutes } from './authorize.ts'
@@ -17,11 +18,13 @@ import { answerConsent } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
 import { PageError } from './error-pages.ts'
 import { exchangeToken } from './exchange-token.ts'
+import { forgotPasswordRoutes } from './forgot-password.ts'
 import { metadataRoutes } from './metadata.ts'
 import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
+import { resetPasswordRoutes } from './reset-password.ts'
 import { revokeToken } from './revoke-token.ts'
 import { signIn } from './sign-in.ts'
-import { signOut } from './sign-out.ts'
+import { signOutRoutes } from './sign-out.ts'
 import { signUp } from './sign-up.ts'
 import { useClientCalls } from './use-client-calls.ts'
 import { usePages } from './use-pages.ts'
@@ -62,13 +65,21 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
       ownForms.get('/sign-in', redirectTo('/account'))
       ownForms.get('/sign-up', redirectTo('/account'))
       ownForms.post('/consent', step('consent'), answerConsent(parts))
-      ownForms.post('/sign-out', signOut(parts))
+      const signOut = signOutRoutes(parts)
+      ownForms.get('/sign-out', signOut.show)
+      ownForms.post('/sign-out', signOut.signOut)
       ownForms.get('/signed-out', show('signed-out', 'Signed out'))
+      const forgotten = forgotPasswordRoutes(parts)
+      ownForms.get('/forgot-password', forgotten.show)
+      ownForms.post('/forgot-password', forgotten.send)
+      const reset = resetPasswordRoutes(parts)
+      ownForms.get('/reset-password', reset.show)
+      ownForms.post('/reset-password', reset.reset)
       ownForms.get('/terms', show('terms', 'Terms'))
       await ownForms.register(async account => accountRoutes(account, parts))
     })
     refuseOtherMethods(() => {
-      throw new PageError(405, 'This address does not work that way.')
+      throw new PageError(405, 'This page cannot be opened like this.')
     })
   })
 
@@ -128,6 +139,9 @@ function accountRoutes(account: FastifyInstance, parts: Parts): void {
   const profile = profileRoutes(parts)
   account.get('/account', profile.show)
   account.post('/account', profile.endEverywhere)
+  const password = passwordRoutes(parts)
+  account.get('/account/password', password.show)
+  account.post('/account/password', password.change)
 
   const groups = groupsRoutes(parts)
   account.get('/account/groups', groups.show)

@@ -49,7 +49,7 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { decision, formToken } = (request.body ?? {}) as Record<string, unknown>
     const question = readFormToken<ConsentQuestion>(keyRing.sealingKey, 'consent', formToken, clock())
-    if (!question) throw new PageError(400, 'This page has been open for too long.', { reason: 'form-expired' })
+    if (!question) throw new PageError(400, 'This page was open for too long.', { reason: 'form-expired' })
     noteAbout(request, { startPath: question.path, userId: question.userId })
     const startAgain = { href: question.path, label: 'Start again' }
     if (decision === 'another-account') {
@@ -57,7 +57,7 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
       return reply.redirect(question.path, 303)
     }
     if (decision !== 'allow' && decision !== 'decline')
-      throw new PageError(400, 'The form is not complete.', { next: startAgain, reason: 'field-missing' })
+      throw new PageError(400, 'The form was incomplete.', { next: startAgain, reason: 'field-missing' })
     const visitor = await findVisitor(parts, request)
     // Signed out meanwhile, or signed in as somebody else: they have not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
@@ -73,7 +73,7 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
       return makeCodeRedirect(db, parts, login, visitor.id)
     })
     const location = await answer.catch(refuseRemoved)
-    if (!location) throw new PageError(409, 'You have answered this page before.', { next: startAgain })
+    if (!location) throw new PageError(409, 'You have already answered this question.', { next: startAgain })
     if (decision === 'decline') noteReason(request, 'consent-declined')
     request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
     return reply.redirect(location, 303)

@@ -12,9 +12,11 @@ export function refuseCrossSitePosts(portalUrl: string) {
     const site = request.headers['sec-fetch-site']
     const isOwn = site === undefined ? request.headers.origin === portalUrl : site === 'same-origin'
     if (!isOwn)
-      throw new PageError(403, 'This form was sent from another site. Open the page again and send it from there.', {
-        reason: 'cross-site',
-      })
+      throw new PageError(
+        403,
+        'This form was sent from another site, so nothing was changed. Open the page here and try again.',
+        { reason: 'cross-site' },
+      )
   }
 }
 

@@ -37,7 +37,7 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
     return reply
       .status(page.statusCode)
       .viewAsync('error', {
-        title: page.statusCode >= 500 ? 'That did not work' : 'This cannot go on',
+        title: titleOf(page.statusCode),
         message: page.message,
         next: page.next,
         requestId: request.id,
@@ -45,21 +45,26 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
       })
   })
   scope.setNotFoundHandler(() => {
-    throw new PageError(404, 'There is no page at this address.', {
-      next: { href: '/account', label: 'Your account at this portal' },
+    throw new PageError(404, 'Check the address, or start from your account.', {
+      next: { href: '/account', label: 'Your account' },
     })
   })
 }
 
-const busyPortal = 'The portal is very busy. Wait a moment and send the page again.'
+function titleOf(statusCode: number): string {
+  if (statusCode === 404) return 'Page not found'
+  return statusCode >= 500 ? 'Sorry, something went wrong' : 'There is a problem'
+}
+
+const busyPortal = 'The login portal is very busy. Wait a moment and try again.'
 
 const faults: Record<FaultReason, string> = {
   busy: busyPortal,
   'store-unavailable': busyPortal,
-  'body-too-large': 'That was more than this page takes.',
-  'content-type-unsupported': 'The request cannot be read.',
-  'body-unreadable': 'The request cannot be read.',
-  internal: 'Something went wrong on our side. Your work is not lost; try again.',
+  'body-too-large': 'The form was larger than this page accepts.',
+  'content-type-unsupported': 'The login portal could not read the request.',
+  'body-unreadable': 'The login portal could not read the request.',
+  internal: 'This is a fault of the login portal. Try again in a moment.',
 }
 
 function toPageError(error: unknown): PageError {

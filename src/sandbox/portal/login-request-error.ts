@@ -40,7 +40,7 @@ export async function answerLoginRequestError(
   // The page has no form of its own, which would need an Origin; where it leads must not learn how it was found.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
-    title: 'This sign-in cannot begin',
+    title: 'You cannot sign in with this link',
     applicationName: application.name,
     message,
     location,

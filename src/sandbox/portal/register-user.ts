@@ -1,9 +1,9 @@
 // Signs a new user up: looks at every field, says everything that is wrong at once, and makes the account.
 import type { Parts } from '../parts.ts'
-import { longestPassword } from '../passwords.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { type Credentials, createUser, longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../text-length.ts'
+import { findPasswordProblem } from './password-rules.ts'
 
 /** Wire names, the same on the page and at /api/register. */
 export const signUpFields = ['email', 'password', 'firstName', 'lastName', 'termsAccepted'] as const
@@ -12,9 +12,6 @@ export const signUpFields = ['email', 'password', 'firstName', 'lastName', 'term
 export type SignUpProblems = Partial<Record<(typeof signUpFields)[number], string>>
 
 export type Registration = { credentials: Credentials } | { problems: SignUpProblems } | { retryAfterSeconds: number }
-
-/** Also said on the page before anybody types. */
-export const shortestPassword = 8
 
 const longestName = 100
 const signUpsAnHour = 100
@@ -34,7 +31,7 @@ export async function registerUser(
   }
   const problems: SignUpProblems = {
     ...findPersonProblems(person),
-    ...findProblem('termsAccepted', isTicked(fields.termsAccepted) ? undefined : 'Accept the terms to go on.'),
+    ...findProblem('termsAccepted', isTicked(fields.termsAccepted) ? undefined : 'Accept the terms to continue.'),
   }
   if (Object.keys(problems).length > 0) return { problems }
 
@@ -48,7 +45,7 @@ export async function registerUser(
   const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
   return userId
     ? { credentials: { userId, passwordHash } }
-    : { problems: { email: 'This address cannot be used for a new account.' } }
+    : { problems: { email: 'You cannot use this address for a new account. Sign in if it is yours.' } }
 }
 
 /** The rules for an account, whoever makes it. */
@@ -76,29 +73,16 @@ function isTicked(value: unknown): boolean {
 }
 
 /** ASCII alone, after normalising: a letter that only looks like another must not make a second account. */
-function findEmailProblem(email: string): string | undefined {
+export function findEmailProblem(email: string): string | undefined {
   if (email === '') return 'Enter your e-mail address.'
   const address = normaliseEmail(email)
   const isAddress = address.length <= longestEmail && /^[!-?A-~]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(address)
-  return isAddress ? undefined : 'Enter an e-mail address such as name@example.org.'
-}
-
-// Length counts, not the kind of characters; nothing is cut off, trimmed or folded.
-function findPasswordProblem(password: string, email: string): string | undefined {
-  if (isLonger(password, longestPassword)) return `Choose at most ${longestPassword} characters.`
-  if (!isLonger(password, shortestPassword - 1)) return `Choose at least ${shortestPassword} characters.`
-  // Half a surrogate pair would be hashed as another character.
-  if (!password.isWellFormed()) return 'Use letters, digits and signs only.'
-  const address = normaliseEmail(email)
-  // Empty is what is no address, and then there is nothing to compare with.
-  if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
-    return 'Choose something else than your e-mail address.'
-  return undefined
+  return isAddress ? undefined : 'Enter an e-mail address like name@example.org.'
 }
 
 function findNameProblem(name: string): string | undefined {
   if (name === '') return 'Enter your name.'
-  if (isLonger(name, longestName)) return `Use at most ${longestName} characters.`
+  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
   // Control characters have no place in a name, and NUL none in PostgreSQL; half a surrogate pair is no text at all.
-  return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use letters, spaces and signs only.' : undefined
+  return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use only letters, spaces and symbols.' : undefined
 }

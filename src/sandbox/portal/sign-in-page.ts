@@ -2,7 +2,8 @@
 import type { FastifyReply } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { type SignUpProblems, shortestPassword } from './register-user.ts'
+import { shortestPassword } from './password-rules.ts'
+import type { SignUpProblems } from './register-user.ts'
 import { makePurposeToken, type SignInPurpose } from './sign-in-purpose.ts'
 
 /** What was sent before, and what is said about it. Passwords never come back. */
@@ -18,10 +19,11 @@ export function showSignInPage(
   purpose: SignInPurpose,
   { signIn, signUp }: SentForms = {},
 ) {
-  setPageHeaders(reply, { formTargets: purpose.formTargets })
+  setPageHeaders(reply, { formTargets: purpose.formTargets, hasScript: true })
   return reply.viewAsync('sign-in', {
     title: signUp ? 'Create an account' : 'Sign in',
     isWide: true,
+    hasScript: true,
     applicationName: purpose.applicationName,
     formToken: makePurposeToken(parts, purpose),
     signIn,
@@ -33,5 +35,6 @@ export function showSignInPage(
 /** Makes the answer a 429, and gives the sentence for the page. `what` there were too many of. */
 export function describeBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
-  return `There were too many ${what}. Try again in ${Math.ceil(retryAfterSeconds / 60)} min.`
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  return `Too many ${what}. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
 }

@@ -28,7 +28,7 @@ export function readPurpose(
   request: FastifyRequest,
 ): SignInPurpose {
   const purpose = readFormToken<SignInPurpose>(keyRing.sealingKey, 'sign-in', formToken, clock())
-  if (!purpose) throw new PageError(400, 'This page has been open for too long.', { reason: 'form-expired' })
+  if (!purpose) throw new PageError(400, 'This page was open for too long.', { reason: 'form-expired' })
   // Any other path is one of the portal's own pages.
   if (purpose.returnTo.startsWith('/?')) noteAbout(request, { startPath: purpose.returnTo })
   return purpose

@@ -14,7 +14,7 @@ export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken, request)
     if (typeof email !== 'string' || typeof password !== 'string')
-      throw new PageError(400, 'The form is not complete.', { reason: 'field-missing' })
+      throw new PageError(400, 'The form was incomplete.', { reason: 'field-missing' })
 
     const sender = { source: parts.sourceOf(request), mark: readMark(parts, request) }
     const checked = await checkPassword(parts, { email, password, ...sender })
@@ -35,6 +35,8 @@ export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
     }
     // The same words whether or not there is such an account.
     reply.status(403)
-    return showSignInPage(reply, parts, purpose, { signIn: { problem: 'E-mail or password is not right.', email } })
+    return showSignInPage(reply, parts, purpose, {
+      signIn: { problem: 'The e-mail address or the password is incorrect.', email },
+    })
   }
 }

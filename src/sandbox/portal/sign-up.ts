@@ -31,8 +31,7 @@ export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
     noteReason(request, 'fields-invalid')
     request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
     reply.status(422)
-    const problem =
-      'Your account was not created yet. See what is said beside the fields, and enter the password again.'
+    const problem = 'Your account has not been created yet. Correct the fields below, and enter your password again.'
     return showSignInPage(reply, parts, purpose, { signUp: { problem, problems, fields } })
   }
 }

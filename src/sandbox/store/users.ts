@@ -61,6 +61,26 @@ export async function findCredentials(db: Db, email: string): Promise<Credential
     .executeTakeFirst()
 }
 
+/** As findCredentials, for a user who is known already. */
+export async function findCredentialsOf(db: Db, userId: string): Promise<Credentials | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id as userId', 'password_hash as passwordHash'])
+    .where('id', '=', userId)
+    .executeTakeFirst()
+}
+
+/** False, and nothing is done, where the password is not the one of `credentials` any more. */
+export async function replacePasswordHash(db: Db, credentials: Credentials, passwordHash: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('users')
+    .set({ password_hash: passwordHash })
+    .where('id', '=', credentials.userId)
+    .where('password_hash', '=', credentials.passwordHash)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 export async function setPasswordHash(db: Db, userId: string, passwordHash: string): Promise<void> {
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
 }

@@ -5,7 +5,8 @@ import { isPlainHost } from '../plain-host.ts'
 /**
  * `formTargets` are the origins, already checked, to which a form of this page may lead by redirect: Chromium applies
  * form-action to the whole chain of redirects, so `'self'` alone would stop the way back to the client.
- * `hasScript` lets the portal's own script in; pages that ask for a password or a consent have none.
+ * `hasScript` lets the portal's own scripts in; pages that show what a stranger wrote to somebody who did not ask for
+ * it, consent and errors, have none.
  */
 export function setPageHeaders(
   reply: FastifyReply,
@@ -16,6 +17,7 @@ export function setPageHeaders(
     'content-security-policy': [
       "default-src 'none'",
       "style-src 'self'",
+      "img-src 'self'",
       ...(hasScript ? ["script-src 'self'"] : []),
       // Looked at once more: a host with a `;` would end the directive.
       `form-action ${["'self'", ...new Set(formTargets.filter(hasPlainHost))].join(' ')}`,

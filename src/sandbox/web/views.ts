@@ -1,15 +1,22 @@
-// Templates, stylesheet and script, served by ourselves under names that change with their content.
+// Templates, stylesheets, scripts and icon, served by ourselves under names that change with their content.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isWebUrl } from './web-url.ts'
 
 const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
+
+const portalAssets = ['sandbox.css', 'copy-buttons.js', 'local-times.js', 'show-passwords.js']
+const types: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
 
 /**
  * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout; `data.title` is needed.
@@ -17,17 +24,18 @@ const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
  */
 export async function registerViews(
   scope: FastifyInstance,
-  { layout = 'layout', assets: names = ['sandbox.css', 'copy-buttons.js'] } = {},
+  { layout = 'layout', icon = 'icon.svg', assets: names = portalAssets } = {},
 ): Promise<void> {
   const assets: Record<string, string> = {}
   for (const name of names) assets[name] = await serveAsset(scope, name)
+  const iconPath = await serveAsset(scope, icon, '/favicon.ico')
   await scope.register(view, {
     engine: { eta: loadTemplates() },
     root,
     viewExt: 'eta',
     layout,
     production: true,
-    defaultContext: { assets, isWebUrl, formatTime },
+    defaultContext: { assets, icon: iconPath, isWebUrl, formatTime },
   })
 }
 
@@ -41,16 +49,16 @@ function loadTemplates(): Eta {
   return eta
 }
 
-/** Resolves to the path of the asset. */
-async function serveAsset(scope: FastifyInstance, file: string): Promise<string> {
-  const type = file.endsWith('.css') ? 'text/css' : 'text/javascript'
-  const content = await readFile(`${root}/${file}`)
+/** Resolves to the path of the asset. `alias`: what browsers ask for by themselves. */
+export async function serveAsset(scope: FastifyInstance, file: string, alias?: string): Promise<string> {
+  const content = await readFile(resolve(root, file))
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
-  const path = `/assets/${file.replace('.', `-${hash}.`)}`
-  scope.get(path, async (_request, reply) => {
-    reply.header('cache-control', 'public, max-age=31536000, immutable')
-    return reply.type(`${type}; charset=utf-8`).send(content)
-  })
+  const extension = extname(file)
+  const path = `/assets/${basename(file, extension)}-${hash}${extension}`
+  const send = (maxAge: string) => async (_request: FastifyRequest, reply: FastifyReply) =>
+    reply.header('cache-control', `public, max-age=${maxAge}`).type(types[extension]!).send(content)
+  scope.get(path, send('31536000, immutable'))
+  if (alias) scope.get(alias, send('86400'))
   return path
 }
 

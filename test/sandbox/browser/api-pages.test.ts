@@ -17,7 +17,7 @@ t.test('the API’s page leads to one where calls can be tried, and nothing come
     if (!request.url().startsWith(`${apiUrl}/`) && !request.url().startsWith('data:')) elsewhere.push(request.url())
   })
   await page.goto(apiUrl)
-  await page.getByRole('link', { name: 'Read it, and try it here' }).click()
+  await page.getByRole('link', { name: 'Read about the calls, and try them' }).click()
   await page.getByRole('button', { name: 'Authorize' }).click()
   await page.getByLabel('auth-bearer-value').fill(accessToken)
   await page.getByRole('button', { name: 'Apply credentials' }).click()

@@ -45,7 +45,7 @@ t.test('what the description of a body forbids is refused, with the field and wh
   const rows: [string, unknown, object][] = [
     ['people', { email: 5, other: 1 }, { email: [/a text of 3 to 254/], other: [/There are email, password/] }],
     ['people', { password: 'short' }, { password: [/a text of 8 to 1000/] }],
-    ['people', { email: 'nobody' }, { email: [/e-mail address such as/] }],
+    ['people', { email: 'nobody' }, { email: [/e-mail address like/] }],
     ['people', { firstName: 'A\0' }, { firstName: [/a text/] }],
     ['people', [], { body: [/a JSON object/] }],
     ['people', { suite: 'a b' }, { suite: [/such as my-tests-1/] }],

@@ -22,7 +22,7 @@ async function openTwoPages(sandbox: TestSandbox, name = 'Weather') {
 }
 
 async function readUserId(browser: Browser): Promise<string> {
-  return /data-copy="user id">([^<]+)</.exec((await browser.get('/account')).body)?.[1] ?? ''
+  return /data-copy="user ID">([^<]+)</.exec((await browser.get('/account')).body)?.[1] ?? ''
 }
 
 /** Presses a button of the group's page. */
@@ -79,7 +79,7 @@ t.test('the page of a group is for its members, and others learn nothing of it',
   for (const id of [unknownId, '%00', "'--", 'x'.repeat(65), '..%2f..%2fapps', '%3Cb%3E']) {
     const page = await friend.get(`${groupsPath}/${id}`)
     t.equal(page.statusCode, 404, id)
-    t.match(page.body, /<p role="alert">There is no such group/)
+    t.match(page.body, /<p role="alert">This group does not exist/)
     t.notMatch(page.body, '<b>')
   }
   await change(maker, path, { change: 'invite', userId: friendId })
@@ -147,21 +147,21 @@ for (const database of await openDatabases(t)) {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = await openAsNewcomer(sandbox)
     const page = await browser.get(groupsPath)
-    t.match(page.body, 'You are in no group yet')
+    t.match(page.body, 'You are not in a group yet')
     const answers = await Promise.all(
       Array.from({ length: 4 }, () => submitForm(browser, page, groupsPath, { name: 'Weather <b>' })),
     )
     for (const answer of answers) t.equal(answer.statusCode, 303)
     t.equal(new Set(answers.map(locationOf)).size, 1)
     const shown = await browser.get(locationOf(answers[0] as (typeof answers)[0]))
-    t.match(shown.body, /role="status">The group <strong><bdi>Weather &lt;b&gt;/)
-    t.equal(shown.body.match(/<h3>/g)?.length, 1)
-    t.match(shown.body, '1 member, made by you')
+    t.match(shown.body, /role="status">You created the group <strong><bdi>Weather &lt;b&gt;/)
+    t.equal(shown.body.match(/<h3><a/g)?.length, 1)
+    t.match(shown.body, '1 member, created by you')
     const path = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec(shown.body)?.[1] ?? ''
     const group = await browser.get(path)
     t.match(group.body, newcomer.email)
-    t.match(group.body, 'made the group, you')
-    t.match(group.body, 'No invitation is open.')
+    t.match(group.body, 'created the group, you')
+    t.match(group.body, 'There are no open invitations.')
     const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
     t.notMatch(other.body, 'Weather', 'groups of others are not shown')
   })
@@ -171,28 +171,28 @@ for (const database of await openDatabases(t)) {
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
     const invited = await follow(maker, await invite())
-    t.match(invited.body, `${friendId}</span> is invited`)
+    t.match(invited.body, `${friendId}</span> has been invited`)
     t.notMatch(invited.body, newcomer.email, 'nothing else of the person is shown')
-    t.match((await friend.get('/account')).body, 'Somebody invites you into a group')
+    t.match((await friend.get('/account')).body, 'You have been invited to a group')
     const page = await friend.get(groupsPath)
     t.match(page.body, seeded.email, 'it says from whom')
-    t.match(page.body, 'You are in no group yet', 'and counts for nothing')
+    t.match(page.body, 'You are not in a group yet', 'and counts for nothing')
     t.notMatch((await friend.get('/account/token')).body, groupId)
 
     const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
-    t.match((await follow(friend, declined)).body, 'You are not in that group, and not invited into it.')
+    t.match((await follow(friend, declined)).body, 'You are not a member of that group, and not invited to it.')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 404, 'too late')
 
     await invite()
     const again = await friend.get(groupsPath)
     const accepted = await submitForm(friend, again, invitationsPath, { answer: 'accept' })
-    t.match((await follow(friend, accepted)).body, 'You are a member of <strong><bdi>Weather')
+    t.match((await follow(friend, accepted)).body, 'You are now a member of <strong><bdi>Weather')
     t.equal((await submitForm(friend, again, invitationsPath, { answer: 'accept' })).statusCode, 303, 'sent twice')
     t.equal((await submitForm(friend, again, invitationsPath, { answer: 'decline' })).statusCode, 303)
     t.equal((await friend.get(path)).statusCode, 200, 'an old page does not end a membership')
     t.match((await maker.get(path)).body, newcomer.email)
-    t.notMatch((await friend.get('/account')).body, 'Somebody invites you')
+    t.notMatch((await friend.get('/account')).body, 'You have been invited')
   })
 
   t.test(`members leave, the maker takes out and takes back (${database.name})`, async t => {
@@ -202,28 +202,28 @@ for (const database of await openDatabases(t)) {
     await invite()
     const old = await maker.get(path)
     const back = await follow(maker, await change(maker, path, { change: 'take-back', userId: friendId }))
-    t.match(back.body, `${friendId}</span> is neither a member nor invited`)
+    t.match(back.body, `${friendId}</span> is not a member, and not invited`)
     t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
     await invite()
     await answerInvitation(friend, 'accept')
     t.equal((await submitForm(maker, old, path, { change: 'take-back', userId: friendId })).statusCode, 303)
     t.equal((await friend.get(path)).statusCode, 200, 'taking back what was accepted takes nobody out')
-    t.notMatch((await friend.get(path)).body, 'Take out', 'only the maker is offered that')
+    t.notMatch((await friend.get(path)).body, 'take-out', 'only the maker is offered that')
     t.equal((await change(friend, path, { change: 'take-out', userId: makerId })).statusCode, 404, 'or may')
 
     const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
-    t.match(out.body, `${friendId}</span> is neither a member nor invited`)
+    t.match(out.body, `${friendId}</span> is not a member, and not invited`)
     t.equal((await friend.get(path)).statusCode, 404)
 
     await invite()
     await answerInvitation(friend, 'accept')
     const page = await friend.get(path)
     const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
-    t.match(left.body, 'You are not in that group, and not invited into it.')
+    t.match(left.body, 'You are not a member of that group, and not invited to it.')
     t.equal((await submitForm(friend, page, path, { change: 'leave' })).statusCode, 303, 'sent twice')
 
-    t.match((await maker.get(path)).body, 'without you the group is gone')
+    t.match((await maker.get(path)).body, 'the group is removed when you leave')
     t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
     t.equal((await maker.get(path)).statusCode, 404)
   })
@@ -236,10 +236,13 @@ for (const database of await openDatabases(t)) {
       return [page.statusCode, /id="user-id-problem">([^<]+)</.exec(page.body)?.[1]]
     }
     for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0', newcomer.email])
-      t.strictSame(await invite(userId), [422, 'Nobody has this user id. They find theirs on their account page.'])
-    t.strictSame(await invite(await readUserId(maker)), [422, 'This person is a member already.'])
+      t.strictSame(await invite(userId), [
+        422,
+        'There is no account with this user ID. They find theirs on their account page.',
+      ])
+    t.strictSame(await invite(await readUserId(maker)), [422, 'This person is already a member.'])
     t.equal((await invite(friendId))[0], 303)
-    t.strictSame(await invite(friendId), [422, 'This person is invited already.'])
+    t.strictSame(await invite(friendId), [422, 'This person has already been invited.'])
 
     const users = await addUsers(sandbox, 20)
     for (const userId of users.slice(1)) t.equal((await invite(userId))[0], 303)
@@ -248,8 +251,8 @@ for (const database of await openDatabases(t)) {
     await addGroups(sandbox, friendId, 20)
     const full = await answerInvitation(friend, 'accept')
     t.equal(full.statusCode, 422)
-    t.match(full.body, /role="alert">You are in 20 groups, which is the most. Leave one first./)
-    t.match(full.body, 'leave one to make another', 'and no form to make one')
+    t.match(full.body, /role="alert">You are in 20 groups, which is the limit. Leave one first./)
+    t.match(full.body, 'Leave one to create another', 'and no form to make one')
     t.throws(() => readHiddenFields(full, groupsPath))
 
     const page = await maker.get(path)
@@ -257,7 +260,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId))).statusCode, 201)
     const refused = await submitForm(maker, page, path, { change: 'leave' })
     t.equal(refused.statusCode, 409)
-    t.match(refused.body, /role="alert">You are the last member of a group that has applications/)
+    t.match(refused.body, /role="alert">You are the only member, and the group has applications/)
     t.notMatch(refused.body, 'value="leave"')
   })
 

@@ -54,8 +54,8 @@ for (const database of await openDatabases(t)) {
 
       const body = await withdraw(browser)
       t.strictSame(readMade(body).sort(), ['By the client', 'With its secret'])
-      t.match(body, 'Made by <bdi>Reference client</bdi>')
-      t.match(body, 'A secret was made by <bdi>Reference client</bdi>')
+      t.match(body, 'Created by <bdi>Reference client</bdi>')
+      t.match(body, 'A secret was created by <bdi>Reference client</bdi>')
 
       const colleague = await callAsStranger(sandbox)
       const other = openBrowser(sandbox)
@@ -91,7 +91,7 @@ for (const database of await openDatabases(t)) {
       const known = [created.client.clientSecrets[0], second]
       const kept = await callWith(sandbox, created.tokens[0].token)
       const browser = await openAsDeveloper(sandbox)
-      t.match(await withdraw(browser), 'What was shown then still works.')
+      t.match(await withdraw(browser), 'Its secret or token is still valid.')
       for (const secret of known) t.equal(await isSecretOf(sandbox, appId, secret), true, 'withdrawing ends no secret')
       t.equal((await kept.call('GET', '/apps/v1')).statusCode, 200, 'nor a token of the application itself')
 
@@ -113,7 +113,7 @@ for (const database of await openDatabases(t)) {
       t.equal(await isSecretOf(sandbox, appId, secret), true, 'a form sent twice makes one secret')
       const after = (await browser.get(path)).body
       t.strictSame(readMade(after), ['Weather'], 'it was made by the client all the same')
-      t.match(after, 'No secret or token that was shown then works any more.')
+      t.match(after, 'No secret or token from then is valid any more.')
       t.match(await submitForm(browser, await browser.get(path), renewPath), { statusCode: 200 }, 'and once more')
     },
   )
@@ -152,7 +152,7 @@ for (const database of await openDatabases(t)) {
       const question = `${removePath}?applicationId=${ended.id}&clientId=${seeded.clientId}`
       t.match(page.body, question.replaceAll('&', '&amp;'))
       const asked = await browser.get(question)
-      t.match(asked.body, 'End the secrets that were made for')
+      t.match(asked.body, 'End the secrets created for')
       t.equal(await isSecretOf(sandbox, ended.id, second), true, 'asking ends nothing')
       t.equal((await submitForm(browser, asked, removePath)).statusCode, 303)
       t.equal(await isSecretOf(sandbox, ended.id, second), false)
@@ -179,7 +179,7 @@ for (const database of await openDatabases(t)) {
     await withdraw(browser)
     const question = `${removePath}?applicationId=${created['@id']}&clientId=${seeded.clientId}`
     const asked = await browser.get(question)
-    t.match(asked.body, 'This cannot be undone.')
+    t.match(asked.body, 'You cannot undo this.')
     t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 }, 'asking removes nothing')
     t.equal(locationOf(await submitForm(browser, asked, removePath)), `${path}#made`)
     t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 404 })
@@ -266,7 +266,7 @@ for (const database of await openDatabases(t)) {
         await sql`update client_secrets set made_by_client = '', created_by = ''`.execute(db)
       })
       const { body } = await browser.get(path)
-      t.match(body, /<details>\s*<summary>Made before this portal noted by which application/)
+      t.match(body, /<details>\s*<summary>Created before the portal recorded by which application/)
       t.strictSame(readMade(body), ['Reference client'])
       const shown = await submitForm(browser, await browser.get(path), renewPath)
       const [clientId = '', secret = ''] = readSecrets(shown.body)

@@ -37,7 +37,7 @@ t.test('PS-05: a sign-up with a taken address does not say that there is such an
   const page = await browser.get(startUrl())
   const answer = await submitForm(browser, page, '/sign-up', { ...newcomer, email: seeded.email })
   t.equal(answer.statusCode, 422)
-  t.match(answer.body, 'This address cannot be used for a new account.')
+  t.match(answer.body, 'You cannot use this address for a new account.')
   t.notMatch(answer.body, /exists|taken|already|Sandbox Developer/i)
 })
 

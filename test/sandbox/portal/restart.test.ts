@@ -41,7 +41,7 @@ t.test('F-43: a portal that has lost its store believes no form of before, and l
   ] as const) {
     const answer = await now.submit(page, fields)
     t.equal(answer.statusCode, 400)
-    t.match(answer.body, 'This page has been open for too long.')
+    t.match(answer.body, 'This page was open for too long.')
     t.notMatch(answer.body, /href="(https?:)?\/\//)
     t.equal(answer.headers.location, undefined)
   }

@@ -48,7 +48,7 @@ t.test('signing up without a client leads to the account', async t => {
   const account = await browser.get('/account')
   t.match(account.body, 'Nora Newcomer')
   t.match(account.body, newcomer.email)
-  t.match(account.body, /<code class="id" data-copy="user id">[0-9a-f-]{36}<\/code>/)
+  t.match(account.body, /<code class="id" data-copy="user ID">[0-9a-f-]{36}<\/code>/)
 })
 
 t.test('every bad field is named beside it at once, and all that was typed stays but the password', async t => {
@@ -105,9 +105,9 @@ t.test('PS-01: a sign-up from another site, or without the page’s token, makes
 t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as typed, and 7 are refused', async t => {
   const sandbox = await buildTestSandbox(t)
   const refused = await signUp(sandbox, { password: '1234567' })
-  t.match(readProblems(refused), { 'new-password': 'Choose at least 8 characters.' })
+  t.match(readProblems(refused), { 'new-password': 'Use at least 8 characters.' })
   const long = await signUp(sandbox, { password: 'x'.repeat(1001) })
-  t.match(readProblems(long), { 'new-password': 'Choose at most 1000 characters.' }, 'not cut off')
+  t.match(readProblems(long), { 'new-password': 'Use 1000 characters or fewer.' }, 'not cut off')
   const passwords = [
     'xxxxxxx8',
     'x'.repeat(64),

@@ -19,14 +19,16 @@ export interface OpenPortal {
 
 export async function openPortal(t: Test): Promise<OpenPortal> {
   const { clientUrl, arrivals } = await openClient(t)
-  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
+  const [portalPort, apiPort, labPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   // The addresses are part of the settings, so the ports must be known before anything listens on them.
   const portalUrl = `http://127.0.0.1:${portalPort}`
   const apiUrl = `http://127.0.0.1:${apiPort}`
   const redirectUri = `${clientUrl}/exchangeToken`
-  const sandbox = await buildTestSandbox(t, { portalUrl, apiUrl, redirectUris: [redirectUri] })
+  const lab = { host: '127.0.0.1', port: labPort, urls: [`http://127.0.0.1:${labPort}`], token: undefined }
+  const sandbox = await buildTestSandbox(t, { portalUrl, apiUrl, lab, redirectUris: [redirectUri] })
   await sandbox.portal.listen({ host: '127.0.0.1', port: portalPort })
   await sandbox.api.listen({ host: '127.0.0.1', port: apiPort })
+  await sandbox.lab!.listen({ host: '127.0.0.1', port: labPort })
   const parameters = new URLSearchParams({
     grant_type: 'authorization',
     response_type: 'code',

@@ -11,6 +11,7 @@ import { addUsers } from './fill-groups.ts'
 import type { OpenPortal } from './open-portal.ts'
 
 const longName = `A very long name ${'Donaudampfschifffahrtsgesellschaft'.repeat(3)} with an end`
+const newPassword = 'a password nobody had before'
 const paragraph = 'What an application says about itself, in a few sentences. '.repeat(12)
 
 /** `look` is called on each page, with a name for it. */
@@ -32,6 +33,8 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await page.getByLabel('Password').first().fill('wrong password')
   await press('Sign in')
   await look('sign-in-refused')
+  await walkReset(portal, page, look)
+  await page.goto(startUrl)
 
   await page.locator('[action="/sign-up"]').evaluate((form: { noValidate: boolean }) => {
     form.noValidate = true
@@ -61,7 +64,7 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('groups-none')
   await go('/account/token')
   await look('token-no-group')
-  await press('Make an access token')
+  await press('Create access token')
   await look('token-shown-no-group')
   await go('/account/applications')
   await look('applications-none')
@@ -70,17 +73,17 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await page.getByLabel('Name').evaluate((input: { required: boolean }) => {
     input.required = false
   })
-  await press('Make group')
+  await press('Create group')
   await look('groups-refused')
   for (const name of ['Weather', longName]) {
     await page.getByLabel('Name').fill(name)
-    await press('Make group')
+    await press('Create group')
   }
   await look('groups-created')
   await walkGroups(portal, page, look)
   await go('/account/token')
   await look('token')
-  await press('Make an access token')
+  await press('Create access token')
   await look('token-shown')
 
   await page.goto(startUrl)
@@ -97,14 +100,55 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await page.getByRole('link', { name: 'Back to your applications' }).click()
   await page.getByRole('link', { name: `Remove ${longName}` }).click()
   await look('remove-application')
-  await press('Remove it for good')
+  await press('Remove permanently')
   await page.getByRole('link', { name: 'End the secret of Mine' }).click()
   await look('remove-secret')
 
-  await press('Sign out')
+  await go('/account/password')
+  await look('password')
+  await page.getByLabel('Current password').fill('wrong password')
+  await page.getByLabel('New password').fill(newPassword)
+  await press('Change password')
+  await look('password-refused')
+  await page.getByLabel('Current password').fill(seeded.password)
+  await page.getByLabel('New password').fill(newPassword)
+  await press('Change password')
+  await look('password-changed')
+  await go('/sign-out')
+  await look('sign-out')
+  await page.getByRole('button', { name: 'Sign out' }).last().click()
   await look('signed-out')
+  await go('/sign-out')
+  await look('sign-out-nobody')
   await go('/account')
   await look('account-sign-in')
+}
+
+/** A password that is forgotten, and set anew; the mailbox is the laboratory's page. */
+async function walkReset({ portalUrl }: OpenPortal, page: Page, look: (name: string) => Promise<void>): Promise<void> {
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await look('forgot-password')
+  await page.getByLabel('E-mail').fill('no@address@example')
+  await page.locator('form').evaluate((form: { noValidate: boolean }) => {
+    form.noValidate = true
+  })
+  await page.getByRole('button', { name: 'Send the link' }).click()
+  await look('forgot-password-refused')
+  await page.getByLabel('E-mail').fill(seeded.email)
+  await page.getByRole('button', { name: 'Send the link' }).click()
+  await look('reset-mail-sent')
+  await page.getByRole('link', { name: 'the mailbox of its laboratory' }).click()
+  await look('mailbox')
+  await page.getByRole('link', { name: `${portalUrl}/reset-password` }).click()
+  await look('reset-password')
+  await page.getByLabel('New password').fill(seeded.password)
+  await page.getByRole('button', { name: 'Show password' }).click()
+  await look('reset-password-shown')
+  const link = page.url()
+  await page.getByRole('button', { name: 'Change password' }).click()
+  await look('password-reset')
+  await page.goto(link)
+  await look('reset-link-used')
 }
 
 /** Invitations received and sent, and a group as its maker and as a member see it; their group is called longName. */
@@ -133,11 +177,11 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
 
   await page.getByRole('link', { name: longName, exact: true }).click()
   await look('group')
-  await page.getByLabel('User id').fill('nobody')
-  await press('Invite')
+  await page.getByLabel('User ID').fill('nobody')
+  await press('Send invitation')
   await look('group-refused')
-  await page.getByLabel('User id').fill(makerId)
-  await press('Invite')
+  await page.getByLabel('User ID').fill(makerId)
+  await press('Send invitation')
   await look('group-invited')
   await sandbox.store.transaction(async db => {
     const groupId = new URL(page.url()).pathname.split('/').at(-1) ?? ''
@@ -146,7 +190,7 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   })
   await page.reload()
   await look('group-of-two')
-  await press(/^Take out/)
+  await press(/^Remove/)
   await look('group-taken-out')
 }
 

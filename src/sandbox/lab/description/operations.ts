@@ -53,6 +53,14 @@ export const showLogin = {
   response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },
 }
 
+export const listMail = {
+  ...happened,
+  operationId: 'listMail',
+  summary: 'List the messages that the portal would have sent, the newest hundred',
+  querystring: parameters({ to: { type: 'string', description: 'To this e-mail address alone.' } }),
+  response: { 200: answer('The newest first.', 'MailList'), ...refuse(422) },
+}
+
 export const showHar = {
   ...happened,
   operationId: 'showHar',

@@ -48,6 +48,18 @@ export const schemas: Record<string, Schema> = {
     ],
   },
   LoginSummary: object(summary),
+  MailList: object({
+    mails: listOf(
+      object({
+        id: text,
+        at: time,
+        to: text,
+        subject: text,
+        text,
+        links: { ...listOf(text), description: 'Those in the text: the one of a reset mail works once.' },
+      }),
+    ),
+  }),
   LoginList: object({
     logins: listOf(ref('LoginSummary')),
     cursor: { ...count, description: 'The `after` of the next question.' },

@@ -32,8 +32,8 @@ export function accessTokenRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'ke
     const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
     const groups = await listGroupsOf(store.read, userId)
     if (!(await store.write(db => createPortalGrant(db, { id: grantId, userId, now, expiresAt }))))
-      throw new PageError(409, 'This token was shown before, and is shown once only.', {
-        next: { href: path, label: 'Make another one' },
+      throw new PageError(409, 'This token has been shown already. Each is shown only once.', {
+        next: { href: path, label: 'Create another one' },
       })
     // The portal itself is the audience: there is no client.
     const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }

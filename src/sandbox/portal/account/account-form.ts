@@ -37,10 +37,11 @@ export function readAccountForm(
   const body = (request.body ?? {}) as Record<string, unknown>
   const form = readFormToken<AccountForm>(keyRing.sealingKey, `account ${purpose}`, body.formToken, clock())
   if (form?.userId !== visitorOf(request).id)
-    throw new PageError(400, 'This page has been open for too long, or was opened by somebody else.', {
-      next: { href: pathOf(request), label: 'Open it again' },
-      reason: 'form-expired',
-    })
+    throw new PageError(
+      400,
+      'This page was open for too long, or somebody else signed in in the meantime. Nothing was changed.',
+      { next: { href: pathOf(request), label: 'Open the page again' }, reason: 'form-expired' },
+    )
   const texts = Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return { id: form.id, fields: Object.fromEntries(texts) }
 }

@@ -5,13 +5,13 @@ import { PageError } from '../error-pages.ts'
 
 /** Those that a page can show in place: its reader knows what to do. */
 const problems: Partial<Record<GroupRefusalReason, string>> = {
-  'no user': 'Nobody has this user id. They find theirs on their account page.',
-  'member already': 'This person is a member already.',
-  'invited already': 'This person is invited already.',
+  'no user': 'There is no account with this user ID. They find theirs on their account page.',
+  'member already': 'This person is already a member.',
+  'invited already': 'This person has already been invited.',
   'last member':
-    'You are the last member of a group that has applications. Remove them, or invite somebody and wait until they accept.',
-  'too many groups': `You are in ${bounds.groupsOfUser} groups, which is the most. Leave one first.`,
-  'too many invitations': `The group has ${bounds.openInvitations} open invitations, which is the most. Take one back first.`,
+    'You are the only member, and the group has applications. Remove them, or invite somebody and wait until they accept.',
+  'too many groups': `You are in ${bounds.groupsOfUser} groups, which is the limit. Leave one first.`,
+  'too many invitations': `The group has ${bounds.openInvitations} open invitations, which is the limit. Cancel one first.`,
 }
 
 /**
@@ -36,7 +36,7 @@ export async function findProblem(
 
 /** One that is not there, or none of theirs, or no longer. */
 export function noSuchGroup(): PageError {
-  return new PageError(404, 'There is no such group, or you may not do that in it. Nothing was changed.', {
+  return new PageError(404, 'This group does not exist, or you cannot do this in it. Nothing was changed.', {
     next: { href: '/account/groups', label: 'Your groups' },
   })
 }

@@ -82,7 +82,7 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
 }
 
 function findNameProblem(name: string): string | undefined {
-  if (name === '') return 'Enter a name.'
-  if ([...name].length > longestName) return `Use at most ${longestName} characters.`
-  return /\p{Cc}/u.test(name) ? 'Use letters, digits and signs only.' : undefined
+  if (name === '') return 'Enter a name for the group.'
+  if ([...name].length > longestName) return `Use ${longestName} characters or fewer.`
+  return /\p{Cc}/u.test(name) ? 'Use only letters, numbers and symbols.' : undefined
 }

@@ -28,14 +28,14 @@ export function madeByClientsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'cl
       // One form stands for all that is on the page.
       const id = `${formId} ${made.applicationId} ${made.clientId}`
       if (!(await finishAuthorization(db, id, new Date(now.getTime() + accountFormLifetimeMs))))
-        throw new PageError(409, 'This secret was shown before, and is shown once only.', { next: back })
+        throw new PageError(409, 'This secret has been shown already. Each is shown only once.', { next: back })
       await endMadeByClient(db, made)
       await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })
       return made
     })
     const { applicationId, clientId } = made
     request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
-    return showAccountPage(reply, 'account/secret-shown', { title: 'A new secret', made, clientSecret })
+    return showAccountPage(reply, 'account/secret-shown', { title: 'New secret', made, clientSecret })
   }
 
   async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
@@ -56,7 +56,7 @@ export function madeByClientsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'cl
       const made = await claimMade(db, userId, fields, clock())
       if (made.what === 'application') await removeApplicationOf(db, made.applicationId, { userId, now: clock() })
       else if (made.hasOtherSecret) await endMadeByClient(db, made)
-      else throw new PageError(409, 'These are its only secrets. Make a new one instead.', { next: back })
+      else throw new PageError(409, 'These are its only secrets. Create a new one instead.', { next: back })
       return made
     })
     request.log.info({ code: 'made-by-client-removed', userId, appId: applicationId, clientId, what }, 'removed')

@@ -26,7 +26,7 @@ export function requireVisitor(scope: FastifyInstance, parts: Pick<Parts, 'store
     }
     const purpose = { returnTo: pathOf(request), applicationName: undefined, formTargets: [] }
     if (request.method === 'GET') return reply.send(await showSignInPage(reply, parts, purpose))
-    const problem = 'You were signed out in the meantime, and nothing was changed. Sign in, and send the form again.'
+    const problem = 'You were signed out in the meantime, so nothing was changed. Sign in and try again.'
     return reply.status(403).send(await showSignInPage(reply, parts, purpose, { signIn: { problem } }))
   })
 }

@@ -1,0 +1,59 @@
+// The mail that the portal would have sent, as JSON and as a page. What is in it opens accounts: that is what it is for.
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Mail, Mailbox } from '../mail.ts'
+import { LabError } from './lab-error.ts'
+import { pageHeaders } from './pages.ts'
+
+interface DeliveredMail extends Mail {
+  id: string
+  at: Date
+}
+
+const mostKept = 100
+
+export interface KeptMail extends Mailbox {
+  /** The newest first; `to` for one address alone. */
+  list(to?: string): DeliveredMail[]
+}
+
+/** In memory, the latest hundred. */
+export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: string }): KeptMail {
+  let mails: DeliveredMail[] = []
+  return {
+    url: `${labUrl}/mailbox`,
+    deliver(mail) {
+      mails = [{ id: randomUUID(), at: clock(), ...mail }, ...mails].slice(0, mostKept)
+    },
+    list(to) {
+      return to === undefined ? mails : mails.filter(mail => mail.to === to)
+    },
+  }
+}
+
+export function mailboxRoutes(mailbox: KeptMail) {
+  return {
+    /** GET /lab/v1/mailbox, `?to=` for one address. Throws LabError 422. */
+    async list(request: FastifyRequest) {
+      const { to, ...others } = request.query as Record<string, unknown>
+      if ((to !== undefined && typeof to !== 'string') || Object.keys(others).length > 0)
+        throw new LabError(422, { to: ['Give one address, or leave it out. There is no other parameter.'] })
+      return { mails: mailbox.list(to).map(mail => ({ ...mail, links: linksIn(mail.text) })) }
+    },
+
+    async show(_request: FastifyRequest, reply: FastifyReply) {
+      const mails = mailbox.list().map(mail => ({ ...mail, lines: mail.text.split('\n').filter(Boolean), isLink }))
+      return reply
+        .headers(pageHeaders)
+        .viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostKept })
+    },
+  }
+}
+
+function linksIn(text: string): string[] {
+  return text.split('\n').filter(isLink)
+}
+
+function isLink(line: string): boolean {
+  return /^https?:\/\/\S+$/.test(line)
+}

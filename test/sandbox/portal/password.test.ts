@@ -1,0 +1,301 @@
+// Changing a password, and resetting one that was forgotten: what it takes, what it ends, and what it tells strangers.
+import t, { type Test } from 'tap'
+import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { openAsDeveloper, readHiddenFields, submitForm } from '../support/forms.ts'
+import type { Tokens } from '../support/tokens.ts'
+
+const { email, password } = seeded
+const newPassword = 'a password nobody had before'
+const changePath = '/account/password'
+const lab = { host: '127.0.0.1', port: 0, urls: ['http://127.0.0.1:4002'], token: undefined }
+
+async function change(browser: Awaited<ReturnType<typeof openAsDeveloper>>, fields = { password, newPassword }) {
+  return submitForm(browser, await browser.get(changePath), changePath, fields)
+}
+
+/** Asks for a link, and resolves to the answer. */
+async function forget(sandbox: TestSandbox, address = email, headers = {}) {
+  const browser = openBrowser(sandbox)
+  const page = await browser.get('/forgot-password')
+  const fields = { ...readHiddenFields(page, '/forgot-password'), email: address }
+  return browser.post('/forgot-password', fields, headers)
+}
+
+async function readMailbox(sandbox: TestSandbox): Promise<{ to: string; text: string; links: string[] }[]> {
+  const headers = { host: '127.0.0.1:4002' }
+  return (await sandbox.lab!.inject({ url: '/lab/v1/mailbox', headers })).json().mails
+}
+
+/** The path of the newest link. */
+async function readLink(sandbox: TestSandbox): Promise<string> {
+  const [mail] = await readMailbox(sandbox)
+  const { pathname, search } = new URL(mail?.links[0] ?? '')
+  return pathname + search
+}
+
+async function buildWithMailbox(t: Test, databaseUrl?: string): Promise<TestSandbox> {
+  return buildTestSandbox(t, { lab, ...(databaseUrl !== undefined && { databaseUrl }) })
+}
+
+/** 303 when it is the right one. */
+async function tryPassword(sandbox: TestSandbox, given: string): Promise<number> {
+  const browser = openBrowser(sandbox)
+  const page = await browser.get('/account')
+  return (await submitForm(browser, page, '/sign-in', { email, password: given })).statusCode
+}
+
+const refresh = (sandbox: TestSandbox, refresh_token: string) =>
+  exchange(sandbox, { grant_type: 'refresh_token', refresh_token, redirect_uri: undefined, state: undefined })
+
+for (const database of await openDatabases(t)) {
+  t.test(
+    `PS-15, RF-12: a new password ends every other session, refresh token and mark, and this browser stays signed in (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [own, other] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
+      const code = (await logIn(sandbox)).get('code') ?? ''
+      const tokens = (await exchange(sandbox, { code })).json<Tokens>()
+      const [sessionBefore, markBefore] = ['__Host-portal-session', '__Host-portal-known'].map(name =>
+        own.cookies.get(name),
+      )
+
+      const changed = await change(own)
+      t.equal(changed.statusCode, 200)
+      t.match(changed.body, 'Your password has been changed')
+      t.match((await own.get('/account')).body, email, 'this browser stays signed in')
+      t.not(own.cookies.get('__Host-portal-session'), sessionBefore, 'with another session (PS-07)')
+      t.not(own.cookies.get('__Host-portal-known'), markBefore)
+      t.match((await other.get('/account')).body, '<h1>Sign in</h1>')
+      t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
+      t.equal(await tryPassword(sandbox, password), 403)
+      t.equal(await tryPassword(sandbox, newPassword), 303)
+      t.notMatch(sandbox.logLines.join(''), newPassword)
+    },
+  )
+
+  t.test(`a link resets the password once, and ends every session and refresh token (${database.name})`, async t => {
+    const sandbox = await buildWithMailbox(t, await database.make(t))
+    const signedIn = await openAsDeveloper(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    const tokens = (await exchange(sandbox, { code })).json<Tokens>()
+    t.equal((await forget(sandbox, ` ${email.toUpperCase()} `)).statusCode, 200)
+    t.match(await readMailbox(sandbox), [{ to: email, text: /30 minutes/ }])
+
+    const link = await readLink(sandbox)
+    const browser = openBrowser(sandbox)
+    await browser.get(link)
+    const page = await browser.get(link)
+    t.match(page.body, email, 'looking uses nothing up')
+    const weak = await submitForm(browser, page, '/reset-password', { password: 'short' })
+    t.equal(weak.statusCode, 422)
+    t.match(weak.body, 'Use at least 8 characters.')
+    const answers = await Promise.all(
+      [1, 2].map(() => submitForm(browser, page, '/reset-password', { password: newPassword })),
+    )
+    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 400], 'of two at once one counts')
+    t.equal((await browser.get(link)).statusCode, 400)
+    t.match((await browser.get('/account')).body, '<h1>Sign in</h1>', 'nobody is signed in by a link')
+    t.match((await signedIn.get('/account')).body, '<h1>Sign in</h1>')
+    t.match((await refresh(sandbox, tokens.refresh_token)).json(), { error: 'invalid_grant' })
+    t.equal(await tryPassword(sandbox, password), 403)
+    t.equal(await tryPassword(sandbox, newPassword), 303)
+    t.notMatch(sandbox.logLines.join(''), new URLSearchParams(link.split('?')[1]).get('token') ?? link)
+  })
+}
+
+t.test(
+  'PS-15, PS-06: without the current password nothing is changed, and guesses are counted as at sign-in',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const browser = await openAsDeveloper(sandbox)
+    const both = await change(browser, { password: 'wrong password', newPassword: 'short' })
+    t.equal(both.statusCode, 422)
+    t.match(both.body, /id="password-problem">This is not your current password/)
+    t.match(both.body, /id="new-password-problem">Use at least 8 characters/, 'both are said at once')
+    for (let count = 0; count < 9; count += 1) await change(browser, { password: 'wrong password', newPassword })
+    t.equal(
+      (await change(browser, { password: 'wrong password', newPassword })).statusCode,
+      422,
+      'no longer by its mark',
+    )
+    for (let count = 0; count < 9; count += 1) await change(browser, { password: 'wrong password', newPassword })
+    const refused = await change(browser)
+    t.equal(refused.statusCode, 429)
+    t.match(refused.headers['retry-after'], /^\d+$/)
+    sandbox.passTime(15 * 60_000)
+    t.equal((await change(browser)).statusCode, 200)
+  },
+)
+
+t.test(
+  'PS-05: asking for a link answers the same, with the same queries, whether or not there is an account',
+  async t => {
+    const sandbox = await buildWithMailbox(t)
+    const own = await forget(sandbox)
+    const unknown = await forget(sandbox, 'nobody@example.test')
+    t.equal(unknown.statusCode, 200)
+    t.equal(unknown.body.replace('nobody@example.test', email), own.body)
+    t.strictSame(
+      (await readMailbox(sandbox)).map(({ to }) => to),
+      [email],
+      'no mail goes where there is no account',
+    )
+    t.equal((await forget(sandbox, 'no address')).statusCode, 422)
+    t.equal((await forget(sandbox, 'nul\0@example.test')).statusCode, 422)
+    const line = sandbox.logLines.filter(text => text.includes('password-reset-asked'))
+    t.equal(line.length, 2)
+    t.notMatch(line.join(''), /example\.test/)
+  },
+)
+
+t.test('PS-06: of links for one address five an hour are made, known or not', async t => {
+  for (const address of [email, 'nobody@example.test']) {
+    const sandbox = await buildWithMailbox(t)
+    for (let count = 0; count < 5; count += 1) t.equal((await forget(sandbox, address)).statusCode, 200)
+    const refused = await forget(sandbox, address.toUpperCase())
+    t.equal(refused.statusCode, 429)
+    t.equal(refused.headers['retry-after'], '3600')
+    t.match(refused.body, `value="${address.toUpperCase()}"`, 'what was typed stays')
+    t.equal((await readMailbox(sandbox)).length, address === email ? 5 : 0)
+    sandbox.passTime(3_600_000)
+    t.equal((await forget(sandbox, address)).statusCode, 200)
+  }
+})
+
+t.test('PS-06: from one place fifty links an hour are asked for', async t => {
+  const sandbox = await buildWithMailbox(t)
+  for (let count = 0; count < 50; count += 1) await forget(sandbox, `somebody-${count}@example.test`)
+  t.equal((await forget(sandbox)).statusCode, 429)
+  t.equal((await forget(sandbox, email, { 'x-forwarded-for': '203.0.113.1' })).statusCode, 429)
+})
+
+t.test('a link ends after half an hour, with any change of the password, and where it was made up', async t => {
+  const sandbox = await buildWithMailbox(t)
+  await forget(sandbox)
+  const link = await readLink(sandbox)
+  const browser = openBrowser(sandbox)
+  for (const path of [
+    '/reset-password',
+    '/reset-password?token=made.up',
+    `${link.slice(0, -2)}AA`,
+    `${link}&token=2`,
+  ]) {
+    const page = await browser.get(path)
+    t.equal(page.statusCode, 400, path)
+    t.match(page.body, '<a class="target" href="/forgot-password">Ask for a new link</a>')
+  }
+  sandbox.passTime(29 * 60_000)
+  t.equal((await browser.get(link)).statusCode, 200)
+  sandbox.passTime(60_000)
+  t.equal((await browser.get(link)).statusCode, 400)
+
+  await forget(sandbox)
+  const second = await readLink(sandbox)
+  const page = await browser.get(second)
+  t.equal((await change(await openAsDeveloper(sandbox))).statusCode, 200)
+  t.equal((await browser.get(second)).statusCode, 400)
+  t.equal((await submitForm(browser, page, '/reset-password', { password })).statusCode, 400)
+  t.equal(await tryPassword(sandbox, newPassword), 303)
+})
+
+t.test('after a reset the browser that did it signs in, whatever strangers got wrong before', async t => {
+  const sandbox = await buildWithMailbox(t)
+  for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
+  t.equal(await tryPassword(sandbox, password), 429)
+  await forget(sandbox)
+  const browser = openBrowser(sandbox)
+  await submitForm(browser, await browser.get(await readLink(sandbox)), '/reset-password', { password: newPassword })
+  const page = await browser.get('/account')
+  t.equal((await submitForm(browser, page, '/sign-in', { email, password: newPassword })).statusCode, 303)
+})
+
+t.test('a login goes on after a reset: the page that asked leads back to it', async t => {
+  const sandbox = await buildWithMailbox(t)
+  const browser = openBrowser(sandbox)
+  const start = await browser.get(startUrl())
+  const link = /href="(\/forgot-password\?formToken=[^"]+)"/.exec(start.body)?.[1] ?? ''
+  const form = await browser.get(link)
+  t.match(form.body, 'Back to sign in to <bdi>Reference client</bdi>')
+  const sent = await submitForm(browser, form, '/forgot-password', { email })
+  await submitForm(openBrowser(sandbox), await browser.get(await readLink(sandbox)), '/reset-password', {
+    password: newPassword,
+  })
+  const back = /href="([^"]+)">Sign in to <bdi>Reference client/.exec(sent.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const signInPage = await browser.get(back)
+  const answer = await browser.submit(signInPage, { email, password: newPassword })
+  const consent = await browser.get(locationOf(answer))
+  t.match((await browser.submit(consent, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
+})
+
+t.test('PG-01: no other site asks for a link or sets a password', async t => {
+  const sandbox = await buildWithMailbox(t)
+  t.equal((await forget(sandbox, email, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
+  t.strictSame(await readMailbox(sandbox), [])
+  await forget(sandbox)
+  const browser = openBrowser(sandbox)
+  const fields = readHiddenFields(await browser.get(await readLink(sandbox)), '/reset-password')
+  const foreign = { 'sec-fetch-site': 'same-site' }
+  t.equal((await browser.post('/reset-password', { ...fields, password: newPassword }, foreign)).statusCode, 403)
+  t.equal(await tryPassword(sandbox, password), 303)
+})
+
+t.test('without a laboratory the page says that no mail is sent, and what to do instead', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const page = await openBrowser(sandbox).get('/forgot-password')
+  t.match(page.body, 'This sandbox cannot send e-mail')
+  t.match(page.body, 'LAB_PORT')
+  t.throws(() => readHiddenFields(page, '/forgot-password'))
+})
+
+t.test('a sandbox remembers a hundred messages, shows them in its laboratory, and tells them by address', async t => {
+  const sandbox = await buildWithMailbox(t)
+  await forget(sandbox)
+  const headers = { host: '127.0.0.1:4002' }
+  const [mail] = await readMailbox(sandbox)
+  const page = await sandbox.lab!.inject({ url: '/mailbox', headers })
+  t.match(page.body, `<a href="${mail?.links[0]}">`)
+  for (let hour = 0; hour < 21; hour += 1) {
+    sandbox.passTime(3_600_000)
+    for (let count = 0; count < 5; count += 1) await forget(sandbox)
+  }
+  t.equal((await readMailbox(sandbox)).length, 100)
+  const ask = (query: string) => sandbox.lab!.inject({ url: `/lab/v1/mailbox?${query}`, headers })
+  t.equal((await ask('to=nobody@example.test')).json().mails.length, 0)
+  t.equal((await ask(`to=${email}`)).json().mails.length, 100)
+  t.equal((await ask('from=portal')).statusCode, 422)
+  const stranger = await sandbox.lab!.inject({ url: '/lab/v1/mailbox', headers: { host: 'evil.example' } })
+  t.equal(stranger.statusCode, 403)
+})
+
+t.test('PG-04: the page to sign out says who is signed in, and only its button signs out', async t => {
+  const sandbox = await buildTestSandbox(t)
+  t.match((await openBrowser(sandbox).get('/sign-out')).body, 'You are not signed in')
+  const browser = await openAsDeveloper(sandbox)
+  const page = await browser.get('/sign-out')
+  t.match(page.body, email)
+  t.match((await browser.get('/account')).body, 'Your account')
+  t.equal(locationOf(await submitForm(browser, page, '/sign-out')), '/signed-out')
+  t.match((await browser.get('/account')).body, '<h1>Sign in</h1>')
+})
+
+t.test('the consent page offers another account, and the login goes on with it', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const browser = openBrowser(sandbox)
+  const consent = await signIn(browser)
+  t.match(consent.body, 'Use another account')
+  const answer = await browser.submit(consent, { decision: 'another-account' })
+  const page = await browser.get(locationOf(answer))
+  t.match(page.body, 'to continue to <strong><bdi>Reference client')
+  const fields = {
+    email: 'other@example.test',
+    password: newPassword,
+    firstName: 'O',
+    lastName: 'T',
+    termsAccepted: 'on',
+  }
+  const other = await browser.get(locationOf(await submitForm(browser, page, '/sign-up', fields)))
+  t.match(other.body, 'You are signed in as <strong>other@example.test')
+  t.match((await browser.submit(other, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
+})
