@@ -65,7 +65,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
         throw fault(
           'certificate',
           502,
-          'could not be reached safely. If this lasts, tell the operator of this site.',
+          'could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
           error,
         )
       throw fault('unreachable', 502, 'could not be reached. Please try again soon.', error)
@@ -128,14 +128,14 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
 
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
   function unexpected(detail: string): PublicError {
-    return fault('unexpected', 502, 'gave an answer that makes no sense here. Please try again.', detail)
+    return fault('unexpected', 502, 'gave an answer that this site does not understand. Please try again.', detail)
   }
 
   /** The other side asks for patience or is broken: 503 with its Retry-After, or 502. */
   function unavailable({ status, retryAfterSeconds }: Answer): PublicError {
     const cause = `status ${status}`
     if (status !== 429 && status !== 503)
-      return fault('failed', 502, 'reported a fault of its own. Please try again soon.', cause)
+      return fault('failed', 502, 'is not working right now. Please try again soon.', cause)
     const when = retryAfterSeconds ? `in ${retryAfterSeconds} seconds` : 'soon'
     return fault('busy', 503, `is busy. Please try again ${when}.`, cause, retryAfterSeconds)
   }

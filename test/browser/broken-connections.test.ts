@@ -77,7 +77,7 @@ t.test(
     await enterPassword(page, person)
     cutFirst(front, isCallback, { after: true })
     await allow(page)
-    await page.getByText('This sign-in link was used already').waitFor()
+    await page.getByText('This sign-in link has already been used').waitFor()
     t.same(
       front.seen.filter(({ url }) => url.startsWith('/exchangeToken')).map(({ status }) => status),
       [200, 400],

@@ -40,7 +40,7 @@ t.test(
     await context.clearCookies({ domain: new URL(portalUrl).hostname })
     await send(page)
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor()
-    await page.getByRole('link', { name: 'Sign in and go on' }).click()
+    await page.getByRole('link', { name: 'Sign in and continue' }).click()
     t.ok(page.url().startsWith(portalUrl), 'the portal is reached')
 
     await enterPassword(page, person)

@@ -62,7 +62,7 @@ t.test('CL-33: a browser that refuses the cookies of this site ends on a page th
   await page.goto(`${publicUrl}/applications`)
   await enterPassword(page, person)
   await allow(page)
-  await page.getByText('cookies are required for signing in').waitFor()
+  await page.getByText('Signing in needs cookies').waitFor()
   t.same(await context.cookies(publicUrl), [])
   t.same(
     front.seen.map(({ url }) => url.replace(/\?.*/, '')).filter(url => !/assets|favicon/.test(url)),

@@ -29,8 +29,8 @@ t.test('CK-12, F-29: every request of a whole visit can go to the other replica'
   t.match(created.text, /Weather station<\/bdi> is registered/)
   const path = new URL(created.url).pathname
 
-  const details = await read(path)
-  t.match((await send(`${path}/secret`, hiddenFields(details, `${path}/secret`))).text, 'New client secret')
+  const question = await read(`${path}/secret`)
+  t.match((await send(`${path}/secret`, hiddenFields(question, `${path}/secret`))).text, 'New client secret')
   const hidden = hiddenFields(await read(`${path}/edit`), `${path}/edit`)
   const { redirectUris } = fields
   const saved = await send(`${path}/edit`, { ...hidden, name: 'Weather of tomorrow', redirectUris })

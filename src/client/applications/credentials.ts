@@ -24,6 +24,7 @@ export function createCredentials(site: Settings & { handovers: Handovers; clock
     })
     return showPage(reply, 'applications/credentials', {
       title: isNew ? `${name} is registered` : `New client secret for ${name}`,
+      name,
       isNew,
       isThisSite: id === site.clientId,
       id,

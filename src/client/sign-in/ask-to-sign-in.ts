@@ -22,9 +22,9 @@ export function askToSignIn(request: FastifyRequest, reply: FastifyReply, home: 
     // Said once: the next page finds neither the mark nor the session that this answer takes away.
     setCookies(reply, [expire(arrivedMark.name)])
     const why = hasSessionCookie(request.cookies)
-      ? 'the platform does not accept this sign-in, or not any more: it may have been withdrawn. Please sign in again.'
-      : 'your browser did not keep the cookie of this site. Please allow cookies for this site and try again.'
-    const title = 'Signing in did not last'
+      ? 'the platform no longer accepts this sign-in. You may have withdrawn it. Please sign in again.'
+      : 'your browser did not keep this site’s cookie. Please allow cookies for this site and try again.'
+    const title = 'You could not stay signed in'
     return showMessage(reply.code(401), { title, message: `You have just signed in, but ${why}`, nextStep })
   }
   if (hasSignedOut(request)) return showSignedOut(reply, here)
@@ -45,10 +45,10 @@ export function showSignedOut(reply: FastifyReply, returnTo: string): Shown {
 
 /** What was typed is shown again after signing in, and never sent without the visitor. */
 function interruptForm(request: FastifyRequest, reply: FastifyReply, form: Form): Shown {
-  const nextStep = signInTo(form.pathOf(request), 'Sign in and go on')
+  const nextStep = signInTo(form.pathOf(request), 'Sign in and continue')
   const messages = {
     'nothing typed': 'Nothing was done. Please sign in and try again.',
-    left: 'Nothing was sent. What you typed is kept for ten minutes and will be in the form again.',
+    left: 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.',
   }
   const draft = form.leaveDraft(request, reply)
   reply.code(401)

@@ -110,7 +110,7 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
         const fault = inWords(error)
         if (!(fault instanceof PublicError)) throw fault
         const isSignedIn = fault.code === 'login_used' && hasSessionCookie(request.cookies)
-        fault.nextStep ??= isSignedIn ? { href: home, text: 'Go on' } : again
+        fault.nextStep ??= isSignedIn ? { href: home, text: 'Continue' } : again
         throw fault
       }),
   }

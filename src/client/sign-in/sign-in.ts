@@ -87,7 +87,7 @@ export function createSignIn(registration: Registration, options: SignInOptions)
     /** What a fault offers to whoever is signed in, or seems so: the sign-in itself may be what is wrong. */
     signInAnew(request: FastifyRequest, returnTo = home): NextStep | undefined {
       const isSignedIn = visitorIfAny(request) !== undefined || hasSessionCookie(request.cookies ?? {})
-      return isSignedIn ? signInTo(returnTo, 'Sign in anew') : undefined
+      return isSignedIn ? signInTo(returnTo, 'Sign in again') : undefined
     },
   }
 }

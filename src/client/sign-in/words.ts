@@ -5,34 +5,32 @@ import { LoginError, type LoginErrorCode } from './protocol/authorization.ts'
 type Words = { status: number; message: string }
 
 const words: Record<LoginErrorCode, Words> = {
-  login_callback_invalid: {
-    status: 400,
-    message: 'This address is not a complete answer of the login portal. Please sign in again.',
-  },
+  login_callback_invalid: { status: 400, message: 'This sign-in link is not complete. Please sign in again.' },
   login_unknown: {
     status: 400,
     message:
-      'This sign-in was not begun in this browser, or it is over, or took longer than ten minutes. Please sign in again.',
+      'This sign-in was started in another browser, has already ended, or took longer than ten minutes. Please sign in again.',
   },
   login_without_cookies: {
     status: 400,
     message:
-      'Your browser sent no cookie of this site, and cookies are required for signing in. Please allow them and sign in again; or, if you began in another browser, go on there.',
+      'Signing in needs cookies, and your browser sent none. Please allow cookies for this site and sign in again. If you started in another browser, continue there.',
   },
-  login_used: { status: 400, message: 'This sign-in link was used already: it is good only once.' },
+  login_used: { status: 400, message: 'This sign-in link has already been used. It works only once.' },
   token_too_long: {
     status: 502,
-    message: 'The login portal gave an access token that is too long for a cookie. Its operator has to shorten it.',
+    message:
+      'The login portal gave an access token that is too long for a cookie. Please tell the operator of this site.',
   },
   invalid_grant: {
     status: 400,
     message:
-      'The login portal no longer accepts this sign-in: it was used already or took too long. Please sign in again.',
+      'The login portal no longer accepts this sign-in. It has already been used, or took too long. Please sign in again.',
   },
   client_misconfigured: {
     status: 502,
     message:
-      'The login portal refused this client. That is a fault of its settings and not of yours; its operator can read more in the log.',
+      'This site is not set up correctly for the login portal. It is not your fault. Please tell the operator of this site.',
   },
 }
 

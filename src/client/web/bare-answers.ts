@@ -9,13 +9,13 @@ import { logEvent } from '../operations/request-log.ts'
 export function asPublicError(error: Error & { statusCode?: number }): PublicError {
   const messages: Record<number, string> = {
     400: 'The request could not be understood.',
-    413: 'That is more than can be sent at once. Please shorten it.',
+    413: 'This is too long to send at once. Please shorten it.',
     414: 'There is no page at this address: it is too long.',
     415: 'Forms are accepted here, and nothing else.',
   }
   const message = messages[error.statusCode ?? 500]
   if (message) return new PublicError('bad_request', error.statusCode ?? 400, message)
-  const sorry = 'A fault of this site. Please try again; it has been noted.'
+  const sorry = 'Something went wrong on this site, and it has been logged. Please try again.'
   return new PublicError('internal', 500, sorry, { cause: error })
 }
 

@@ -41,9 +41,9 @@ export function useErrorPages(app: FastifyInstance, { productName, signInAnew }:
   app.setNotFoundHandler((request, reply) => {
     const methods = methodsOf(request.url)
     if (methods.length === 0)
-      throw new PublicError('not_found', 404, 'There is no page at this address. It may have been mistyped.')
+      throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
     reply.header('allow', methods.join(', '))
-    throw new PublicError('method_not_allowed', 405, 'This address cannot be used in this way.')
+    throw new PublicError('method_not_allowed', 405, 'This page does not take that kind of request.')
   })
 
   function showFault(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) {

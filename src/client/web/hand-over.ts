@@ -40,9 +40,9 @@ export function createFormTokens(sealer: Sealer, clock: () => Date) {
       const nextStep = { href: formPage, text: 'Open it again' }
       const token = open(text)
       if (token?.visitorId === visitorId) return token
-      const tooOld = 'This page was open for too long. Please look it over and send it again.'
+      const tooOld = 'This page has been open for too long. Please check it and send it again.'
       if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
-      const message = 'You are now signed in as someone else than when this form was opened, so nothing was done.'
+      const message = 'You are now signed in as someone else than when you opened this form, so nothing was done.'
       throw new PublicError('other_visitor', 409, message, { nextStep })
     },
   }

@@ -261,11 +261,11 @@ for (const [status, words] of [
 }
 
 for (const [what, answer, status, words] of [
-  ['is out of order', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'reported a fault of its own'],
+  ['is out of order', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'is not working right now'],
   ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, 'Please try again in 7 seconds'],
-  ['answers without an application', { status: 201, body: {} }, 502, 'makes no sense'],
-  ['answers without its client', { status: 201, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
-  ['answers 200', { status: 200, body: { '@id': 'app-1' } }, 502, 'makes no sense'],
+  ['answers without an application', { status: 201, body: {} }, 502, 'that this site does not understand'],
+  ['answers without its client', { status: 201, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
+  ['answers 200', { status: 200, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
   [
     'knows a conflict',
     { status: 409, body: { error: { status: 409, message: 'x' } } },

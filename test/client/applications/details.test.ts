@@ -132,7 +132,7 @@ for (const [what, answer] of Object.entries({
     platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
     const page = await browser.post('/applications/app-1/secret', form)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'makes no sense here')
+    t.match(textOf(page), 'that this site does not understand')
     t.notMatch(page.body, 'of-a-200')
   })
 }
@@ -250,7 +250,7 @@ for (const action of ['secret', 'delete'] as const) {
     for (const form of [{}, { formToken: 'forged' }, { formToken: browser.cookie('__Host-session')! }]) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)
       t.equal(page.statusCode, 409)
-      t.match(textOf(page), 'This page was open for too long')
+      t.match(textOf(page), 'This page has been open for too long')
       t.ok(readForm(page, path).formToken, 'with a form that can be sent')
     }
     t.equal(platform.received(call).length, 0)

@@ -193,7 +193,7 @@ t.test(
     await signInAgain(page)
     const again = await browser.post('/applications', readForm(page, '/applications'))
     t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'problem'), 'This page was open for too long')
+    t.match(textOf(again, 'problem'), 'This page has been open for too long')
     t.hasStrict(readForm(again, '/applications'), typed)
     t.same(changes(), [])
     t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)

@@ -213,8 +213,8 @@ t.test('a field that is sent twice counts as not sent: which of the two was mean
 
 for (const [what, answer, status, words] of [
   ['forbids it', { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }, 403, 'not allowed'],
-  ['is out of order', { status: 500, body: '' }, 502, 'reported a fault of its own'],
-  ['answers something else', { status: 200, body: '<html>' }, 502, 'makes no sense'],
+  ['is out of order', { status: 500, body: '' }, 502, 'is not working right now'],
+  ['answers something else', { status: 200, body: '<html>' }, 502, 'that this site does not understand'],
   ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, 'in 9 seconds'],
 ] as const) {
   t.test(`nothing typed is lost where the API ${what} when changes are saved`, async t => {

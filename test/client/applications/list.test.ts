@@ -200,7 +200,7 @@ for (const [what, body] of Object.entries(otherShapes)) {
     await signIn(browser)
     const page = await browser.get('/applications')
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The application API gave an answer that makes no sense here')
+    t.match(textOf(page), 'The application API gave an answer that this site does not understand')
     t.ok(browser.cookie('__Host-session'), 'the visitor stays signed in')
   })
 }

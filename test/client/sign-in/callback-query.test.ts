@@ -15,7 +15,7 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
   t.test(`CL-09: a callback with ${name} twice is refused`, async t => {
     const { response, exchanges } = await callback(t, good => `${good}&${name}=b&${name}=b`)
     t.equal(response.statusCode, 400)
-    t.match(response.body, 'is not a complete answer of the login portal')
+    t.match(response.body, 'sign-in link is not complete')
     t.equal(exchanges.length, 0)
     t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
   })
@@ -161,7 +161,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
     t.equal(response.statusCode, 400)
-    t.match(response.body, 'is not a complete answer of the login portal')
+    t.match(response.body, 'sign-in link is not complete')
     t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })

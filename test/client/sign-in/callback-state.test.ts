@@ -139,7 +139,7 @@ t.test('CL-05: a callback that comes again is refused, and exchanges nothing', a
   ] as const) {
     const again = await jar.get(callbackUrl(started), { site })
     t.equal(again.statusCode, 400)
-    t.match(again.body, 'used already')
+    t.match(again.body, 'already been used')
     t.equal(setCookieLine(again, '__Host-session'), undefined)
   }
   t.equal(platform.received('POST /api/exchangeToken').length, 1)

@@ -65,7 +65,7 @@ async function fails(t: Test, answer: Record<string, unknown> | string) {
   const { response, browser, log } = await loginAnswered(t, answer)
   t.equal(response.statusCode, 502)
   t.match(response.headers['content-type'], 'text/html')
-  t.match(response.body, 'makes no sense here')
+  t.match(response.body, 'that this site does not understand')
   t.equal(setCookieLine(response, '__Host-session'), undefined)
   t.equal(setCookieLine(response, '__Host-refresh'), undefined)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)

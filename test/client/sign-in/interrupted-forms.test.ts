@@ -129,7 +129,7 @@ t.test(
     await signInAgain(page)
     const again = await browser.post('/note', readForm(page, '/note'))
     t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'problem'), 'This page was open for too long')
+    t.match(textOf(again, 'problem'), 'This page has been open for too long')
     t.equal(readForm(again, '/note').note, note)
     t.same(sent(), [])
     t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)

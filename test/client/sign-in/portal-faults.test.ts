@@ -41,7 +41,7 @@ for (const status of [400, 401]) {
     async t => {
       const { response, log } = await failedLogin(t, { status, body: { error: 'invalid_client' } })
       t.equal(response.statusCode, 502)
-      t.match(response.body, 'fault of its settings and not of yours')
+      t.match(response.body, 'It is not your fault')
       const alerts = log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50)
       t.equal(alerts.length, 1)
       t.match(alerts[0], { event: 'client_misconfigured', cause: /invalid_client/ })
@@ -76,7 +76,7 @@ for (const [status, error] of [
         send(response, { status, body: tokenAnswer(request, { error }) }),
       )
       t.equal(response.statusCode, 502)
-      t.match(response.body, 'makes no sense here')
+      t.match(response.body, 'that this site does not understand')
       t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
       t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
     },

@@ -54,7 +54,7 @@ t.test(
     await browser.get(callbackUrl(started), { site: 'cross-site' })
     const again = await before.get(callbackUrl(started), { site: 'cross-site' })
     t.equal(again.statusCode, 400)
-    t.match(again.body, 'used already')
+    t.match(again.body, 'already been used')
     t.match(again.body, 'href="/login"')
     t.equal(again.headers.location, undefined)
     t.equal(goesOnTo(again), undefined)

@@ -91,7 +91,7 @@ const tokens = (request: string) =>
 
 for (const [faults, words] of [
   [unreachable, 'could not be reached'],
-  [senseless, 'gave an answer that makes no sense here'],
+  [senseless, 'gave an answer that this site does not understand'],
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
     t.test(`${what}, at the exchange: no session, one request, and the way to sign in again`, async t => {

@@ -17,7 +17,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The login portal gave an answer that makes no sense here')
+    t.match(textOf(page), 'The login portal gave an answer that this site does not understand')
     t.equal(page.headers.location, undefined)
     t.equal(browser.cookie('__Host-session'), undefined)
     t.equal(listener.connections, 0)

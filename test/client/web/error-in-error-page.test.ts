@@ -27,7 +27,7 @@ const isPlain = (t: Test, page: { statusCode: number; headers: Record<string, un
   t.equal(page.statusCode, 500)
   t.match(page.headers['content-type'], /^text\/html/)
   t.match(page.headers['content-security-policy'], "default-src 'none'")
-  t.match(page.body, 'A fault of this site')
+  t.match(page.body, 'Something went wrong on this site')
   t.match(page.body, '<a href="/">Go to the start page</a>')
   t.notMatch(page.body, /canary|views|\.eta|node:|\bat \S+ \(/)
 }

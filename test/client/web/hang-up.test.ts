@@ -24,7 +24,7 @@ t.test('F-40: a tab closed during the exchange leaves no session, and the link i
 
   const again = await browser.get(url, { site: 'cross-site' })
   t.equal(again.statusCode, 400)
-  t.match(again.body, 'used already')
+  t.match(again.body, 'already been used')
   t.equal(browser.cookie('__Host-session'), undefined)
   t.equal((await browser.get('/page')).statusCode, 302, 'signed in by nothing')
   t.equal(platform.received('POST /api/exchangeToken').length, 1)

@@ -28,7 +28,7 @@ t.test('DO-01: a form of more than 32 KiB is refused', async t => {
   const calls = platform.received().length
   const page = await post('note='.padEnd(100 * 1024, 'x'), form)
   t.equal(page.statusCode, 413)
-  t.match(textOf(page), 'more than can be sent at once')
+  t.match(textOf(page), 'too long to send at once')
   t.equal((await post('note='.padEnd(32 * 1024 + 1, 'x'), form)).statusCode, 413)
   t.equal(platform.received().length, calls)
   t.not((await post('note='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)

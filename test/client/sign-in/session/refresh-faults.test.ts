@@ -103,7 +103,7 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
     const page = await browser.get(path, { site: 'same-origin' })
     t.equal(page.statusCode, status, path)
     const href = `/login?${new URLSearchParams({ returnTo })}`
-    t.match(page.body, `<a href="${href}">Sign in anew</a>`, path)
+    t.match(page.body, `<a href="${href}">Sign in again</a>`, path)
     t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
   }
   await offers('/gone', 404, '/page')
@@ -119,7 +119,7 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
   t.equal((await openPage(browser)).statusCode, 200, 'signing in anew helps')
   await browser.post('/logout')
   const page = await browser.get('/nowhere', { site: 'same-origin' })
-  t.notMatch(page.body, 'Sign in anew', 'nobody else is offered it')
+  t.notMatch(page.body, 'Sign in again', 'nobody else is offered it')
   t.notMatch(page.body, '/logout')
 })
 
