@@ -80,7 +80,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
   const portalSignOut = `${config.loginUrl}/sign-out`
-  await useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
+  useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
 
   const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)

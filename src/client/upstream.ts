@@ -191,27 +191,28 @@ function isJson(contentType: string | string[] | undefined): boolean {
 function isBounded(bytes: Buffer): boolean {
   let values = 1
   let levels = 0
-  let isInText = false
   let isEmpty = false
   for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]
-    if (isInText) {
-      if (byte === 0x5c) index++
-      else if (byte === 0x22) isInText = false
-      continue
-    }
+    const byte = bytes[index]!
     // White space; what else a list or an object begins with is its first value.
-    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) continue
+    if (byte <= 0x20) continue
     const isEnd = byte === 0x5d || byte === 0x7d
     if (isEmpty && !isEnd) values++
     isEmpty = byte === 0x5b || byte === 0x7b
-    if (byte === 0x22) isInText = true
+    if (byte === 0x22) index = endOfText(bytes, index)
     else if (byte === 0x2c) values++
     else if (isEmpty) levels++
     else if (isEnd) levels--
     if (values > mostValues || levels > mostLevels) return false
   }
   return true
+}
+
+/** A loop of its own, because most of what is sent is text: it takes half the time of one that asks where it is. */
+function endOfText(bytes: Buffer, start: number): number {
+  let index = start + 1
+  while (index < bytes.length && bytes[index] !== 0x22) index += bytes[index] === 0x5c ? 2 : 1
+  return index
 }
 
 /** JSON.parse quotes the text in its error, which would carry tokens into the log. */

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import view from '@fastify/view'
 import { Eta } from 'eta'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
@@ -24,34 +23,41 @@ type Told = {
   visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
 }
 
-export async function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): Promise<void> {
+type Views = { eta: Eta; templates: string[]; common: object; visitorIfAny: Told['visitorIfAny'] }
+
+export function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): void {
   const templates = globSync('**/*.eta', { cwd: folder })
-  app.decorate('templates', templates)
-  app.decorate('visitorIfAny', visitorIfAny)
-  await app.register(view, {
-    engine: { eta: loadAll(templates) },
-    root: folder,
-    production: true,
-    defaultContext: { ...told, assets: serveAssets(app), formatTime },
-  })
+  const common = { ...told, assets: serveAssets(app), formatTime }
+  app.decorate('views', { eta: loadAll(templates), templates, common, visitorIfAny } satisfies Views)
 }
 
 /** All at the start: where no file can be opened any more, there must be a page to say so. */
 function loadAll(templates: string[]): Eta {
-  const eta = new Eta()
-  for (const name of templates) eta.loadTemplate(join(folder, name), readFileSync(join(folder, name), 'utf8'))
+  const eta = new Eta({ views: folder, cache: true })
+  for (const name of templates) {
+    const path = join(folder, name)
+    // Indentation is for who reads the template, and not for who waits for the page.
+    eta.loadTemplate(path, readFileSync(path, 'utf8').replace(/^[ \t]+/gm, ''))
+  }
   return eta
 }
 
 export function hasTemplate(app: FastifyInstance, page: string): boolean {
-  return app.getDecorator<string[]>('templates').includes(`${page}.eta`)
+  return app.getDecorator<Views>('views').templates.includes(`${page}.eta`)
 }
 
 /** The page's HTML, for a handler to return. `page` is the template's name without `.eta`; `title` says where the visitor is. */
 export async function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
-  const { request, server } = reply
-  const visitor = server.getDecorator<Told['visitorIfAny']>('visitorIfAny')(request)
-  return reply.viewAsync(`${page}.eta`, { visitor, requestId: request.id, ...data })
+  const { request } = reply
+  const { visitorIfAny } = reply.server.getDecorator<Views>('views')
+  return render(reply, page, { visitor: visitorIfAny(request), requestId: request.id, ...data })
+}
+
+function render(reply: FastifyReply, page: string, data: object): string {
+  const { eta, common } = reply.server.getDecorator<Views>('views')
+  const html = eta.render(`/${page}.eta`, { ...common, ...data })
+  reply.type('text/html; charset=utf-8')
+  return html
 }
 
 export type Message = {
@@ -74,13 +80,13 @@ export function showMessage(reply: FastifyReply, message: Message) {
  * A page that goes on to `path` by itself. A redirect would not do: after one that began on another site the browser
  * still keeps the Strict cookies back (RFC 6265bis 5.2), also those that this very answer has set.
  */
-export function showGoOn(reply: FastifyReply, path: string) {
+export async function showGoOn(reply: FastifyReply, path: string) {
   // The address of this page may hold a code, which no Referer may carry on.
   reply.headers({
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     'referrer-policy': 'no-referrer',
   })
-  return reply.code(200).viewAsync('go-on.eta', { path })
+  return render(reply.code(200), 'go-on', { path })
 }
 
 const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
