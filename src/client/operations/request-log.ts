@@ -13,7 +13,10 @@ export function newRequestId(request: IncomingMessage): string {
 /** One deadline for all that is done for a request: its answer comes while its socket still lives. */
 export function limitRequests(app: FastifyInstance, longestMs: number): void {
   app.decorateRequest('endsAt', 0)
-  app.addHook('onRequest', async request => request.setDecorator('endsAt', performance.now() + longestMs))
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.setDecorator('endsAt', performance.now() + longestMs)
+    done()
+  })
 }
 
 /** What calls to the portal and the API take along. */
@@ -28,9 +31,10 @@ export type CountEvent = (event: string, route: string) => void
 export function logRequests(app: FastifyInstance, countEvent: CountEvent = () => {}): void {
   app.decorate('countEvent', countEvent)
   app.decorateRequest('visitorHash', undefined)
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const { statusCode: status, elapsedTime } = reply
     logEvent(request, 'request', { method: request.method, status, ms: Math.round(elapsedTime) })
+    done()
   })
 }
 
