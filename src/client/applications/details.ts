@@ -101,11 +101,8 @@ function oneLine(text: string): string {
 }
 
 /** Only what can be an id goes into an address of the API: Fastify has decoded %2f by now. Throws PublicError 404. */
-export async function checkId(request: FastifyRequest): Promise<void> {
-  const { id } = request.params as { id?: string }
-  if (id !== undefined && !isApplicationId(id)) throw noSuchApplication()
-}
-
 export function idOf(request: FastifyRequest): string {
-  return (request.params as { id: string }).id
+  const { id } = request.params as { id: string }
+  if (isApplicationId(id)) return id
+  throw noSuchApplication()
 }

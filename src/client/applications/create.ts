@@ -1,14 +1,66 @@
-// Creates one application for one form, however often the form is delivered.
+// Creates an application: the form, and one application for one form, however often that is delivered.
+import type { FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
-import type { CallAsVisitor } from '../sign-in/sign-in.ts'
-import { InDoubt } from '../web/forms.ts'
+import { logEvent } from '../operations/request-log.ts'
+import { type CallAsVisitor, visitorOf } from '../sign-in/sign-in.ts'
+import { type Forms, InDoubt, type Shown } from '../web/forms.ts'
 import type { FormToken } from '../web/hand-over.ts'
-import { type ApplicationApi, byNewest, type Credentials } from './application-api.ts'
-import { type Fields, fieldsToCreate, hasClientFields, hasFields, type Typed } from './fields.ts'
+import { type ApplicationApi, byNewest, type Credentials, type Group } from './application-api.ts'
+import type { ShowCredentials } from './credentials.ts'
+import {
+  checkFields,
+  type Fields,
+  fieldsToCreate,
+  formFields,
+  hasClientFields,
+  hasFields,
+  inFormWords,
+  normalize,
+  type Typed,
+} from './fields.ts'
+
+type Parts = Forms & { api: ApplicationApi; credentials: ShowCredentials; clock: () => Date }
+
+export function createCreation({ api, credentials, clock, defineForm }: Parts) {
+  const createOnce = onceForEachForm(api, clock)
+  const form = defineForm({ page: '/applications/new', template: 'applications/form', data: show })
+
+  async function show(request: FastifyRequest, { errors, fields, signInHref }: Shown) {
+    // Without a session nobody can be asked for the groups.
+    const groups = signInHref ? undefined : (await visitorOf(request).call(api.listGroups))?.map(toChoice)
+    const title = signInHref ? 'Your session has ended' : 'New application'
+    const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
+    const shown = { title, action: '/applications', groups, makesGroup }
+    return { ...shown, formFields, errors: inFormWords(errors), isNew: true }
+  }
+
+  return {
+    form,
+
+    create: form.submit(async (request, reply, sent) => {
+      const fields = normalize(sent.fields)
+      checkFields(fields, ['groupName' in sent.fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
+      const created = await createOnce(visitorOf(request).call, sent.token, fields)
+      const { id } = created
+      logEvent(request, 'application_created', { application: id })
+      if (!created.credentials) return reply.redirect(`/applications/${id}?created=earlier`, 303)
+      return credentials.handOver(request, reply, id, { name: fields.name, isNew: true, ...created.credentials })
+    }),
+  }
+}
+
+/** Anybody can invite a visitor to a group, so the one that is chosen by itself is of the visitor's own making. */
+function toChoice({ id, name, isOwn }: Group, _index: number, groups: Group[]) {
+  const isAlone = groups.filter(other => other.name === name).length === 1
+  const text = isAlone ? name : `${name} (${id})`
+  const firstOwn = groups.find(group => group.isOwn)
+  const isUsual = firstOwn ? firstOwn.id === id : groups.length === 1 && isOwn === undefined
+  return { value: id, text: name ? text : id, isUsual }
+}
 
 /** Without credentials where an earlier delivery created it, and its answer was lost. */
-export type Created = { id: string; credentials: Credentials | undefined }
+type Created = { id: string; credentials: Credentials | undefined }
 
 const shareMs = 10 * 60 * 1000
 /** Each is a call to the API: one form must not cause any number of them. */
@@ -21,7 +73,7 @@ const mostLookedAt = 3
  * A list that cannot be read stops only a form that may have created one already (decision 007).
  * The result throws FieldError, InDoubt, and PublicError 409 where the form was used for other fields.
  */
-export function createOnce(api: ApplicationApi, clock: () => Date) {
+function onceForEachForm(api: ApplicationApi, clock: () => Date) {
   const done = new Once<Created & { fields: string }>(clock, { shareMs })
 
   return async (callAsVisitor: CallAsVisitor, form: FormToken, typed: Typed): Promise<Created> => {
