@@ -66,7 +66,10 @@ t.test('creating an application with a session that is due runs through at most 
     const fields = { ...form, name: 'Weather', redirectUris: 'https://weather.test/back' }
     const answer = await browser.post('/applications', fields)
     t.equal(answer.statusCode, 303)
-    t.match((await browser.get(String(answer.headers.location), { site: 'same-origin' })).body, 'Copy these credentials now.')
+    t.match(
+      (await browser.get(String(answer.headers.location), { site: 'same-origin' })).body,
+      'Copy these credentials now.',
+    )
   })
   t.ok(files.length <= 18, `${files.length} files`)
 })
