@@ -11,6 +11,7 @@ import type { Teardown } from '../test/support/teardown.ts'
 const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
   postgres: async t => (await startPostgres(t, { isShared: true })).url,
   chromium: async t => (await serveChromium(t)).wsEndpoint(),
+  shell: async t => (await serveChromium(t, { isShell: true })).wsEndpoint(),
 }
 
 const stops: (() => Promise<void>)[] = []

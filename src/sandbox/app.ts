@@ -9,7 +9,7 @@ import type { EdgePowers } from './lab/faults/edge.ts'
 import { createLifetimes } from './lifetimes.ts'
 import { noteFault, noteKind, noteTrap, whoAndWhy } from './observe.ts'
 import type { Parts } from './parts.ts'
-import { createPasswords } from './passwords.ts'
+import { createPasswords, type Passwords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
 import { seedStore } from './seed.ts'
 import type { SeedReport } from './seeding.ts'
@@ -45,9 +45,10 @@ export async function buildSandbox(
   {
     clock,
     logger,
+    passwords = createPasswords(),
     isSeedForced,
     onStep,
-  }: { clock: () => Date; logger: FastifyBaseLogger; isSeedForced?: boolean; onStep?: Observer },
+  }: { clock: () => Date; logger: FastifyBaseLogger; passwords?: Passwords; isSeedForced?: boolean; onStep?: Observer },
 ): Promise<Sandbox> {
   const store = await openStore(config.databaseUrl, {
     clock,
@@ -57,7 +58,6 @@ export async function buildSandbox(
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })
   try {
-    const passwords = createPasswords()
     const { seed } = config
     const seedReport = seed && (await seedStore(store, seed, { passwords, clock, isForced: isSeedForced }))
     if (seedReport) logSeeding(logger, seedReport)

@@ -15,7 +15,7 @@ t.test(
   'the longest unbroken words make no page scroll sideways, at 320 px and with text twice as large',
   { skip },
   async t => {
-    const { both, page, troubles } = await startVisit(t)
+    const { both, page, troubles } = await startVisit(t, { browser: { isShell: true } })
     await visitEveryPage(page, both, longestWords, async name => {
       await page.setViewportSize({ width: 320, height: 640 })
       t.ok(((await page.evaluate(tooWide)) as number) <= 0, `${name}, 320 px`)
@@ -32,7 +32,7 @@ t.test(
   'a page that is zoomed to 200 % on a small desk holds all that it held, one below the other',
   { skip },
   async t => {
-    const { both, context, troubles } = await startVisit(t)
+    const { both, context, troubles } = await startVisit(t, { browser: { isShell: true } })
     const page = await context.newPage()
     // Zoom makes a window of 640 of its own pixels out of one of 1280.
     await page.setViewportSize({ width: 640, height: 400 })
@@ -48,7 +48,9 @@ t.test(
 )
 
 t.test('on paper there is what was to be read, in dark on white, and nothing to press', { skip }, async t => {
-  const { both, page, publicUrl, clientId, troubles } = await startVisit(t, { browser: { colorScheme: 'dark' } })
+  const { both, page, publicUrl, clientId, troubles } = await startVisit(t, {
+    browser: { isShell: true, colorScheme: 'dark' },
+  })
   await signIn(page, both)
   await page.emulateMedia({ media: 'print' })
   for (const path of ['/', '/applications', `/applications/${clientId}`]) {
@@ -66,7 +68,9 @@ t.test(
   'where colours are forced, everything to press or to type into still has an edge, and the focus a ring',
   { skip },
   async t => {
-    const { both, page, publicUrl, clientId, troubles } = await startVisit(t, { browser: { forcedColors: 'active' } })
+    const { both, page, publicUrl, clientId, troubles } = await startVisit(t, {
+      browser: { isShell: true, forcedColors: 'active' },
+    })
     await signIn(page, both)
     const edgeless = `[...document.querySelectorAll('button, .button, input:not([type=hidden]), textarea, select')]
     .filter(element => getComputedStyle(element).borderTopStyle !== 'solid' || !parseFloat(getComputedStyle(element).borderTopWidth))
@@ -83,7 +87,9 @@ t.test(
 )
 
 t.test('nothing moves where a visitor has asked for calm', { skip }, async t => {
-  const { context, page, publicUrl, troubles } = await startVisit(t, { browser: { reducedMotion: 'reduce' } })
+  const { context, page, publicUrl, troubles } = await startVisit(t, {
+    browser: { isShell: true, reducedMotion: 'reduce' },
+  })
   const moving = `[...document.querySelectorAll('*')].filter(element => {
     const { transitionDuration, animationName } = getComputedStyle(element)
     return parseFloat(transitionDuration) > 0 || animationName !== 'none'

@@ -1,7 +1,7 @@
 // What takes long to start, lent by `npm test` to all test files of a run: see scripts/lend.ts.
 
 /** What can be borrowed. */
-export type Lent = 'postgres' | 'chromium'
+export type Lent = 'postgres' | 'chromium' | 'shell'
 
 /** Names the lender's address. */
 export const lenderVariable = 'TEST_LENDER'

@@ -14,11 +14,16 @@ const places = [
 ]
 const chromiumPath = places.find(path => existsSync(path))
 
+/** Without a window, tabs or extensions: a page costs a third there, and looks the same. */
+const shellPath = ['/usr/bin/chromium-headless-shell'].find(path => existsSync(path)) ?? chromiumPath
+
 /** For tests: without Chromium they are left out here, and fail where everything has to run. */
 export const skip: string | false =
   !chromiumPath && !process.env.CI ? 'there is no Chromium on this machine: "apt-get install chromium"' : false
 
 type Settings = {
+  /** For what is drawn on a page; all that a person's browser does beside that needs the whole one. */
+  isShell?: boolean
   /** The settings of Chromium's profile, as its own file of that name has them. */
   preferences?: object
   switches?: string[]
@@ -29,13 +34,13 @@ export async function launchChromium(t: Teardown, settings: Settings = {}): Prom
 }
 
 /** One that other processes connect to, at its `wsEndpoint()`. */
-export async function serveChromium(t: Teardown): Promise<BrowserServer> {
-  return launch(t, {}, options => chromium.launchServer(options))
+export async function serveChromium(t: Teardown, settings: Settings = {}): Promise<BrowserServer> {
+  return launch(t, settings, options => chromium.launchServer(options))
 }
 
 async function launch<Started extends { close(): Promise<void> }>(
   t: Teardown,
-  { preferences = {}, switches = [] }: Settings,
+  { isShell, preferences = {}, switches = [] }: Settings,
   start: (options: LaunchOptions) => Promise<Started>,
 ): Promise<Started> {
   if (!chromiumPath) throw new Error('Chromium is not installed: "apt-get install chromium" brings it.')
@@ -43,13 +48,17 @@ async function launch<Started extends { close(): Promise<void> }>(
   await mkdir(join(profile, 'Default'))
   await writeFile(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
   const started = await start({
-    executablePath: chromiumPath,
+    executablePath: (isShell && shellPath) || chromiumPath,
     // Playwright's own switches would turn off what a person has: pages kept for Back, errors that reload by themselves.
     ignoreDefaultArgs: true,
     args: [
       '--headless',
       '--no-sandbox',
       '--disable-gpu',
+      // Processes are what costs most: one for the pages of a jar, and none for a graphics card that is not there.
+      '--in-process-gpu',
+      '--renderer-process-limit=1',
+      '--disable-site-isolation-trials',
       '--disable-quic',
       '--no-first-run',
       '--disable-background-networking',

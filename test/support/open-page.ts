@@ -5,26 +5,29 @@ import { borrow } from './borrow.ts'
 import { launchChromium } from './launch-chromium.ts'
 import type { Teardown } from './teardown.ts'
 
-/** One for all tests of a file, or of the whole run, since starting it takes longest. */
-let shared: Promise<Browser> | undefined
+/** One of each for all tests of a file, or of the whole run, since starting it takes longest. */
+const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
-async function shareChromium(): Promise<Browser> {
-  const address = await borrow('chromium')
-  if (!address) return launchChromium(file)
+async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
+  const address = await borrow(what)
+  if (!address) return launchChromium(file, { isShell: what === 'shell' })
   const browser = await chromium.connect(address)
   file.teardown(() => browser.close())
   return browser
 }
 
-type Settings = BrowserContextOptions & {
+export type PageSettings = BrowserContextOptions & {
   /** One that the test has started for itself. */
   browser?: Browser
+  /** For what is drawn on a page: see launchChromium. */
+  isShell?: boolean
 }
 
 /** Closes with the test. `troubles` collects what must not happen on any page, in this tab or another. */
-export async function openPage(t: Teardown, { browser, ...options }: Settings = {}) {
-  shared ??= browser ? undefined : shareChromium()
-  const context = await (browser ?? (await shared!)).newContext(options)
+export async function openPage(t: Teardown, { browser, isShell, ...options }: PageSettings = {}) {
+  const what = isShell ? 'shell' : 'chromium'
+  if (!browser) shared[what] ??= shareChromium(what)
+  const context = await (browser ?? (await shared[what]!)).newContext(options)
   t.teardown(() => context.close())
   // Longer than a busy machine stands still for.
   context.setDefaultTimeout(120_000)

@@ -1,14 +1,13 @@
 // A person's browser in front of both applications.
-import type { BrowserContextOptions } from 'playwright-core'
 import type { Test } from 'tap'
 import { startBoth } from '../../journey/support/start-both.ts'
-import { openPage } from '../../support/open-page.ts'
+import { openPage, type PageSettings } from '../../support/open-page.ts'
 import { signIn } from './sign-in.ts'
 
 type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
   /** Where the visitor stands, signed in; left out, nothing is open yet. */
   at?: string
-  browser?: BrowserContextOptions
+  browser?: PageSettings
 }
 
 export async function startVisit(t: Test, { at, browser: options = {}, ...settings }: Settings = {}) {

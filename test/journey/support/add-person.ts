@@ -1,16 +1,16 @@
 // Puts further people, their groups and their applications into the sandbox, where how they come there is not the matter.
 import { randomUUID } from 'node:crypto'
-import { createPasswords } from '../../../src/sandbox/passwords.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
 import { listMemberships } from '../../../src/sandbox/store/memberships.ts'
 import { createUser, findCredentials } from '../../../src/sandbox/store/users.ts'
+import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
 import type { Both, Person } from './start-both.ts'
 
 /** A person with an account at the portal and as many groups. */
 export async function addPerson({ sandbox, clock }: Both, email: string, { groups = 1 } = {}): Promise<Person> {
   const password = 'another correct horse'
-  const passwordHash = await createPasswords().hash(password)
+  const passwordHash = await quickPasswords().hash(password)
   await sandbox.store.transaction(async db => {
     const userId = await createUser(db, { email, passwordHash, firstName: 'Another', lastName: 'Person' }, clock())
     if (!userId) throw new Error(`${email} is taken.`)

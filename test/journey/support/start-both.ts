@@ -12,6 +12,7 @@ import { readConfig as readClientConfig } from '../../../src/client/config.ts'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
+import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
 import type { Teardown } from '../../support/teardown.ts'
 import { startFront } from './start-front.ts'
 
@@ -57,7 +58,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     SEED_USER_EMAIL: person.email,
     SEED_USER_PASSWORD: person.password,
   })
-  const sandbox = await buildSandbox(sandboxConfig, { clock, logger })
+  const sandbox = await buildSandbox(sandboxConfig, { clock, logger, passwords: quickPasswords() })
   await startSandbox(sandbox, sandboxConfig)
 
   /** A client with nothing in its memory; several of them know one another no better than processes do. */

@@ -11,7 +11,7 @@ t.test('the API’s page leads to one where calls can be tried, and nothing come
   const redirect_uri = `${clientUrl}/exchangeToken`
   const code = await getCode(sandbox, { redirect_uri, cancel_url: `${clientUrl}/cancelled` })
   const { access_token: accessToken } = (await exchange(sandbox, { code, redirect_uri })).json<Tokens>()
-  const { page, troubles } = await openPage(t)
+  const { page, troubles } = await openPage(t, { isShell: true })
   const elsewhere: string[] = []
   page.on('request', request => {
     if (!request.url().startsWith(`${apiUrl}/`) && !request.url().startsWith('data:')) elsewhere.push(request.url())
@@ -35,7 +35,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   t.test(`axe-core finds nothing on the API’s page, and it fits a phone (${colorScheme})`, { skip }, async t => {
     const { apiUrl } = await openPortal(t)
     const viewport = { width: 320, height: 640 }
-    const { page, troubles } = await openPage(t, { colorScheme, viewport })
+    const { page, troubles } = await openPage(t, { isShell: true, colorScheme, viewport })
     await page.goto(apiUrl)
     t.ok(((await page.evaluate('document.documentElement.scrollWidth')) as number) <= 320)
     await page.evaluate(axe.source)

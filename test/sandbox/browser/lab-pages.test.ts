@@ -33,7 +33,7 @@ for (const colorScheme of ['light', 'dark'] as const)
       { skip },
       async t => {
         const { sandbox, labUrl } = await openLab(t)
-        const { page, troubles } = await openPage(t, { colorScheme, viewport })
+        const { page, troubles } = await openPage(t, { isShell: true, colorScheme, viewport })
         const look = async (name: string) => {
           t.strictSame(await findViolations(page), [], name)
           const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
@@ -61,10 +61,10 @@ for (const colorScheme of ['light', 'dark'] as const)
 
 t.test('a login appears on the open page by itself, and without JavaScript after a reload', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
-  const { page } = await openPage(t)
+  const { page } = await openPage(t, { isShell: true })
   await page.goto(labUrl)
   await page.getByRole('heading', { name: 'Nothing yet' }).waitFor()
-  const plain = await openPage(t, { javaScriptEnabled: false })
+  const plain = await openPage(t, { isShell: true, javaScriptEnabled: false })
   await plain.page.goto(labUrl)
   await failToLogIn(sandbox)
   await page.getByRole('link', { name: /5a0e3f4c/ }).waitFor()

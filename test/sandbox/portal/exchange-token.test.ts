@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
+import { createPasswords } from '../../../src/sandbox/passwords.ts'
 import { exchange, logIn, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
@@ -356,7 +357,7 @@ t.test('a login without a state takes any exchange, and echoes only what it was 
 })
 
 t.test('AZ-10, SE-01: the database holds no code, token, secret or password in clear', async t => {
-  const sandbox = await buildTestSandbox(t)
+  const sandbox = await buildTestSandbox(t, { passwords: createPasswords() })
   const code = await getCode(sandbox)
   const tokens = (await exchange(sandbox, { code })).json()
   const { read } = sandbox.store

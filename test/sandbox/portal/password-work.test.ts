@@ -1,5 +1,6 @@
 import { createHook } from 'node:async_hooks'
 import t from 'tap'
+import { createPasswords } from '../../../src/sandbox/passwords.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'
@@ -42,7 +43,7 @@ t.test('PS-05: a sign-up with a taken address does not say that there is such an
 })
 
 t.test('PS-04: passwords are stored as argon2id of 19 MiB and two passes, each with a salt of its own', async t => {
-  const sandbox = await buildTestSandbox(t)
+  const sandbox = await buildTestSandbox(t, { passwords: createPasswords() })
   for (const email of ['one@example.test', 'two@example.test']) {
     const browser = openBrowser(sandbox)
     await submitForm(browser, await browser.get(startUrl()), '/sign-up', { ...newcomer, email })

@@ -7,8 +7,10 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { buildSandbox, type Sandbox } from '../../../src/sandbox/app.ts'
 import type { SandboxConfig } from '../../../src/sandbox/config.ts'
+import type { Passwords } from '../../../src/sandbox/passwords.ts'
 import { Secret } from '../../../src/sandbox/secret.ts'
 import type { Observer } from '../../../src/sandbox/steps.ts'
+import { quickPasswords } from './quick-passwords.ts'
 
 export const seeded = {
   clientId: '5a0e3f4c-52f5-4d2e-9a49-0a4f7d8f7c11',
@@ -53,6 +55,7 @@ export async function buildTestSandbox(
     codeSeconds?: number
     lab?: SandboxConfig['lab']
     onStep?: Observer
+    passwords?: Passwords
   } = {},
 ): Promise<TestSandbox> {
   const logLines: string[] = []
@@ -85,6 +88,7 @@ export async function buildTestSandbox(
   const sandbox = await buildSandbox(config, {
     clock: () => new Date(nowMs),
     logger,
+    passwords: options.passwords ?? quickPasswords(),
     ...(options.onStep && { onStep: options.onStep }),
   })
   t.teardown(() => sandbox.close())
