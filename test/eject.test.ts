@@ -60,7 +60,6 @@ function linkPackages({ folder, read }: Folder): void {
 
 const ofApplications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
 const ofSandbox = [
-  'test/conformance',
   'src/sandbox',
   'src/conformance',
   'views/sandbox',
