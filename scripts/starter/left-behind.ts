@@ -34,6 +34,7 @@ const sandbox = [
   'test/support',
   'test/demo.test.ts',
   'scripts/lend.ts',
+  'scripts/fault-catalogue.ts',
 ]
 
 /** Tests of the sandbox and the applications together. */

@@ -1,4 +1,5 @@
 // From the portal back to the client: what of a callback is believed, what it leaves behind, and where it leads.
+import { randomBytes } from 'node:crypto'
 import type { Browser, Page } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
 import {
@@ -58,7 +59,7 @@ async function expectRefused(
 const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['missing', 'without a state', (_, query) => query.delete('state')],
   ['empty', 'with an empty state', (_, query) => query.set('state', '')],
-  ['other', 'with the state of no login', (state, query) => query.set('state', 'x'.repeat(state.length))],
+  ['other', 'with the state of no login', (state, query) => query.set('state', anotherState(state))],
   [
     'changed',
     'whose state differs in one character',
@@ -79,13 +80,13 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
       query.append('state[]', state)
     },
   ],
-  ['twice', 'with a second, other state', (state, query) => query.append('state', 'x'.repeat(state.length))],
+  ['twice', 'with a second, other state', (state, query) => query.append('state', anotherState(state))],
   [
     'twice-first',
     'with a first, other state',
     (state, query) => {
       query.delete('state')
-      query.append('state', 'x'.repeat(state.length))
+      query.append('state', anotherState(state))
       query.append('state', state)
     },
   ],
@@ -845,6 +846,11 @@ export const comingBack = checksOf('coming-back', [
   },
   ...returnChecks,
 ])
+
+/** A new one each time: a client may remember those that it has seen. */
+function anotherState(state: string): string {
+  return randomBytes(state.length).toString('base64url').slice(0, state.length)
+}
 
 export const navigationHeaders = {
   'sec-fetch-mode': 'navigate',

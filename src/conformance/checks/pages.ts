@@ -296,7 +296,7 @@ export const pages = checksOf('pages', [
         await makeApplication(context, person, { name: text, description: text })
         const { pages } = await crawl(context)
         if (!pages.some(page => page.body.includes('Marker')))
-          throw new Undecided('No page shows the name of an application.')
+          throw new NotApplicable('no page shows the name of an application')
         for (const page of pages) expect(!isHarm(page.body), `${page.url} holds it as it was written.`, page)
       },
     }),
