@@ -1,0 +1,58 @@
+// The sessions of docs/clients-in-other-languages.md do what the document says: each is taken out of it and run.
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { buildSandbox } from '../../../src/sandbox/app.ts'
+import { readConfig } from '../../../src/sandbox/config.ts'
+import { onFreePorts } from '../../../src/sandbox/free-ports.ts'
+import { startSandbox } from '../../../src/sandbox/start.ts'
+
+const run = promisify(execFile)
+const text = readFileSync('docs/clients-in-other-languages.md', 'utf8')
+
+/** The session under a heading of the last part, and what it prints. */
+function sessionUnder(heading: string, language: string): { program: string; printed: string } {
+  const block = (name: string) => String.raw`\n\x60\x60\x60${name}\n([\s\S]*?)\x60\x60\x60\n`
+  const parts = new RegExp(`\n### ${heading}\n[\\s\\S]*?${block(language)}[\\s\\S]*?${block('text')}`).exec(text)
+  if (!parts) throw new Error(`there is no session under ${heading}`)
+  return { program: parts[1]!, printed: parts[2]! }
+}
+
+async function startWithLab(t: Test): Promise<string> {
+  const settings = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+  const { sandbox, labUrl } = await onFreePorts(readConfig(settings), async config => {
+    const sandbox = await buildSandbox(config, { clock: () => new Date(), logger: pino({ level: 'silent' }) })
+    await startSandbox(sandbox, config)
+    return { sandbox, labUrl: config.lab!.urls[0]! }
+  })
+  t.teardown(() => sandbox.close())
+  return labUrl
+}
+
+/** Why a program cannot be run here; a reason not to run its test, but not in CI. */
+async function whyNot(program: string): Promise<string | false> {
+  const isThere = await run(program, ['--version']).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere && process.env.CI) throw new Error(`There is no ${program}, which this test needs.`)
+  return isThere ? false : `there is no ${program} on this machine`
+}
+
+const sessions = [
+  { heading: 'In a shell', language: 'sh', skip: await whyNot('curl'), command: ['sh', '-euc'] },
+  { heading: 'In Python', language: 'py', skip: await whyNot('python3'), command: ['python3', '-c'] },
+] as const
+
+t.test('the sessions print what the document says, all at once on one sandbox', async t => {
+  const env = { PATH: process.env.PATH, LAB: await startWithLab(t) }
+  const outcomes = sessions.map(async ({ heading, language, skip, command: [file, option] }) => {
+    const { program, printed } = sessionUnder(heading, language)
+    const { stdout, stderr } = skip ? { stdout: '', stderr: '' } : await run(file, [option, program], { env })
+    return { heading, skip, printed, output: stdout + stderr }
+  })
+  for (const { heading, skip, printed, output } of await Promise.all(outcomes))
+    t.equal(output, printed, heading, { skip })
+})
