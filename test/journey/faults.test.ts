@@ -1,23 +1,8 @@
 // One side of the platform is gone for a while, or for good.
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn, reachCallback } from './support/log-in.ts'
 import { startBoth } from './support/start-both.ts'
-
-/** Nothing listens at its address any more, until the function that comes back is called. */
-async function takeDown({ server }: FastifyInstance): Promise<() => Promise<void>> {
-  const { port, address } = server.address() as AddressInfo
-  server.close()
-  server.closeAllConnections()
-  await once(server, 'close')
-  return async () => {
-    server.listen(port, address)
-    await once(server, 'listening')
-  }
-}
 
 const loginCookies = (browser: HttpBrowser) =>
   browser.cookies('localhost').filter(name => name.startsWith('__Host-login-'))
@@ -27,7 +12,7 @@ t.test('F-01: a portal that is gone at the exchange gives a page at once, and a 
   const browser = new HttpBrowser()
   const callback = await reachCallback(browser, both)
   t.equal(loginCookies(browser).length, 1)
-  const comeBack = await takeDown(both.sandbox.portal)
+  await both.lab.order('exchange-reset', { times: 'always' })
   const begun = Date.now()
   const page = await browser.follow(callback)
   t.ok(Date.now() - begun < 1000)
@@ -36,14 +21,14 @@ t.test('F-01: a portal that is gone at the exchange gives a page at once, and a 
   t.same(loginCookies(browser), [])
   t.notOk(browser.cookies('localhost').includes('__Host-session'))
 
-  await comeBack()
+  await both.lab.mend()
   t.match(await browser.follow(await browser.get(`${both.publicUrl}/login`)), { status: 200, text: 'Reference client' })
 })
 
 t.test('F-19: while the API is gone, signing in and out work, and so does everything when it is back', async t => {
   const both = await startBoth(t)
-  const { publicUrl, sandbox } = both
-  const comeBack = await takeDown(sandbox.api)
+  const { publicUrl, lab } = both
+  await lab.order('api-reset', { times: 'always' })
   const browser = new HttpBrowser()
   const list = await logIn(browser, both)
   t.match(list, { status: 502, url: `${publicUrl}/applications`, text: 'The application API could not be reached' })
@@ -51,9 +36,9 @@ t.test('F-19: while the API is gone, signing in and out work, and so does everyt
   t.match(await browser.get(publicUrl), { status: 200, text: 'Go to your applications' })
   t.match(await browser.get(`${publicUrl}/applications/new`), { status: 200, text: 'New application' })
 
-  await comeBack()
+  await lab.mend()
   t.match(await browser.get(`${publicUrl}/applications`), { status: 200, text: 'Reference client' })
-  await takeDown(sandbox.api)
+  await lab.order('api-reset', { times: 'always' })
   const out = await browser.follow(await browser.post(`${publicUrl}/logout`, {}))
   t.match(out, { status: 200, text: 'You are signed out.' })
 })

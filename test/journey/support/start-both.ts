@@ -14,6 +14,7 @@ import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
 import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
 import type { Teardown } from '../../support/teardown.ts'
+import { openLab } from './open-lab.ts'
 import { startFront } from './start-front.ts'
 
 export type Person = { email: string; password: string }
@@ -40,15 +41,17 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
   const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1' } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
-  const [publicPort, portalPort, apiPort, ...clientPorts] = await freePorts(3 + replicas)
+  const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await freePorts(4 + replicas)
   const publicUrl = `http://localhost:${publicPort}`
   const portalUrl = `http://${portalHost}:${portalPort}`
   const apiUrl = `http://127.0.0.1:${apiPort}`
+  const labUrl = `http://127.0.0.1:${labPort}`
   const folder = await mkdtemp(join(tmpdir(), 'journey-'))
 
   const sandboxConfig = readSandboxConfig({
     PORTAL_PORT: String(portalPort),
     API_PORT: String(apiPort),
+    LAB_PORT: String(labPort),
     PORTAL_URL: portalUrl,
     API_URL: apiUrl,
     DATABASE_URL: `sqlite:${folder}/sandbox.db`,
@@ -101,6 +104,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     person,
     clock,
     clientId: registration.clientId,
+    lab: openLab(labUrl),
     /** Every client stops, and another one takes its place. */
     async restartClients() {
       await Promise.all(clients.map(stop))
@@ -110,10 +114,10 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
 }
 
 /** Addresses are part of the settings on both sides, so the ports must be known before anything listens on them. */
-export async function freePorts(count: number): Promise<[number, number, number, ...number[]]> {
+export async function freePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, 'localhost'))
   await Promise.all(servers.map(server => once(server, 'listening')))
   const ports = servers.map(server => (server.address() as AddressInfo).port)
   await Promise.all(servers.map(server => once(server.close(), 'close')))
-  return ports as [number, number, number, ...number[]]
+  return ports as [number, number, number, number, ...number[]]
 }

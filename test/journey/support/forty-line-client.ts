@@ -1,0 +1,51 @@
+// A client of forty lines, straight from the text of the specification, as somebody's first one is. It is no example.
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+
+export interface FortyLineSettings {
+  loginUrl: string
+  baseUrl: string
+  ownUrl: string
+  clientId: string
+  clientSecret: string
+}
+
+export function fortyLineClient({ loginUrl, baseUrl, ownUrl, clientId, clientSecret }: FortyLineSettings) {
+  const redirectUri = `${ownUrl}/exchangeToken`
+  const own = { client_id: clientId, redirect_uri: redirectUri }
+  const states = new Set<string | undefined>()
+
+  async function exchange({ code = '', state = '' }: Record<string, string>) {
+    if (!states.delete(state)) throw new Error('The state is none of ours.')
+    const fields = { ...own, grant_type: 'authorization_code', code, client_secret: clientSecret, state }
+    const response = await fetch(`${loginUrl}/api/exchangeToken`, { method: 'POST', body: new URLSearchParams(fields) })
+    const tokens = (await response.json()) as Record<string, string>
+    if (tokens.state !== state) throw new Error('The portal answered for another state.')
+    return tokens
+  }
+
+  async function listApplications({ token_type: type, access_token: token }: Record<string, string>) {
+    const response = await fetch(`${baseUrl}/apps/v1`, { headers: { authorization: `${type} ${token}` } })
+    const { ItemList } = (await response.json()) as { ItemList: { data: { name: string } }[] }
+    return ItemList.map(({ data }) => `<li>${data.name}</li>`).join('')
+  }
+
+  return createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', ownUrl)
+    try {
+      if (pathname === '/login') {
+        const state = randomUUID()
+        states.add(state)
+        const start = { ...own, grant_type: 'authorization', response_type: 'code', cancel_url: ownUrl, state }
+        return response.writeHead(302, { location: `${loginUrl}/?${new URLSearchParams(start)}` }).end()
+      }
+      if (pathname !== '/exchangeToken') return response.end('<a href="/login">Sign in</a>')
+      const tokens = await exchange(Object.fromEntries(searchParams))
+      const cookie = `token=${tokens.access_token}; HttpOnly; Secure; SameSite=Strict; Max-Age=${tokens.expires_in}`
+      const list = await listApplications(tokens)
+      response.writeHead(200, { 'set-cookie': cookie }).end(`<ul>${list}</ul>`)
+    } catch (error) {
+      response.writeHead(500).end((error as Error).message)
+    }
+  })
+}

@@ -1,0 +1,39 @@
+// The laboratory, as a test in any language would ask it.
+
+export interface ToldLogin {
+  id: string
+  outcome: string
+  steps: { kind: string; fault: { name: string } | null; reason: string | null; response: { status: number } }[]
+  noticed: { id: string }[]
+}
+
+/** Throws what the laboratory says where it refuses. */
+export function openLab(labUrl: string) {
+  async function ask<Answer>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<Answer> {
+    const response = await fetch(`${labUrl}/lab/v1/${path}`, {
+      method,
+      headers: { connection: 'close', ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(text)
+    return text === '' ? (undefined as Answer) : JSON.parse(text)
+  }
+
+  return {
+    ask,
+
+    /** Makes the next answers of this name go wrong, once unless `more` says otherwise. */
+    order: (fault: string, more: object = {}) => ask<{ id: string }>('POST', 'faults', { fault, ...more }),
+
+    /** From now on everything works. */
+    mend: () => ask('DELETE', 'faults'),
+
+    /** The newest login of a client. */
+    async lastLogin(clientId: string): Promise<ToldLogin> {
+      const { logins } = await ask<{ logins: { id: string }[] }>('GET', `logins?clientId=${clientId}`)
+      if (!logins[0]) throw new Error(`the laboratory knows no login of ${clientId}`)
+      return ask('GET', `logins/${logins[0].id}`)
+    },
+  }
+}
