@@ -292,6 +292,61 @@ export const exchange = checksOf('exchange', [
     },
   },
   {
+    id: 'token-in-header',
+    title: 'The access token goes to the API in the Authorization header alone',
+    level: 'MUST',
+    why: 'Addresses are logged and passed on (specification, 5.4; RFC 6750, 2.3 and 5.3).',
+    mend: 'Send Authorization: Bearer and the token, and nothing in the query.',
+    needs: ['page'],
+    async run(context) {
+      await context.signedIn()
+      for (const step of context.arrived('api', 'me')) {
+        const [, token = 'none'] = /^\S+ (.+)$/.exec(step.request.headers.authorization ?? '') ?? []
+        expect(
+          !step.request.url.includes(token) && !/access_token=|token=ey/.test(step.request.url),
+          'An address holds it.',
+          step,
+        )
+      }
+    },
+  },
+  {
+    id: 'api-call-own-headers',
+    title: "A call of the API carries nothing of what the visitor's browser sent",
+    level: 'MUST',
+    why: "A visitor who can set headers of the call acts through the client; cookies are the client's own (OAuth 2.0 for browser-based apps, 6.1).",
+    mend: 'Send only the headers that the call needs.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const before = context.arrived('api').length
+      const cookies = browser.cookies.list(context.settings.client).map(({ name, value }) => `${name}=${value}`)
+      await context.request(context.settings.page, {
+        headers: {
+          'sec-fetch-mode': 'navigate',
+          'sec-fetch-dest': 'document',
+          'sec-fetch-site': 'none',
+          cookie: [...cookies, 'canary=conformance-canary'].join('; '),
+          'x-conformance-canary': 'conformance-canary',
+          authorization: 'Basic conformance-canary',
+        },
+      })
+      await context.platform.settle()
+      const calls = context
+        .arrived('api')
+        .slice(before)
+        .filter(({ about }) => about.userId === person.id)
+      if (calls.length === 0) throw new Undecided('The visit made no call.')
+      for (const step of calls)
+        expect(
+          !JSON.stringify(step.request.headers).includes('conformance-canary') &&
+            step.request.headers.cookie === undefined,
+          'It carried something of it.',
+          step,
+        )
+    },
+  },
+  {
     id: 'tokens-not-in-browser',
     title: 'Neither tokens nor the secret reach the browser but in cookies that no script reads',
     level: 'MUST',

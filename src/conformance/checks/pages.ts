@@ -4,7 +4,7 @@ import type { Form } from '../browser/form.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
 import { bodyOf, type CheckContext, describePage, expect, headerOf, statusOf } from '../context.ts'
 import type { Person } from '../platform.ts'
-import { foreignLoads } from './coming-back.ts'
+import { foreignLoads, isInside } from './coming-back.ts'
 import { created, forge, openCreateForm, submitCreate } from './create-form.ts'
 
 type Row = Omit<Check, 'group'>
@@ -818,11 +818,4 @@ function tellHeaders({ headers }: Page): string {
     'content-type',
   ].flatMap(name => (headers.has(name) ? [`${name}: ${headers.get(name)}`] : []))
   return told.join(', ') || 'none of these headers'
-}
-
-/** A stack, or a path of a source file. */
-function isInside(text: string): boolean {
-  return /\bat \S+ \(?(file:|node:|\/)|node_modules|Traceback \(most recent call last\)|File "[^"]+", line \d+|\.(ts|js|py|rb|java|go):\d+|\bECONNREFUSED\b|goroutine \d+ \[/.test(
-    text,
-  )
 }

@@ -122,6 +122,8 @@ export const startingALogin = checksOf('starting-a-login', [
     mend: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
+      const isPermanent = page.trail.some(one => [301, 308].includes(statusOf(one)))
+      expect(!isPermanent, 'The redirect is a permanent one, which browsers keep.', page)
       const control = page.trail
         .map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : ''))
         .join(',')
