@@ -32,13 +32,15 @@ type Settings = {
   replicas?: number
   /** The host that browsers reach the portal at; `localhost` is also the client's. */
   portalHost?: '127.0.0.1' | 'localhost'
+  /** Whether the laboratory looks on. */
+  hasLab?: boolean
 }
 
 export type Both = Awaited<ReturnType<typeof startBoth>>
 
 /** The clients stand behind a front, at the one address that a browser knows. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
-  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1' } = settings
+  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
   const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await freePorts(4 + replicas)
@@ -60,6 +62,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     SEED_REDIRECT_URIS: `${publicUrl}/exchangeToken`,
     SEED_USER_EMAIL: person.email,
     SEED_USER_PASSWORD: person.password,
+    ...(hasLab && { LAB_PORT: String(labPort) }),
   })
   const sandbox = await buildSandbox(sandboxConfig, { clock, logger, passwords: quickPasswords() })
   await startSandbox(sandbox, sandboxConfig)
@@ -100,6 +103,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     publicUrl,
     portalUrl,
     apiUrl,
+    labUrl: `http://127.0.0.1:${labPort}`,
     log,
     person,
     clock,
