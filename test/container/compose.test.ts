@@ -11,6 +11,7 @@ import { type Compose, readCompose, type Service } from './support/read-compose.
 
 const single = readCompose('compose.yaml')
 const scaled = readCompose('compose.yaml', 'compose.scale.yaml')
+const alone = readCompose('compose.sandbox.yaml')
 const setups = { 'compose.yaml': single, 'compose.yaml with compose.scale.yaml': scaled }
 
 /** Volumes of a service as [name, folder, mode]. */
@@ -40,7 +41,7 @@ function configsOf(t: Test, { services }: Compose) {
   }
 }
 
-for (const [name, setup] of Object.entries(setups)) {
+for (const [name, setup] of Object.entries({ ...setups, 'compose.sandbox.yaml': alone })) {
   const services = Object.entries(setup.services)
 
   t.test(`${name}: valid by the schema of the Compose Specification`, async t => {
@@ -69,8 +70,21 @@ for (const [name, setup] of Object.entries(setups)) {
     const ports = services.flatMap(([, { ports = [] }]) => ports)
     t.ok(ports.length > 0)
     for (const port of ports) t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
+  })
+
+  t.test(`SC-07: ${name}: images of others are pinned by digest, our own are built here`, async t => {
+    for (const [service, { image, build }] of services)
+      t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
+  })
+}
+
+for (const [name, setup] of Object.entries(setups)) {
+  const services = Object.entries(setup.services)
+
+  t.test(`${name}: nobody but the sandbox reaches the database, which is PostgreSQL 18`, async t => {
     t.same(setup.services.database?.networks, ['store'])
     t.match(setup.networks, { store: { internal: true } })
+    t.match(setup.services.database?.image, /postgres:18@/)
   })
 
   t.test(`SE-04: ${name}: no secret stands in the file, and nobody sees another's`, async t => {
@@ -114,13 +128,20 @@ for (const [name, setup] of Object.entries(setups)) {
     for (const url of [client.loginInternalUrl, client.apiInternalUrl])
       t.ok(setup.services[new URL(url).hostname], `${url} is a container`)
   })
-
-  t.test(`SC-07: ${name}: images of others are pinned by digest, our own are built here`, async t => {
-    for (const [service, { image, build }] of services)
-      t.ok(build ?? /@sha256:[0-9a-f]{64}$/.test(image ?? ''), `${service}: ${image}`)
-    t.match(setup.services.database?.image, /postgres:18@/)
-  })
 }
+
+t.test('the sandbox alone begins empty and keeps nothing, and tests reach its laboratory without a token', async t => {
+  t.strictSame(Object.keys(alone.services), ['sandbox'])
+  const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
+  const config = readSandboxConfig(environment!)
+  t.match(config, { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', seed: undefined })
+  t.match(config.lab, { host: '0.0.0.0', port: 4002, urls: ['http://127.0.0.1:4002'], token: undefined })
+  t.equal(config.databaseUrl.reveal(), 'sqlite::memory:')
+  // The file of such a database is in the folder for temporary files; the rest of the disk is read-only.
+  t.strictSame([tmpfs, volumes, restart], [['/tmp'], undefined, undefined])
+  for (const url of [config.portalUrl, config.apiUrl, config.lab?.urls[0] ?? ''])
+    t.ok(ports?.includes(`127.0.0.1:${new URL(url).port}:${new URL(url).port}`), url)
+})
 
 t.test('PS-06: the sandbox believes the proxy, and nobody else, whose address it is that asks', t => {
   const { sandbox, proxy, ...others } = scaled.services
