@@ -120,7 +120,15 @@ for (const { options, stays, goes, part } of sizes)
       const { name, dependencies, scripts } = JSON.parse(read('package.json'))
       t.equal(name, 'my-client')
       const hasSandbox = options.includes('--sandbox')
-      for (const script of ['demo', 'conformance', 'sandbox', 'sandbox:seed', 'sandbox:backup', 'sandbox:rotate-keys'])
+      for (const script of [
+        'demo',
+        'conformance',
+        'sandbox',
+        'sandbox:register',
+        'sandbox:seed',
+        'sandbox:backup',
+        'sandbox:rotate-keys',
+      ])
         t.equal(script in scripts, hasSandbox, `npm run ${script}`)
       for (const script of ['start', 'doctor', 'setup', 'test', 'validate'])
         t.ok(script in scripts, `npm run ${script}`)

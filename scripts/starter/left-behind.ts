@@ -8,6 +8,7 @@ const always = [
   'bench',
   'compose.yaml',
   'compose.scale.yaml',
+  'compose.sandbox.yaml',
   'docker/Caddyfile',
   'docker/make-secrets.ts',
   'scripts/eject.ts',
@@ -48,7 +49,7 @@ const bare = ['src/client/bare', 'test/client/bare']
 /** Paths of files and folders, of which some may not be there. */
 export function leftBehind(size: Size): string[] {
   const keptDocs = size.sandbox
-    ? /^docs\/((make-it-yours|security-model|operations|backup|laboratory|faults|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|031|043|044|045|047|050)-.*)$/
+    ? /^docs\/((make-it-yours|security-model|operations|backup|clients-in-other-languages|laboratory|faults|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|031|043|044|046|045|047|050)-.*)$/
     : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/00\d-.*)$/
   return [
     ...always,
