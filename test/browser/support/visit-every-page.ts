@@ -34,7 +34,7 @@ export async function visitEveryPage(
   words: typeof usualWords,
   look: (name: string) => Promise<void>,
 ): Promise<void> {
-  const { publicUrl, sandbox } = both
+  const { publicUrl, lab } = both
   const visit = async (name: string, path: string) => {
     await page.goto(publicUrl + path)
     await look(name)
@@ -151,8 +151,7 @@ export async function visitEveryPage(
 
   await follow('Sign in')
   await page.getByRole('heading', { name: 'No applications yet' }).waitFor()
-  sandbox.api.server.closeAllConnections()
-  await sandbox.api.close()
+  await lab.order('api-reset', { times: 'always' })
   await visit('api-down', '/applications')
 }
 

@@ -10,7 +10,7 @@ const hide = createHide()
 const start = Date.parse('2026-03-01T12:00:00Z')
 
 type Told = { query?: Record<string, string>; body?: Record<string, string>; headers?: Record<string, string> }
-type More = Pick<Partial<Step>, 'reason' | 'about'> & {
+type More = Pick<Partial<Step>, 'reason' | 'about' | 'fault'> & {
   atMs?: number
   status?: number
   answer?: Record<string, unknown>
@@ -18,7 +18,7 @@ type More = Pick<Partial<Step>, 'reason' | 'about'> & {
 
 let count = 0
 function step(kind: Step['kind'], { query = {}, body = {}, headers = {} }: Told = {}, more: More = {}): RecordedStep {
-  const { atMs = 0, status = 200, answer = {}, reason, about = {} } = more
+  const { atMs = 0, status = 200, answer = {}, reason, about = {}, fault } = more
   return recordStep(
     {
       id: `request-${++count}`,
@@ -32,6 +32,7 @@ function step(kind: Step['kind'], { query = {}, body = {}, headers = {} }: Told 
       about,
       checks: [],
       reason,
+      fault,
     },
     hide,
   )
@@ -111,6 +112,27 @@ t.test('each mistake is noticed by its own notice, and by no other', async t => 
     ],
     ['no-state-at-exchange', login(begun(), step('exchange', { body: { code } }, { reason: 'state-missing' }))],
     ['invented-state', login(begun(), step('exchange', { body: { code, state: random() } }))],
+    [
+      'state-not-compared',
+      login(
+        begun(),
+        step('consent', {}, { fault: { id: '1', name: 'redirect-state-other', acted: 'after' } }),
+        step('exchange', { body: { code, state } }),
+      ),
+    ],
+    [
+      'state-not-compared',
+      login(
+        begun(),
+        step(
+          'exchange',
+          { body: { code, state } },
+          { fault: { id: '1', name: 'exchange-state-missing', acted: 'after' } },
+        ),
+        step('revoke', { body: { token: random() } }),
+        step('api', { headers: { authorization: 'Bearer x' } }),
+      ),
+    ],
     ['code-sent-twice', login(begun(), ...[1, 2].map(() => step('exchange', { body: { code, state } })))],
     ['secret-in-address', login(step('exchange', { query: { client_secret: 's' }, body: { code } }))],
     ['secret-in-address', login(begun({ client_secret: 's' }))],

@@ -129,6 +129,8 @@ async function readPayload(payload: unknown): Promise<string> {
 }
 
 function toTexts(headers: Record<string, unknown>): Record<string, string> {
-  const given = Object.entries(headers).filter(([, value]) => value !== undefined && !Array.isArray(value))
+  const given = Object.entries(headers).filter(
+    ([name, value]) => name !== 'content-length' && !Array.isArray(value) && value !== undefined,
+  )
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
 }

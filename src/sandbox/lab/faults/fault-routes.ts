@@ -98,11 +98,11 @@ function readOrder(body: unknown): Order {
   for (const other of Object.keys(others))
     problems[other] = ['There is no such field. There are fault, clientId, state, skip, times, options.']
   for (const [field, value] of Object.entries({ clientId, state }))
-    if (value !== undefined && !(typeof value === 'string' && value !== '' && value.length <= longestText))
+    if (value != null && !(typeof value === 'string' && value !== '' && value.length <= longestText))
       problems[field] = [`This must be a text of 1 to ${longestText} characters, or be left out.`]
   if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
     for (const [field, value] of Object.entries({ clientId, state }))
-      if (value !== undefined) problems[field] = ['Nobody says who reads this, so leave it out.']
+      if (value != null) problems[field] = ['Nobody says who reads this, so leave it out.']
   if (!isCount(skip, 0)) problems.skip = [`This must be a whole number from 0 to ${mostTimes}.`]
   if (times !== 'always' && !isCount(times, 1))
     problems.times = [`This must be a whole number from 1 to ${mostTimes}, or "always".`]
@@ -110,8 +110,8 @@ function readOrder(body: unknown): Order {
   if (!fault || Object.keys(problems).length > 0) throw new LabError(422, problems)
   return {
     fault,
-    clientId: clientId as string | undefined,
-    state: state as string | undefined,
+    clientId: (clientId as string | null) ?? undefined,
+    state: (state as string | null) ?? undefined,
     skip: skip as number,
     times: times as number | 'always',
     options: given,

@@ -3,7 +3,15 @@ import type { RecordedLogin } from '../recorded.ts'
 import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
 import type { Notice } from './notice.ts'
 import { browserHeaders, followedRedirect, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
-import { guessableState, inventedState, noState, noStateAtExchange, repeatedState, shortState } from './state.ts'
+import {
+  guessableState,
+  inventedState,
+  noState,
+  noStateAtExchange,
+  repeatedState,
+  shortState,
+  stateNotCompared,
+} from './state.ts'
 import { expiredToken, manyRenewals, noRevocation, oldRefreshToken, revokedToken } from './tokens.ts'
 
 export const notices: readonly Notice[] = [
@@ -17,6 +25,7 @@ export const notices: readonly Notice[] = [
   exchangeAfterRefusal,
   noStateAtExchange,
   inventedState,
+  stateNotCompared,
   codeSentTwice,
   secretInAddress,
   secretInHeader,

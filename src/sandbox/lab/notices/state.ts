@@ -41,6 +41,21 @@ export const inventedState: Notice = {
   },
 }
 
+export const stateNotCompared: Notice = {
+  id: 'state-not-compared',
+  wrong: 'The client went on with an answer for another state, or for none.',
+  why: 'Somebody else’s login is then taken for the visitor’s own, and what the visitor does next happens in a foreign account.',
+  mend: 'Compare the state twice: on the redirect before anything is sent, and in the token response before anything is kept.',
+  source: 'specification 4.3 and part 5; RFC 6749 10.12',
+  find: ({ steps }) =>
+    steps.flatMap((step, index) => {
+      const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
+      // Giving back what was not wanted is right.
+      const goesOn = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
+      return place ? steps.slice(index + 1).filter(({ kind }) => goesOn.includes(kind)) : []
+    }),
+}
+
 export const shortState: Notice = {
   id: 'short-state',
   wrong: 'The state is too short to be unguessable.',
