@@ -29,7 +29,7 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
   const exchanges: Exchange[] = []
   const marks = new Set<string>()
   const people: Person[] = []
-  let hasOrdered = false
+  const ordered: string[] = []
   let hasEnded = false
   const startedAt = performance.now()
   const firstStep = platform.steps.length
@@ -59,7 +59,7 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     clientProcess,
 
     /** A new browser with an empty jar; `losesCookies` of the client, and keeps the portal's. */
-    browser({ losesCookies = false, timeoutMs = 20_000 } = {}): Browser {
+    browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const browser = createBrowser({ timeoutMs, onExchange: note })
       if (losesCookies) {
         const { cookies } = browser
@@ -171,8 +171,12 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
       if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
       // Nobody waits for this check any more, and the next one would meet the fault.
       if (hasEnded) throw new Error('The check is over.')
-      hasOrdered = true
-      await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
+      ordered.push(await platform.orderFault(name, { ...(state !== undefined && { state }), ...options }))
+    },
+
+    /** What this check has ordered goes wrong no longer. */
+    async dropFaults(): Promise<void> {
+      for (const id of ordered.splice(0)) await platform.dropFault(id)
     },
 
     /** One request as it is written here, beside any browser. */
@@ -188,7 +192,6 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
     },
 
-    hasOrdered: () => hasOrdered,
     end(): void {
       hasEnded = true
     },

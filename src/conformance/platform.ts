@@ -30,7 +30,7 @@ export interface Person {
 export interface FaultOptions {
   times?: number | 'always'
   skip?: number
-  state?: string
+  state?: string | undefined
   options?: Record<string, unknown>
 }
 
@@ -98,9 +98,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const passwordHash = await createPasswords().hash(password)
   let people = 0
 
-  async function orderFault(fault: string, order: FaultOptions = {}): Promise<void> {
+  /** Gives its id. */
+  async function orderFault(fault: string, order: FaultOptions = {}): Promise<string> {
     const { statusCode, body } = await askLab('POST', '/lab/v1/faults', { fault, ...order })
     if (statusCode !== 201) throw new Error(`The laboratory does not make the fault ${fault}: ${body}`)
+    return (JSON.parse(body) as { id: string }).id
   }
 
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
@@ -117,7 +119,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     /** Everything that arrived so far, in the order in which it was answered. */
     steps,
     orderFault,
-    clearFaults: async () => void (await askLab('DELETE', '/lab/v1/faults')),
+    dropFault: async (id: string) => void (await askLab('DELETE', `/lab/v1/faults/${id}`)),
     askLab,
 
     /** Somebody with a group of their own, who has allowed the client to sign them in. */

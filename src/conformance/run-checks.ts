@@ -69,7 +69,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
 }
 
 async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
-  const { platform, clientProcess } = parts
+  const { clientProcess } = parts
   if (!(await isThere(parts))) return resultOf(check, 'undecided', 'The client does not answer any more.')
   const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
@@ -93,8 +93,8 @@ async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise
     return { ...resultOf(check, verdict, reason), evidence: shown, durationMs: took() }
   } finally {
     bound.abort()
-    if (context.hasOrdered()) await platform.clearFaults()
     context.end()
+    await context.dropFaults()
   }
 }
 

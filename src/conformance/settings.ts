@@ -14,6 +14,8 @@ export interface Settings {
   /** Further variables for the started client; `{LOGIN_URL}` and the like stand for the settings. */
   env: [name: string, value: string][]
   waitMs: number
+  /** How long a browser waits for an answer: a right client has given its own up before. */
+  patienceMs: number
   /** Paths at the client; an empty one says that it has none. */
   login: string
   callback: string
@@ -136,6 +138,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     start: values.start,
     env: (values.env ?? []).map(text => readVariable(text, problems)),
     waitMs: number('wait', 3600) * 1000,
+    patienceMs: 20_000,
     login: path('login', true),
     callback: path('callback', true),
     page: path('page'),

@@ -16,8 +16,9 @@ export type Stage = Awaited<ReturnType<typeof openStage>>
 export async function openStage(options: string[] = []) {
   const [port, replicaPort] = [await freePort(), await freePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
-  const settings = readSettings(['--client', client, '--replica', replica, ...options])
-  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
+  // The small clients give up after four seconds.
+  const settings = { ...readSettings(['--client', client, '--replica', replica, ...options]), patienceMs: 8000 }
+  const platform = await startOnFreePorts({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
   const clientSettings = {
     publicUrl: client,
     loginUrl: platform.portalUrl,
@@ -61,6 +62,19 @@ export async function openStage(options: string[] = []) {
       }
     },
     close: () => platform.close(),
+  }
+}
+
+/** Another process may take a port between the choice and the start. */
+async function startOnFreePorts(
+  settings: Parameters<typeof startPlatform>[0],
+  tries = 5,
+): ReturnType<typeof startPlatform> {
+  try {
+    return await startPlatform(settings)
+  } catch (error) {
+    if (tries === 1 || !/EADDRINUSE/.test((error as Error).message)) throw error
+    return startOnFreePorts(settings, tries - 1)
   }
 }
 

@@ -1,5 +1,4 @@
 import { type Parts, right } from '../parts.ts'
-import { isRecord } from '../platform.ts'
 import { fault } from './fault.ts'
 
 type Item = { '@id': string; data: { name: string; webPageUrl: string } }
@@ -8,20 +7,16 @@ const trusting: Parts['readList'] = answer =>
   items(answer).map(item => ({ id: item['@id'], name: item.data.name.trim(), webPageUrl: item.data.webPageUrl }))
 
 export const apiFaults = [
-  fault('list-trusted', 'api-members-missing', { readList: trusting }),
-  fault('list-not-a-list-is-empty', 'api-shape', {
-    readList: answer => (isRecord(answer) && Array.isArray(answer.ItemList) ? right.readList(answer) : []),
-  }),
-  fault('list-of-strangers-crashes', 'api-hostile-texts', {
+  fault('list-trusted', 'list-members-missing', { readList: trusting }),
+  fault('list-of-strangers-crashes', 'list-hostile-texts', {
     itemOf(visit, application) {
       if (!/^[\w -]*$/.test(application.name)) throw new RangeError('Invalid name')
       return right.itemOf(visit, application)
     },
   }),
-  fault('api-redirect-followed', 'api-redirect', { redirects: 'follow' }),
-  fault('api-waited-for-without-end', 'api-never', { deadlineMs: 86_400_000 }),
-  fault('api-answer-without-end', 'api-endless', { readBody: response => response.text() }),
-  fault('create-tried-again', 'create-no-retry', {
+  fault('api-redirect-followed', 'list-redirect-302', { redirects: 'follow' }),
+  fault('api-waited-for-without-end', 'list-never', { deadlineMs: 86_400_000 }),
+  fault('create-tried-again', 'create-reset-after-not-repeated', {
     async send(visit, request) {
       try {
         const [status, answer] = await right.send(visit, request)
@@ -30,7 +25,7 @@ export const apiFaults = [
       return right.send(visit, request)
     },
   }),
-  fault('api-words-shown', 'api-words-hidden', {
+  fault('api-words-shown', 'list-503-status', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (status >= 400 && request.url.includes('/apps/')) throw new Error(`The API said: ${JSON.stringify(answer)}`)
@@ -38,7 +33,7 @@ export const apiFaults = [
     },
     wordsFor: error => (error as Error).message,
   }),
-  fault('api-down-is-a-crash', 'api-down', {
+  fault('api-down-is-a-crash', 'list-reset-status', {
     async send(visit, request) {
       try {
         return await right.send(visit, request)
@@ -47,7 +42,7 @@ export const apiFaults = [
       }
     },
   }),
-  fault('api-down-signs-out', 'api-down-keeps-session', {
+  fault('api-down-signs-out', 'list-503', {
     statusFor(error) {
       return right.statusFor(error)
     },
@@ -57,20 +52,20 @@ export const apiFaults = [
       return [status, answer]
     },
   }),
-  fault('api-refusal-is-success', 'create-refused', {
+  fault('api-refusal-is-success', 'create-422-keeps-the-form', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       return [request.method === 'POST' && request.url.endsWith('/apps/v1') ? 201 : status, answer]
     },
   }),
-  fault('api-busy-asked-again', 'api-429', {
+  fault('api-busy-asked-again', 'list-429-not-repeated', {
     async send(visit, request) {
       let [status, answer] = await right.send(visit, request)
       for (let tries = 0; status === 429 && tries < 10; tries++) [status, answer] = await right.send(visit, request)
       return [status, answer]
     },
   }),
-  fault('secret-to-the-api', 'api-no-secret', {
+  fault('secret-to-the-api', 'api-no-client-secret', {
     send: (visit, request) =>
       right.send(visit, {
         ...request,

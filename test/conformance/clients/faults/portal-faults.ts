@@ -1,24 +1,33 @@
 import { right } from '../parts.ts'
-import { call, callPortal, isRecord } from '../platform.ts'
-import type { PlatformFault, Visit } from '../visit.ts'
+import { call, isRecord } from '../platform.ts'
+import { PlatformFault, type Visit } from '../visit.ts'
 import { fault } from './fault.ts'
 
 const isExchange = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
 export const portalFaults = [
-  fault('portal-redirect-followed', 'portal-redirect', { redirects: 'follow' }),
-  fault('portal-waited-for-without-end', 'portal-never', { deadlineMs: 86_400_000 }),
-  fault('portal-drip-waited-for', 'portal-drip', {
-    async readBody(response, most) {
-      // A deadline of the headers alone: the body may take as long as it likes.
-      return right.readBody(response, most)
-    },
+  fault('portal-redirect-followed', 'exchange-redirect-307', { redirects: 'follow' }),
+  fault('portal-waited-for-without-end', 'exchange-never', { deadlineMs: 86_400_000 }),
+  fault('portal-deadline-for-headers-alone', 'exchange-drip', {
     async send(visit, request) {
-      return call({ ...visit.parts, deadlineMs: 86_400_000 }, request)
+      const headersCame = new AbortController()
+      const timer = setTimeout(() => headersCame.abort(), 4000)
+      const parts = {
+        ...visit.parts,
+        deadlineMs: 86_400_000,
+        readBody(response: Response, most: number) {
+          clearTimeout(timer)
+          return right.readBody(response, most)
+        },
+      }
+      const tooLate = new Promise<never>((_, reject) => {
+        headersCame.signal.onabort = () => reject(new PlatformFault(504))
+      })
+      return Promise.race([call(parts, request), tooLate])
     },
   }),
-  fault('portal-answer-without-end', 'portal-endless', { readBody: response => response.text() }),
-  fault('exchange-tried-again', 'portal-no-retry', {
+  fault('portal-answer-without-end', 'exchange-endless-body-left', { readBody: response => response.text() }),
+  fault('exchange-tried-again', 'exchange-reset-after-not-repeated', {
     async send(visit, request) {
       try {
         const [status, answer] = await right.send(visit, request)
@@ -27,7 +36,7 @@ export const portalFaults = [
       return right.send(visit, request)
     },
   }),
-  fault('portal-words-shown', 'portal-words-hidden', {
+  fault('portal-words-shown', 'exchange-error-own-words', {
     async exchange(visit, callback, login) {
       const [status, answer] = await right.send(visit, {
         method: 'POST',
@@ -41,7 +50,7 @@ export const portalFaults = [
     },
     wordsFor: error => (error as Error).message,
   }),
-  fault('portal-down-is-a-crash', 'portal-reset', {
+  fault('portal-down-is-a-crash', 'exchange-reset-status', {
     async exchange(visit, callback, login) {
       try {
         return await right.exchange(visit, callback, login)
@@ -50,45 +59,14 @@ export const portalFaults = [
       }
     },
   }),
-  fault('portal-down-hangs-up', 'portal-reset', {
-    async exchange(visit, callback, login) {
-      try {
-        return await right.exchange(visit, callback, login)
-      } catch (error) {
-        visit.parts = {
-          ...visit.parts,
-          headers: () => {
-            throw error
-          },
-        }
-        throw error
-      }
+  fault('portal-down-hangs-up', 'exchange-reset', {
+    statusFor(error) {
+      if (error instanceof PlatformFault) throw error
+      return right.statusFor(error)
     },
   }),
-  fault('html-is-a-session', 'portal-html', {
-    parse: text => {
-      try {
-        return JSON.parse(text)
-      } catch {
-        return { access_token: 'undefined', token_type: 'Bearer', expires_in: 60 }
-      }
-    },
-    isStateOf: (answer, state) => answer.state === undefined || answer.state === state,
-  }),
-  fault('refused-code-begins-anew', 'portal-no-loop', {
-    async exchange(visit, callback, login) {
-      return right.exchange(visit, callback, login)
-    },
-    wordsFor: right.wordsFor,
-    ...loops(),
-  }),
-  fault('session-before-the-exchange', 'portal-no-session', {
-    async beforeState(visit) {
-      if (isExchange(visit) && right.findLogin(visit, visit.query.get('state') ?? ''))
-        right.keepSession(visit, { accessToken: 'pending', refreshToken: undefined, seconds: 60 })
-    },
-  }),
-  fault('retry-after-obeyed', 'portal-retry-after', {
+  fault('refused-code-begins-anew', 'exchange-refused-no-loop', loops()),
+  fault('retry-after-obeyed', 'exchange-retry-after', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (status !== 429 && status !== 503) return [status, answer]
@@ -105,5 +83,3 @@ function loops() {
     headers: (visit: Visit) => ({ ...right.headers(visit), ...(isExchange(visit) && { location: '/login' }) }),
   }
 }
-
-export { callPortal }
