@@ -17,7 +17,8 @@ export function describeExchange({ request, response, durationMs }: Exchange): s
   }
   if (request.body) lines.push(`  ${shorten(hide(request.body))}`)
   if ('fault' in response) return [...lines, `→ no answer: ${response.fault}`].join('\n')
-  lines.push(`→ ${response.status} after ${Math.round(durationMs)} ms`)
+  const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+  lines.push(`→ ${response.status} ${type} after ${Math.round(durationMs)} ms`.replace('  ', ' '))
   const location = response.headers.get('location')
   if (location !== null) lines.push(`  Location: ${hide(location)}`)
   for (const line of response.setCookies) lines.push(`  Set-Cookie: ${hideSetCookie(line)}`)

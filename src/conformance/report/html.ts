@@ -53,7 +53,7 @@ ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>
 
 function line({ id, title, level, verdict, reason }: Result): string {
   const why = verdict === 'not applicable' || verdict === 'undecided' ? `: ${escapeHtml(reason)}` : ''
-  return `<li class="${verdict.replace(' ', '-')}"><b>${verdict}</b>${why} ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></li>`
+  return `<li class="${verdict.replace(' ', '-')}"><b>${verdict}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code>${why}</li>`
 }
 
 function escapeHtml(text: string): string {
