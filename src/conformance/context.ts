@@ -209,6 +209,18 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
+/** The same for a login that differs from a plain one: where no plain one works, nothing can be said of this. */
+export async function expectSignedIn(
+  context: CheckContext,
+  browser: Browser,
+  message: string,
+  ...evidence: Page[]
+): Promise<void> {
+  if (await context.isSignedIn(browser)) return
+  await context.signedIn()
+  throw new Failed(message, evidence.flatMap(describe))
+}
+
 export function statusOf({ response }: Exchange): number {
   return 'status' in response ? response.status : 0
 }

@@ -7,6 +7,7 @@ import {
   type CheckContext,
   describePage,
   expect,
+  expectSignedIn,
   headerOf,
   type Start,
   setCookiesOf,
@@ -473,7 +474,7 @@ export const comingBack = checksOf('coming-back', [
     async run(context) {
       const { browser, callback } = await begin(context)
       await deliverOften(context, browser, callback)
-      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+      await expectSignedIn(context, browser, 'Afterwards nobody is signed in.')
     },
   },
   ...repeated.map(
@@ -591,7 +592,7 @@ export const comingBack = checksOf('coming-back', [
       const { browser, callback } = await begin(context)
       callback.searchParams.set('session_state', 'something')
       await comeBack(context, browser, callback)
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
     },
   },
   {
@@ -863,7 +864,7 @@ export const comingBack = checksOf('coming-back', [
       const { login, returnTo } = context.settings
       const { browser, callback } = await begin(context, `${login}?${returnTo}=/${'a'.repeat(4000)}`)
       await comeBack(context, browser, callback)
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
     },
   },
   ...returnChecks,

@@ -1,8 +1,8 @@
 // The exchange of the code: what the client sends to the portal, and what it believes of the answer.
 import type { Step } from '../../sandbox/steps.ts'
 import type { Exchange } from '../browser/browser.ts'
-import { type Check, checksOf, Failed, NotApplicable, Undecided } from '../check.ts'
-import { type CheckContext, describePage, expect, setCookiesOf } from '../context.ts'
+import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
+import { type CheckContext, describePage, expect, expectSignedIn, setCookiesOf } from '../context.ts'
 import { begin, comeBack } from './coming-back.ts'
 import { readSetCookie } from './set-cookies.ts'
 
@@ -94,7 +94,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: Step; callback
   const { browser, callback } = await begin(context)
   const page = await comeBack(context, browser, callback)
   const [step] = await context.exchanges()
-  if (!step) throw new Failed(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
+  if (!step) throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
   return { step, callback, trail: page.trail }
 }
 
@@ -133,21 +133,25 @@ function cookiesOf(trail: Exchange[]) {
 }
 
 export const exchange = checksOf('exchange', [
-  onExchange(
-    {
-      id: 'exchange-post',
-      title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
-      level: 'MUST',
-      why: 'That is the endpoint (specification, 4.2 and 5.3).',
-      mend: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
-    },
-    step =>
+  {
+    id: 'exchange-post',
+    title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
+    level: 'MUST',
+    why: 'That is the endpoint (specification, 4.2 and 5.3).',
+    mend: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const page = await comeBack(context, browser, callback)
+      const [step] = await context.exchanges()
+      const path = step?.request.url.split('?')[0]
+      expect(step, `The callback, which was answered with ${describePage(page)}, exchanged nothing.`, page)
       expect(
-        step.request.method === 'POST' && step.request.url.split('?')[0] === '/api/exchangeToken',
-        `It was ${step.request.method} ${step.request.url}.`,
+        step.request.method === 'POST' && path === '/api/exchangeToken',
+        `It was ${step.request.method} ${path}.`,
         step,
-      ),
-  ),
+      )
+    },
+  },
   onExchange(
     {
       id: 'exchange-form',
@@ -437,7 +441,7 @@ export const exchange = checksOf('exchange', [
     needs: ['page'],
     async run(context) {
       const { browser } = await loginWith(context, 'token-type-lowercase')
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
     },
   },
   {
@@ -449,7 +453,7 @@ export const exchange = checksOf('exchange', [
     needs: ['page'],
     async run(context) {
       const { browser } = await loginWith(context, 'refresh-token-missing')
-      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.')
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
     },
   },
   ...['null', 'empty', 'number', 'with-newline'].map(

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Browser } from '../browser/browser.ts'
 import { checksOf, Failed, NotApplicable } from '../check.ts'
-import { type CheckContext, expect, setCookiesOf, statusOf } from '../context.ts'
+import { type CheckContext, expect, expectSignedIn, setCookiesOf, statusOf } from '../context.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 /** What the start must carry, and its value where it is given (part 4.2 of the specification). */
@@ -375,7 +375,7 @@ export const startingALogin = checksOf('starting-a-login', [
       const browser = context.browser()
       for (let count = 0; count < 30; count++) await context.startLogin(browser)
       await context.signIn(browser)
-      expect(await context.isSignedIn(browser), 'After 30 starts a login did not work.')
+      await expectSignedIn(context, browser, 'After 30 starts a login did not work.')
     },
   },
   {
