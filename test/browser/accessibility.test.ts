@@ -9,13 +9,16 @@ import { usualWords, visitEveryPage } from './support/visit-every-page.ts'
 
 const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(path)
 
-/** What axe finds with the rules that it applies by default, as `rule: the elements`; in dark with those of colours. */
+/** What axe finds with its usual rules and that of targets of 24 px, as `rule: the elements`; in dark with those of colours. */
 async function findBarriers(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
   await page.emulateMedia({ colorScheme })
   // A script element would be refused by the policy of the page.
   await page.evaluate(`self.axe || (() => { ${axe.source} })()`)
-  const rules = colorScheme === 'dark' ? ', runOnly: ["color-contrast", "link-in-text-block"]' : ''
-  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ["violations"]${rules} })`)) as axe.AxeResults
+  const isDark = colorScheme === 'dark'
+  const rules = isDark
+    ? 'runOnly: ["color-contrast", "link-in-text-block"]'
+    : 'rules: { "target-size": { enabled: true } }'
+  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ["violations"], ${rules} })`)) as axe.AxeResults
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 

@@ -1,4 +1,5 @@
 // Creating an application: what is sent, what is shown this once, and what happens to what was typed.
+import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -191,6 +192,20 @@ t.test('the credentials are not shown ten minutes later, on another page, or to 
   })
   t.equal(page.statusCode, 200)
   t.notMatch(page.body, secret)
+})
+
+t.test('credentials with tokens as the platform makes them fit into the cookie, beside a long name', async t => {
+  const { browser, platform, form } = await openForm(t)
+  // ES256, with the claims of RFC 9068 and ids that are UUIDs: 700 characters.
+  const tokens = [1, 2].map(n => ({ id: randomUUID(), token: `${n}${'e'.repeat(699)}`, expires_in: 63_072_000 }))
+  const client = { clientId: 'app-1', clientSecrets: ['s'.repeat(43)] }
+  platform.answer('POST /apps/v1', { status: 201, body: { '@id': 'app-1', client, tokens } })
+  const answer = await browser.post('/applications', { ...form, ...typed, name: 'n'.repeat(200) })
+  t.equal(answer.statusCode, 303)
+  const { length } = browser.cookie('__Host-handover')!
+  t.ok(length > 2_000 && length <= 3_500, `${length} bytes`)
+  const page = await browser.get('/applications/app-1')
+  for (const { token } of tokens) t.match(page.body, `>${token}<`)
 })
 
 t.test('credentials that are too long for a cookie are shown on the answer itself', async t => {
