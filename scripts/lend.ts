@@ -1,12 +1,24 @@
 // Runs another script, and lends its tests what takes long to start: from when the first file asks until all have ended.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { startPostgres } from '../test/sandbox/support/start-postgres.ts'
 import { type Lent, lenderVariable } from '../test/support/borrow.ts'
 import { serveChromium } from '../test/support/launch-chromium.ts'
 import type { Teardown } from '../test/support/teardown.ts'
+
+// Databases and profiles of tests are gone after a minute: where memory has room for them, they wait for no disk.
+const memory = '/dev/shm'
+const isRoomy = existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30
+const folder = isRoomy ? mkdtempSync(join(memory, 'tests-')) : undefined
+if (folder) {
+  // PostgreSQL runs as a user of its own, who has to be able to enter.
+  chmodSync(folder, 0o755)
+  process.env.TMPDIR = folder
+}
 
 const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
   postgres: async t => (await startPostgres(t, { isShared: true })).url,
@@ -40,4 +52,5 @@ server.close()
 server.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
+if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 process.exitCode = code ?? 1

@@ -11,7 +11,7 @@ const given = process.argv.slice(2).map(path => (isFolder(path) ? join(path, '**
 // What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
 const strictness = process.env.CI ? ['--fail-skip'] : []
 // tap leaves one core idle; most of these tests wait half of their time.
-const parallel = `--jobs=${Math.min(8, Math.max(2, availableParallelism()))}`
+const parallel = `--jobs=${Math.min(8, availableParallelism() + 1)}`
 const tap = spawn('tap', [parallel, ...strictness, ...given], {
   stdio: 'inherit',
   // Every file is a process, and most of its start is the reading of the same modules.

@@ -78,6 +78,7 @@ function runCi(t: Test, project: [text: string, code: number], starter: [text: s
   const folder = makeFolder(t, {
     'bin/npm': '#!/bin/sh\n[ "$1" != test ] || exec ./tests\n',
     'bin/chromium': '#!/bin/sh\n',
+    'bin/chromium-headless-shell': '#!/bin/sh\n',
     'bin/buildah': '#!/bin/sh\n',
     tests: script(project),
     '.ci/make-base-image': '#!/bin/sh\n',

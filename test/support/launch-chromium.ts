@@ -15,7 +15,7 @@ const places = [
 const chromiumPath = places.find(path => existsSync(path))
 
 /** Without a window, tabs or extensions: a page costs a third there, and looks the same. */
-const shellPath = ['/usr/bin/chromium-headless-shell'].find(path => existsSync(path)) ?? chromiumPath
+const shellPath = existsSync('/usr/bin/chromium-headless-shell') ? '/usr/bin/chromium-headless-shell' : chromiumPath
 
 /** For tests: without Chromium they are left out here, and fail where everything has to run. */
 export const skip: string | false =
