@@ -150,9 +150,13 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
 
     /** What of this check has arrived at the platform, oldest first. Call `settle` before where an answer is just out. */
     arrived(...kinds: StepKind[]): Step[] {
-      return platform.steps
-        .slice(firstStep)
-        .filter(step => (kinds.length === 0 || kinds.includes(step.kind)) && isOurs(step))
+      // Who comes with a token that this check was given is of this check, even where nobody looked whose it is.
+      const tokens = new Set<unknown>()
+      return platform.steps.slice(firstStep).filter(step => {
+        if (!isOurs(step) && !tokensSentIn(step).some(token => tokens.has(token))) return false
+        for (const token of tokensGivenIn(step)) tokens.add(token)
+        return kinds.length === 0 || kinds.includes(step.kind)
+      })
     },
 
     /** The calls at the token endpoint, of which any number may be none. */
@@ -261,4 +265,19 @@ function marksIn(address: string): string[] {
 
 function markOf(name: string, value: unknown): string[] {
   return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
+}
+
+function tokensSentIn({ request }: Step): unknown[] {
+  const { refresh_token, token } = (request.body ?? {}) as Record<string, unknown>
+  return [refresh_token, token, /^bearer (.+)$/i.exec(String(request.headers.authorization ?? ''))?.[1]].filter(Boolean)
+}
+
+function tokensGivenIn({ kind, response }: Step): unknown[] {
+  if (!['exchange', 'refresh'].includes(kind) || typeof response.body !== 'string') return []
+  try {
+    const { access_token, refresh_token } = JSON.parse(response.body) as Record<string, unknown>
+    return [access_token, refresh_token].filter(token => typeof token === 'string')
+  } catch {
+    return []
+  }
 }

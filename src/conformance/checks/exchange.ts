@@ -526,7 +526,7 @@ export const exchange = checksOf('exchange', [
   ),
 ])
 
-function tokensOf({ response }: Step): { access_token?: unknown; refresh_token?: unknown } | undefined {
+export function tokensOf({ response }: Step): { access_token?: unknown; refresh_token?: unknown } | undefined {
   try {
     const body = typeof response.body === 'string' ? (JSON.parse(response.body) as Fields) : undefined
     return body && 'access_token' in body ? body : undefined

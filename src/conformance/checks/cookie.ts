@@ -1,0 +1,460 @@
+// What the cookies of a session say and hold, and what the client makes of cookies that it has not written so.
+import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
+import { type CheckContext, describePage, expect, setCookiesOf } from '../context.ts'
+import { begin, comeBack } from './coming-back.ts'
+import { openSession, ownCookies, plant, type Session, visitPage } from './sessions.ts'
+import { type ReadCookie, readSetCookie } from './set-cookies.ts'
+
+type Row = Omit<Check, 'group'>
+
+const strict = 'the specification, 5.4, stores the token with httpOnly, secure and same-site strict flags'
+
+/** What each cookie of the session has to say; a text says what it says instead. */
+const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
+  {
+    id: 'cookie-httponly',
+    title: 'No script can read the cookies of the session',
+    level: 'MUST',
+    why: `One script of a stranger would take the session along (${strict}).`,
+    mend: 'Set HttpOnly.',
+    judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
+  },
+  {
+    id: 'cookie-secure',
+    title: 'The cookies of the session go over https and to this machine alone',
+    level: 'MUST',
+    why: `Without it one request over http shows the session to the network (${strict}; browsers take Secure on localhost too).`,
+    mend: 'Set Secure, on http://localhost as well.',
+    judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
+  },
+  {
+    id: 'cookie-samesite',
+    title: 'The cookies of the session do not go along with forms of other sites',
+    level: 'MUST',
+    why: `Without SameSite a browser sends the cookie for two minutes with any form, with None always (${strict}; RFC 6265bis, 5.6.7.2).`,
+    mend: 'Set SameSite=Strict, or Lax.',
+    judge: ({ sameSite }) =>
+      sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
+  },
+  {
+    id: 'cookie-samesite-strict',
+    title: 'The cookies of the session are SameSite=Strict',
+    level: 'SHOULD',
+    why: `A link of another site then opens nothing as the visitor (${strict}).`,
+    mend: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: after a redirect from another site the cookie is not sent.',
+    judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
+  },
+  {
+    id: 'cookie-host-only',
+    title: 'The cookies of the session belong to this host alone',
+    level: 'MUST',
+    why: 'With a Domain every subdomain gets them, and can set them (RFC 6265bis, 8.6).',
+    mend: 'Leave Domain out.',
+    judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
+  },
+  {
+    id: 'cookie-prefix',
+    title: 'The names of the session’s cookies begin with __Host-',
+    level: 'SHOULD',
+    why: 'Nobody else, a neighbour on a subdomain included, can then set a cookie of that name (RFC 6265bis, 4.1.3.2).',
+    mend: 'Call the cookie __Host-…, with Secure, Path=/ and no Domain.',
+    judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no such prefix'),
+  },
+]
+
+/** Cookies that anybody can make a browser send. */
+const hostile: [id: string, what: string, header: string][] = [
+  ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],
+  ['no-equals', 'neither name nor equals sign', 'alone; ; =; =value; ;;;'],
+  [
+    'prototype',
+    'the name of a property that every object has',
+    '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  ],
+  ['bytes', 'bytes that are no text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],
+  ['long', '4 KB of nothing', `filler=${'x'.repeat(4000)}`],
+  ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
+]
+
+/** Each of a text's characters far from what it was: the highest bit of what base64 or hex would make of it. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+function change(text: string, at: number): string {
+  const index = alphabet.indexOf(text[at]!)
+  const other = index < 0 ? 'A' : alphabet[(index + 32) % 64]!
+  return text.slice(0, at) + other + text.slice(at + 1)
+}
+
+/** Of a session that there is; without cookies that are it there is nothing to judge. */
+async function sessionOf(context: CheckContext): Promise<Session> {
+  const session = await openSession(context)
+  if (session.cookies.length === 0) throw new NotApplicable('no cookie of this client is a session')
+  return session
+}
+
+const needs: Row['needs'] = ['page']
+
+export const cookie = checksOf('cookie', [
+  ...attributes.map(
+    ({ judge, ...row }): Row => ({
+      ...row,
+      needs,
+      async run(context) {
+        for (const { cookie, exchange } of (await sessionOf(context)).cookies) {
+          const fault = judge(cookie)
+          expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
+        }
+      },
+    }),
+  ),
+  {
+    id: 'cookie-max-age',
+    title: 'A cookie of the session lives as long as the access token',
+    level: 'SHOULD',
+    why: 'A cookie that outlives its token pretends a session, and one that is shorter ends it too early (specification, 5.4: a max-age equal to expires_in).',
+    mend: 'Set Max-Age to the expires_in of the token response, in seconds.',
+    needs,
+    async run(context) {
+      const { cookies } = await openSession(context, ['exchange-expires-in', 7200])
+      const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
+      expect(
+        cookies.some(({ cookie }) => Math.abs((cookie.maxAge ?? 0) - 7200) <= 60),
+        `expires_in was 7200, and the cookies live for: ${ages.join(', ')}.`,
+        ...cookies.map(({ exchange }) => exchange),
+      )
+    },
+  },
+  {
+    id: 'cookie-age-in-bounds',
+    title: 'No cookie of the session is set for longer than 400 days',
+    level: 'MUST',
+    why: 'Browsers cap it, and a time in milliseconds looks like that (RFC 6265bis, 5.5).',
+    mend: 'Give Max-Age in seconds.',
+    needs,
+    async run(context) {
+      for (const { cookie, exchange } of (await sessionOf(context)).cookies)
+        expect(
+          !((cookie.maxAge ?? 0) > 400 * 86_400),
+          `The cookie ${cookie.name} lives for ${cookie.maxAge} seconds.`,
+          exchange,
+        )
+    },
+  },
+  {
+    id: 'cookie-kept-by-browsers',
+    title: 'Browsers keep every cookie that the login sets',
+    level: 'MUST',
+    why: 'A cookie over 4096 bytes, with a prefix that its attributes do not fit, or for another domain is dropped without a word (RFC 6265bis, 5.6 and 5.7).',
+    mend: 'Give __Host- cookies Secure, Path=/ and no Domain, SameSite=None Secure, and split what is too large.',
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      const page = await comeBack(context, browser, callback)
+      for (const exchange of page.trail)
+        for (const line of setCookiesOf(exchange)) {
+          const { name } = readSetCookie(line)
+          expect(
+            browser.copy().cookies.set(exchange.request.url, line),
+            `Browsers drop the cookie ${name} (${line.split(';')[0]!.length} bytes;${line.split(';').slice(1).join(';')}).`,
+            exchange,
+          )
+        }
+    },
+  },
+  ...[3, 5, 9].map(
+    (size): Row => ({
+      id: `cookie-size-${size}-kb`,
+      title: `With an access token of ${size} KB no cookie is larger than browsers keep`,
+      level: 'MUST',
+      why: 'A larger one is dropped in silence, and the cookie of before stays: somebody is signed in as who they were (RFC 6265bis, 5.7).',
+      mend: 'Split it, keep it at the server, or refuse the login with a page that says why.',
+      async run(context) {
+        const { browser, callback } = await begin(context)
+        await context.order(`exchange-access-token-${size}-kb`)
+        const page = await comeBack(context, browser, callback)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const exchange of page.trail)
+          for (const line of setCookiesOf(exchange)) {
+            const { name, value } = readSetCookie(line)
+            const bytes = name.length + value.length
+            expect(bytes <= 4096, `The cookie ${name} has ${bytes} bytes.`, exchange)
+          }
+        expect(page.status !== 500, 'The login ends with status 500.', page)
+      },
+    }),
+  ),
+  {
+    id: 'cookie-unguessable',
+    title: 'Nobody can guess the cookies of a session',
+    level: 'MUST',
+    why: 'Whoever guesses one is signed in as somebody else (OWASP ASVS 7.2.3: 128 bits of chance; RFC 9700, 4.15).',
+    mend: 'Make the session id of at least 16 random bytes, or seal what the cookie holds.',
+    needs,
+    async run(context) {
+      const { cookies } = await sessionOf(context)
+      const values = new Map(cookies.map(({ cookie }) => [cookie.name, cookie.value]))
+      const length = [...values.values()].join('').length
+      expect(length >= 20, `All cookies of the session have ${length} characters together.`)
+      const again = context.browser()
+      await comeBack(context, again, await context.authorize(await context.startLogin(again)))
+      for (const [name, value] of values) {
+        const other = again.cookies.get(name)?.value
+        expect(other !== value || other === undefined, `Two logins have the same value in the cookie ${name}.`)
+      }
+    },
+  },
+  {
+    id: 'cookie-tampered',
+    title: 'A session cookie that was changed anywhere opens nothing, and breaks nothing',
+    level: 'MUST',
+    why: 'Encryption alone does not keep anyone from changing what is encrypted (OAuth 2.0 for browser-based apps, 6.1.3.2; OWASP ASVS 11.3.3).',
+    mend: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them, and take what does not open for no cookie.',
+    needs,
+    // Calls with a changed token say of nobody whose they are.
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      for (let part = 0; part < 20; part++) {
+        const thief = browser.copy()
+        for (const { cookie } of cookies) {
+          const at = Math.floor((cookie.value.length * (part + 0.5)) / 20)
+          plant(context, thief, cookie.name, change(cookie.value, at))
+        }
+        const { page, steps } = await visitPage(context, thief)
+        expect(
+          page.status > 0 && page.status < 500,
+          `Changed at ${part * 5} %, it is answered with ${describePage(page)}.`,
+          page,
+        )
+        const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        expect(
+          calls.length === 0,
+          `Changed at ${part * 5} %, it is taken: a call is made with what it holds.`,
+          page,
+          ...calls,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-cut',
+    title: 'A session cookie that is empty, cut or garbage opens nothing, and breaks nothing',
+    level: 'MUST',
+    why: 'Cookies are cut by proxies, written by older versions, and typed by strangers; none of it is an error of the server (OWASP ASVS 16.5.1).',
+    mend: 'Take every cookie that does not open for none.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const makers: ((value: string) => string)[] = [
+        () => '',
+        value => value.slice(0, Math.floor(value.length / 2)),
+        value => `${value}${value}`,
+        () => 'garbage',
+        () => '.',
+        () => '{}',
+        () => 'e30.e30.e30',
+        () => '%00%FF%E0%A4%A',
+      ]
+      for (const make of makers) {
+        const thief = browser.copy()
+        for (const { cookie } of cookies) plant(context, thief, cookie.name, make(cookie.value))
+        const { page, steps } = await visitPage(context, thief)
+        const what = JSON.stringify(make('value'))
+        expect(page.status > 0 && page.status < 500, `With ${what} it is answered with ${describePage(page)}.`, page)
+        expect(!steps.some(({ kind }) => kind === 'api' || kind === 'me'), `With ${what} a call is made.`, page)
+      }
+    },
+  },
+  ...hostile.map(
+    ([id, what, header]): Row => ({
+      id: `cookie-hostile-${id}`,
+      title: `Cookies with ${what} neither break a page nor sign anybody out`,
+      level: 'MUST',
+      why: 'Any neighbour on the host can set them, and a visitor cannot see them (CVE-2026-73418: a malformed encoding ended every request).',
+      mend: 'Read cookies with a parser that never throws, and leave what is not yours alone.',
+      needs,
+      async run(context) {
+        const { browser } = await sessionOf(context)
+        const url = context.url(context.settings.page)
+        const own = browser.cookies.list(url).map(({ name, value }) => `${name}=${value}`)
+        const before = new Set(context.arrived('api', 'me'))
+        for (const cookie of [`${header}; ${own.join('; ')}`, `${own.join('; ')}; ${header}`]) {
+          const answer = await context.request(url, { headers: { cookie, ...navigation } })
+          const status = 'status' in answer.response ? answer.response.status : 0
+          expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+        }
+        await context.platform.settle()
+        expect(
+          context.arrived('api', 'me').some(step => !before.has(step)),
+          'The visitor is no longer signed in.',
+        )
+      },
+    }),
+  ),
+  {
+    id: 'cookie-duplicate',
+    title: 'Two cookies of one name break nothing',
+    level: 'MUST',
+    why: 'A neighbour can set a second one with a longer path, which browsers send first (RFC 6265bis, 5.8.3; oauth2-proxy #2606: an endless loop).',
+    mend: 'Answer as for a cookie that does not open, and send the visitor to sign in at most once.',
+    needs,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const url = context.url(context.settings.page)
+      const own = browser.cookies.list(url).map(({ name, value }) => `${name}=${value}`)
+      const others = cookies.map(({ cookie }) => `${cookie.name}=planted`)
+      for (const list of [
+        [...others, ...own],
+        [...own, ...others],
+      ]) {
+        const answer = await context.request(url, { headers: { cookie: list.join('; '), ...navigation } })
+        const status = 'status' in answer.response ? answer.response.status : 0
+        expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'cookie-planted',
+    title: 'A second cookie of the same name, set by a neighbour, does not keep the visitor out',
+    level: 'SHOULD',
+    why: 'A page on another port of the host, or on a subdomain, can set it for a longer path, and then nobody can sign in (RFC 6265bis, 8.6).',
+    mend: 'Call the cookie __Host-…, of which there can be only one; or try every cookie of the name.',
+    needs,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const url = context.url(context.settings.page)
+      for (const { cookie } of cookies)
+        browser.cookies.set(
+          url,
+          `${cookie.name}=planted; Path=${new URL(url).pathname}${/^__Secure-/i.test(cookie.name) ? '; Secure' : ''}`,
+        )
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
+    },
+  },
+  {
+    id: 'cookie-roles',
+    title: 'The cookie of a login that has only begun opens nothing in the place of a session',
+    level: 'MUST',
+    why: 'Everybody gets one without a password; what is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    mend: 'Seal the name or purpose of the cookie along with its value.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { cookies } = await sessionOf(context)
+      const stranger = context.browser()
+      const { page } = await context.startLogin(stranger)
+      const begun = page.trail.flatMap(setCookiesOf).map(readSetCookie)
+      if (begun.length === 0) throw new NotApplicable('a login that begins sets no cookie')
+      for (const { value } of begun) {
+        const thief = context.browser()
+        for (const { cookie } of cookies) plant(context, thief, cookie.name, value)
+        const seen = await visitPage(context, thief)
+        expect(
+          seen.page.status > 0 && seen.page.status < 500,
+          `It is answered with ${describePage(seen.page)}.`,
+          seen.page,
+        )
+        const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        expect(calls.length === 0, 'It is taken for a session.', seen.page, ...calls)
+      }
+    },
+  },
+  {
+    id: 'cookie-roles-swapped',
+    title: 'The cookies of one session do not open anything in the place of one another',
+    level: 'SHOULD',
+    why: 'What is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    mend: 'Seal the name or purpose of the cookie along with its value.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      if (cookies.length < 2) throw new NotApplicable('the session is one cookie')
+      for (const { cookie: from } of cookies) {
+        const thief = browser.copy()
+        for (const name of ownCookies(context, thief)) thief.cookies.delete(name)
+        for (const { cookie: to } of cookies) if (to.name !== from.name) plant(context, thief, to.name, from.value)
+        const { page, steps } = await visitPage(context, thief)
+        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+        expect(
+          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
+          `${from.name} is taken for another cookie.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-only-where-it-changes',
+    title: 'An answer that changes no session sets no cookie',
+    level: 'SHOULD',
+    why: 'A cache that keeps such an answer gives the cookie to others, and a late one takes a newer session back (OWASP ASVS 14.2.5; nextauthjs/next-auth #8897).',
+    mend: 'Set cookies only in the answer that makes, renews or ends a session.',
+    async run(context) {
+      const browser = context.browser()
+      for (const path of ['/conformance-not-there', '/robots.txt']) {
+        const page = await browser.visit(context.url(path))
+        expect(!page.trail.some(one => setCookiesOf(one).length > 0), `${path} sets a cookie.`, page)
+      }
+    },
+  },
+  {
+    id: 'cookie-not-cached',
+    title: 'An answer with a cookie of the session may not be kept by a cache',
+    level: 'MUST',
+    why: 'A shared cache that keeps it signs strangers in (RFC 9111, 7.3; OWASP ASVS 14.2.2).',
+    mend: 'Send Cache-Control: no-store with every answer that sets a cookie.',
+    needs,
+    async run(context) {
+      for (const { exchange, cookie } of (await sessionOf(context)).cookies) {
+        const control = 'headers' in exchange.response ? (exchange.response.headers.get('cache-control') ?? '') : ''
+        expect(
+          !/\b(public|s-maxage|max-age\s*=\s*[1-9]|immutable)/i.test(control) || /no-store|private/i.test(control),
+          `The answer that sets ${cookie.name} says Cache-Control: ${control}.`,
+          exchange,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-headers-in-bounds',
+    title: 'Twelve logins that were begun and left do not fill the cookie header',
+    level: 'MUST',
+    why: 'Servers refuse headers over some 16 KB, often with 431, and then nobody can sign in until they find their cookies (RFC 6585, 5).',
+    mend: 'Keep few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
+    async run(context) {
+      const browser = context.browser()
+      for (let login = 0; login < 12; login++) await context.startLogin(browser)
+      const sent = browser.cookies.list(context.url('/')).map(({ name, value }) => `${name}=${value}`)
+      const bytes = sent.join('; ').length
+      expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve.`)
+      const start = await context.startLogin(browser)
+      const page = await browser.visit(`${await context.authorize(start)}`)
+      expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'cookie-large-neighbours',
+    title: 'With 4 KB of other cookies on the host one can still sign in',
+    level: 'MUST',
+    why: 'Cookies know no ports: everything else on the host sends its own along (RFC 6265bis, 8.5).',
+    mend: 'Let the server take headers of at least 16 KB, and keep your own cookies small.',
+    needs,
+    async run(context) {
+      const browser = context.browser()
+      browser.cookies.set(context.url('/'), `neighbour=${'n'.repeat(4000)}; Path=/`)
+      await context.signIn(browser)
+      if (await context.isSignedIn(browser)) return
+      if (!(await context.isSignedIn((await openSession(context)).browser)))
+        throw new Undecided('A plain login does not work.')
+      expect(false, 'Nobody is signed in after the login.')
+    },
+  },
+])
+
+/** Of a person who types an address. */
+const navigation = {
+  'sec-fetch-site': 'none',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-user': '?1',
+}
