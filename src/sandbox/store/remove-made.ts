@@ -19,39 +19,14 @@ const mostRounds = 10
 /** `suite` undefined takes all suites. Others may go on working meanwhile, also in other suites. */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
-  const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
+  const made = selectMade(suite)
   for (let round = 0; round < mostRounds; round += 1) {
-    // At once for everybody: clients, sessions and tokens end.
-    const { applications, unswept } = await store.transaction(async db => {
-      const people = db.selectFrom('users').select('id').where(isOfSuite)
-      await db.deleteFrom('portal_sessions').where('user_id', 'in', people).execute()
-      await db
-        .updateTable('grants')
-        .set({ revoked_at: now.getTime() })
-        .where('user_id', 'in', people)
-        .where('revoked_at', 'is', null)
-        .execute()
-      const rows = await db
-        .updateTable('applications')
-        .set({ removed_at: now.getTime() })
-        .where('removed_at', 'is', null)
-        .where(eb => eb.or([isOfSuite, eb('group_id', 'in', selectGroups(db, isOfSuite))]))
-        .returning('id')
-        .execute()
-      // Others that were removed before stand in the way of their group until they are swept.
-      const unswept = await db
-        .selectFrom('applications')
-        .select('id')
-        .where('removed_at', 'is not', null)
-        .where(eb => eb.or([isOfSuite, eb('group_id', 'in', selectGroups(db, isOfSuite))]))
-        .execute()
-      return { applications: rows.map(({ id }) => id), unswept }
-    })
-    for (const { id } of unswept) await makeRoomFor(store, id)
-    const groups = await selectGroups(store.read, isOfSuite).execute()
-    const people = await store.read.selectFrom('users').select('id').where(isOfSuite).execute()
-    removed.applications.push(...applications)
-    if (applications.length + groups.length + people.length === 0) return removed
+    const { ended, gone } = await endAll(store, made, now)
+    const people = await made.people(store.read).execute()
+    const groups = await made.groups(store.read).execute()
+    if (people.length + groups.length + gone.length === 0) return removed
+    removed.applications.push(...ended)
+    for (const id of gone) await makeRoomFor(store, id)
     for (const { id } of groups) if (await removeGroup(store, id)) removed.groups += 1
     for (const { id } of people) {
       await deleteGrantsOf(store, id)
@@ -61,12 +36,50 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
   throw new Error('what is to be removed is made faster than it is removed')
 }
 
-function selectGroups(db: Db, isOfSuite: ReturnType<typeof sql<boolean>>) {
-  const people = db.selectFrom('users').select('id').where(isOfSuite)
-  return db
-    .selectFrom('groups')
-    .select('id')
-    .where(eb => eb.or([isOfSuite, eb('created_by', 'in', people)]))
+type Made = ReturnType<typeof selectMade>
+
+/** Ids of what goes. Unions, because no index would serve an "or". */
+function selectMade(suite: string | undefined) {
+  const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
+  const people = (db: Db) => db.selectFrom('users').select('id').where(isOfSuite)
+  const groups = (db: Db) =>
+    db
+      .selectFrom('groups')
+      .select('id')
+      .where(isOfSuite)
+      .union(db.selectFrom('groups').select('id').where('created_by', 'in', people(db)))
+  const applications = (db: Db) =>
+    db
+      .selectFrom('applications')
+      .select('id')
+      .where(isOfSuite)
+      .union(db.selectFrom('applications').select('id').where('group_id', 'in', groups(db)))
+  return { people, groups, applications }
+}
+
+/**
+ * At once for everybody: clients, sessions and tokens end. `ended` are the applications that were there until now;
+ * `gone` are those that are to be swept, because they stand in the way of their group.
+ */
+async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: string[]; gone: string[] }> {
+  return store.transaction(async db => {
+    await db.deleteFrom('portal_sessions').where('user_id', 'in', made.people(db)).execute()
+    await db
+      .updateTable('grants')
+      .set({ revoked_at: now.getTime() })
+      .where('user_id', 'in', made.people(db))
+      .where('revoked_at', 'is', null)
+      .execute()
+    const ended = await db
+      .updateTable('applications')
+      .set({ removed_at: now.getTime() })
+      .where('removed_at', 'is', null)
+      .where('id', 'in', made.applications(db))
+      .returning('id')
+      .execute()
+    const gone = await made.applications(db).execute()
+    return { ended: ended.map(({ id }) => id), gone: gone.map(({ id }) => id) }
+  })
 }
 
 /** False where somebody has made an application there in this moment. Members and invitations go with it. */

@@ -6,6 +6,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { buildTestLab } from '../support/call-lab.ts'
 import { openDatabases, type TestDatabase } from '../support/each-database.ts'
 import { isAccepted, refresh } from '../support/tokens.ts'
 
@@ -116,6 +117,17 @@ for (const database of await openDatabases(t)) {
       t.strictSame(sandbox.seedReport?.outdated, ['the application was removed'])
       t.equal(await isValid(sandbox, seeded.clientSecret), false)
     }
+  })
+
+  t.test(`of schema 1 nothing counts as made by the laboratory but the seeds (${database.name})`, async t => {
+    const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
+    t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
+    t.strictSame((await lab('POST', 'reset', {})).json().removed, { people: 0, groups: 0, applications: 0 })
+    t.ok(await isAccepted(sandbox, accessToken))
+    t.strictSame((await lab('POST', 'expire', { what: 'access-token', value: accessToken })).json(), { expired: 1 })
+    t.notOk(await isAccepted(sandbox, accessToken), 'a token of then expires as one of today')
+    const renewed = (await refresh(sandbox, refreshToken, { client_secret: secrets[1] })).json()
+    t.ok(await isAccepted(sandbox, renewed.access_token))
   })
 
   t.test(`an account that somebody made at an earlier version is not taken over (${database.name})`, async t => {
