@@ -22,7 +22,8 @@ export function createList({ api, clientId }: { api: ApplicationApi; clientId: s
     const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
     const words = search.toLowerCase()
     const all = await visitorOf(request).call(api.list)
-    const found = all.filter(({ id, name }) => [name, id].some(text => text.toLowerCase().includes(words)))
+    const has = (text: string) => text.toLowerCase().includes(words)
+    const found = words ? all.filter(({ id, name }) => has(name) || has(id)) : all
     const pages = Math.max(1, Math.ceil(found.length / pageSize))
     const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
     return showPage(reply, 'applications/list', {
