@@ -6,6 +6,7 @@ import { request } from 'undici'
 type Record = { '@id': string; data: { name: string; description: string }; metadata: { createdAt: string } }
 
 const eta = new Eta({ views: fileURLToPath(new URL('../../../views/client', import.meta.url)), cache: true })
+const orders = { newest: { text: 'Newest first' }, oldest: { text: 'Oldest first' }, name: { text: 'By name' } }
 const assets = { style: '/assets/style.css', script: '/assets/script.js', icon: '/assets/icon.svg' }
 
 /** Undici for the API in all of them: what is compared is what a library does, not what it leaves to others. */
@@ -30,7 +31,10 @@ export async function showList(accessToken: string): Promise<string> {
     },
     visitor: { visitorId: 'visitor-1', name: '', expiresAt: new Date() },
     applications,
+    clientId: process.env.CLIENT_ID,
     search: '',
+    orders,
+    order: 'newest',
     found: applications.length,
     total: applications.length,
     page: 1,
