@@ -90,6 +90,10 @@ t.test('CK-03: a name gives way where it would make a session too long for its c
       t.ok(name.length + value.length <= 4096)
       if (name.startsWith('__Host-refresh')) t.ok(name.length + value.length <= 300)
     }
+    t.ok(
+      browser.names().some(name => name.startsWith('__Host-refresh-')),
+      'the refresh token is kept, without the name',
+    )
     t.equal((await nameOn(browser)) === '𝒜'.repeat(40), isShown)
   }
 })
