@@ -250,6 +250,20 @@ t.test('a step with a fault names it in its login, in the HAR, in the events and
   t.match((await call('GET', '/')).body, /exchange-503/)
 })
 
+t.test('who leaves before a late platform has acted is not acted for, and who leaves after that was', async t => {
+  const { sandbox, order, steps } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  for (const name of ['exchange-late', 'exchange-late-after']) {
+    const { id } = await order(name, { options: { seconds: 30 } })
+    const call = await calls.exchange()
+    await askRaw(sandbox.portal, call, { patienceMs: 50 })
+    while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
+    // Whatever it still did would be done before this one is answered.
+    await askRaw(sandbox.portal, await calls.exchange())
+    t.equal(await call.hasActed?.(), name === 'exchange-late-after', name)
+  }
+})
+
 t.test('no fault holds up the stop of the sandbox, whatever its client does', async t => {
   const { sandbox, order, show } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
