@@ -208,6 +208,30 @@ t.test('credentials with tokens as the platform makes them fit into the cookie, 
   for (const { token } of tokens) t.match(page.body, `>${token}<`)
 })
 
+t.test('a name of several lines makes no setting of its own in the file', async t => {
+  const { browser, form } = await openForm(t)
+  await browser.post('/applications', { ...form, ...typed, name: 'Weather\r\nCLIENT_ID=planted\rAPI_URL=planted' })
+  const file = linksOf(await browser.get('/applications/app-1')).find(link => link.startsWith('data:'))!
+  const lines = decodeURIComponent(file).split(/[\r\n]+/)
+  t.equal(lines.filter(line => /^(CLIENT_ID|API_URL)=/.test(line)).length, 2)
+  t.notOk(lines.some(line => line.endsWith('=planted') && !line.includes('#')))
+})
+
+t.test('F-44: tokens that tell no end, or an impossible one, are shown without', async t => {
+  const { browser, platform, form } = await openForm(t)
+  const tokens = [undefined, null, '5', -1, 0, 1e300, {}].map((expires_in, index) => ({
+    token: `t-${index}`,
+    expires_in,
+  }))
+  const client = { clientId: 'app-1', clientSecrets: ['the-only-secret-of-this-test'] }
+  platform.answer('POST /apps/v1', { status: 201, body: { '@id': 'app-1', client, tokens } })
+  t.equal((await browser.post('/applications', { ...form, ...typed })).statusCode, 303)
+  const page = await browser.get('/applications/app-1')
+  t.equal(page.statusCode, 200)
+  t.match(page.body, '>t-6<')
+  t.notMatch(decodeURIComponent(page.body), /Valid until|Invalid Date|NaN/)
+})
+
 t.test('credentials that are too long for a cookie are shown on the answer itself', async t => {
   const { browser, platform, form } = await openForm(t)
   const token = 'long'.repeat(1000)
