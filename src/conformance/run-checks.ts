@@ -4,6 +4,7 @@ import { type Check, Failed, groups, type Level, NotApplicable, Undecided, type 
 import type { ClientProcess } from './client-process.ts'
 import { createContext } from './context.ts'
 import type { Platform } from './platform.ts'
+import { hide } from './report/hide.ts'
 import { type Settings, whyMissing } from './settings.ts'
 
 export interface Result {
@@ -90,7 +91,7 @@ async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise
       verdict === 'failed' || verdict === 'warned'
         ? [...evidence, ...(evidence.length > 0 ? [] : context.evidence())]
         : []
-    return { ...resultOf(check, verdict, reason), evidence: shown, durationMs: took() }
+    return { ...resultOf(check, verdict, hide(reason)), evidence: shown.map(hide), durationMs: took() }
   } finally {
     bound.abort()
     context.end()

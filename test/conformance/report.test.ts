@@ -202,3 +202,15 @@ t.test('no secret stands in the evidence, and equal ones have equal hashes', asy
   t.ok(hashes.length >= 6)
   t.equal(new Set(hashes).size, 1)
 })
+
+t.test('what a check quotes of a log is hidden, too', async t => {
+  const [result] = await runAll([
+    check('quotes', async () => {
+      throw new Failed('It printed code=S3cretS3cret.', [
+        'GET /exchangeToken?code=S3cretS3cret&state=S3cretS3cret HTTP/1.1',
+      ])
+    }),
+  ])
+  t.notMatch(JSON.stringify(result), 'S3cret')
+  t.match(result?.evidence, [/code=sha:\w+&state=sha:\w+ HTTP/])
+})

@@ -394,6 +394,47 @@ export const comingBack = checksOf('coming-back', [
     },
   },
   {
+    id: 'state-once-after-restart',
+    title: 'A state that has been used does not serve again after the client was started anew',
+    level: 'MUST',
+    why: 'What only the memory of one process remembers is forgotten (specification, 5.5; RFC 9700, 4.7).',
+    mend: 'Take the cookie of the login away in the answer that uses it.',
+    needs: ['start'],
+    isAlone: true,
+    async run(context) {
+      const { browser, start, callback } = await begin(context)
+      await comeBack(context, browser, callback)
+      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
+      await context.clientProcess!.restart()
+      const page = await comeBack(context, browser, await context.authorize(start))
+      expect(
+        (await context.exchanges()).length === 1,
+        'Another code was exchanged with the state of the finished login.',
+        page,
+      )
+    },
+  },
+  {
+    id: 'state-once-on-replica',
+    title: 'A state that one instance has used does not serve at another',
+    level: 'MUST',
+    why: 'What only the memory of one process remembers, the next one does not know (specification, 5.5; RFC 9700, 4.7).',
+    mend: 'Take the cookie of the login away in the answer that uses it.',
+    needs: ['replica'],
+    async run(context) {
+      const { browser, start, callback } = await begin(context)
+      await comeBack(context, browser, callback)
+      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
+      const { pathname, search } = await context.authorize(start)
+      const page = await comeBack(context, browser, context.url(pathname + search, context.settings.replica))
+      expect(
+        (await context.exchanges()).length === 1,
+        'Another code was exchanged with the state of the finished login.',
+        page,
+      )
+    },
+  },
+  {
     id: 'state-once-after-failure',
     title: 'The state of a login that failed does not serve again',
     level: 'SHOULD',
