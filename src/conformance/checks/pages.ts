@@ -87,6 +87,12 @@ const hostile: [id: string, what: string, text: string, isHarm: (html: string) =
     html => /<[a-z][^<>]*\sonmouseover='conformance/i.test(html),
   ],
   [
+    'double-quote',
+    'a double quote and a handler',
+    'Marker" onmouseover="conformance()',
+    html => /<[a-z][^<>]*\sonmouseover="conformance/i.test(html),
+  ],
+  [
     'title',
     'the end of a title',
     'Marker</title><svg onload=conformance()>',
@@ -311,7 +317,8 @@ export const pages = checksOf('pages', [
     needs: ['page'],
     async run(context) {
       const person = await context.person()
-      await makeApplication(context, person, { name: 'Marker' })
+      // So many that every text comes to stand in every field.
+      for (let count = 0; count < 8; count++) await makeApplication(context, person, { name: `Marker ${count}` })
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
       const { pages } = await crawl(context, browser)
@@ -384,6 +391,8 @@ export const pages = checksOf('pages', [
       why: "An id that is pasted into an address leads the client's token to other calls (OWASP ASVS 1.2.2).",
       mend: 'Check the form of an id, and encode it as one segment of the path.',
       needs: ['page'],
+      // What it calls there may tell of no visitor.
+      isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()
         const before = context.arrived('api', 'me', 'exchange').length

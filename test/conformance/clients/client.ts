@@ -61,7 +61,7 @@ function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
   if (pathname === '/applications/new') return [['GET'], newApplication]
   if (pathname.startsWith('/applications/')) return [['GET'], details]
-  return [['GET'], async visit => page(visit, 404, 'Not found', '<a href="/">Start</a>')]
+  return [['GET'], async visit => page(visit, 404, 'Not found', `${parts.notFound(visit)}<a href="/">Start</a>`)]
 }
 
 /** Nothing is read of a form that another site sent. */

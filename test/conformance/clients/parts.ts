@@ -286,6 +286,7 @@ export const right = {
       }
     })
   },
+  notFound: (_: Visit): string => '',
   applicationPath: (id: string): string | undefined => (/^[\w-]{1,100}$/.test(id) ? `/apps/v1/${id}` : undefined),
   headers: (_: Visit): Record<string, string> => ({
     'cache-control': 'no-store',
