@@ -6,18 +6,16 @@ import { listSecretHashes } from '../store/client-secrets.ts'
 import { findCaller } from './find-caller.ts'
 import { hashToken, isEqualHash } from './opaque-token.ts'
 
-/** By the access token that it carries, or by the client's secret in its body. */
+/** By the client's secret in its body, or by the access token that it carries. */
 export async function findProvenClient(
   parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { headers, body }: FastifyRequest,
 ): Promise<string | undefined> {
-  if (headers.authorization !== undefined) {
-    const caller = await findCaller(parts, headers.authorization)
-    return typeof caller === 'string' ? undefined : caller.clientId
-  }
   const { client_id: clientId, client_secret: secret } = (body ?? {}) as Record<string, unknown>
-  if (typeof clientId !== 'string' || typeof secret !== 'string') return undefined
-  return (await isClientSecret(parts, clientId, secret)) ? clientId : undefined
+  if (typeof clientId === 'string' && typeof secret === 'string')
+    return (await isClientSecret(parts, clientId, secret)) ? clientId : undefined
+  const caller = await findCaller(parts, headers.authorization)
+  return typeof caller === 'string' ? undefined : caller.clientId
 }
 
 async function isClientSecret({ store }: Pick<Parts, 'store'>, clientId: string, secret: string): Promise<boolean> {

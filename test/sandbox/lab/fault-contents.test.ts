@@ -224,6 +224,19 @@ t.test(
   },
 )
 
+t.test('any other status comes, too', async t => {
+  const { sandbox, order, call } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  for (const status of [402, 418, 599]) {
+    await order('list-status', { options: { status, retryAfter: 1 } })
+    const raw = await askRaw(sandbox.api, await calls.list())
+    t.match(raw, { status, headers: { 'retry-after': '1' } })
+    t.equal(JSON.parse(raw.body).error.status, status)
+  }
+  const { error } = (await call('POST', '/lab/v1/faults', { fault: 'list-status', options: { status: 200 } })).json()
+  t.same(error.message, { 'options.status': ['This must be a whole number from 400 to 599.'] })
+})
+
 t.test('a step with a fault names it in its login, in the HAR, in the events and on the page', async t => {
   const { sandbox, order, call } = await buildFaultLab(t)
   await sandbox.lab!.listen({ host: '127.0.0.1', port: 0 })

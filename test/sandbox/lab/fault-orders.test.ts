@@ -155,6 +155,19 @@ t.test('who only claims a client id uses up nothing of it; the proof counts', as
   t.equal((await list()).statusCode, 401)
 })
 
+t.test('the secret in the body is the proof, whatever header a library sends beside it', async t => {
+  const { order, sandbox } = await buildFaultLab(t)
+  await order('exchange-503', own)
+  const fields = { grant_type: 'authorization_code', code: 'x', client_id: seeded.clientId }
+  const answer = await sandbox.portal.inject({
+    method: 'POST',
+    url: '/api/exchangeToken',
+    headers: { authorization: 'Basic YTpi', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ ...fields, client_secret: seeded.clientSecret }).toString(),
+  })
+  t.equal(answer.statusCode, 503)
+})
+
 t.test('a fault with a state is for the login that was begun with it, and what follows from it', async t => {
   const { order, sandbox } = await buildFaultLab(t)
   const [one, two] = ['state-of-one-suite-0123456789', 'state-of-the-other-0123456789']

@@ -18,6 +18,11 @@ export function numberFrom(least: number, most: number, words: { about: string; 
   return { ...words, allowed: `a number from ${least} to ${most}`, isAllowed }
 }
 
+export function wholeNumberFrom(least: number, most: number, about: string): Option {
+  const isAllowed = (value: unknown) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+  return { about, isNeeded: true, allowed: `a whole number from ${least} to ${most}`, isAllowed }
+}
+
 export function textUpTo(longest: number, words: { about: string; default?: string }): Option {
   const isAllowed = (value: unknown) => typeof value === 'string' && value.length <= longest
   return { ...words, allowed: `a text of at most ${longest} characters`, isAllowed }

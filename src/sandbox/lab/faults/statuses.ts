@@ -1,7 +1,7 @@
 // Errors in place of an answer, each in the dialect of its call.
 import { STATUS_CODES } from 'node:http'
 import { type Answer, json, type Mishap, type Mishaps } from './mishap.ts'
-import { type Options, retryAfter, textUpTo } from './options.ts'
+import { type Options, retryAfter, textUpTo, wholeNumberFrom } from './options.ts'
 import type { PlaceWords } from './places.ts'
 
 type Dialect = PlaceWords['dialect']
@@ -21,18 +21,29 @@ const errorCode = textUpTo(100, {
 })
 
 export function statusMishaps(dialect: Dialect): Mishaps {
-  return Object.fromEntries(statuses.map(status => [`${status}`, refuse(status, dialect)]))
+  return {
+    ...Object.fromEntries(statuses.map(status => [`${status}`, refuse(status, dialect)])),
+    status: {
+      does: 'The status that you give, in the dialect of the call.',
+      acted: ['before', 'after'],
+      options: { status: wholeNumberFrom(400, 599, 'The status.'), ...optionsOf(dialect) },
+      act: ({ options }) => say(options.status as number, dialect, options),
+    },
+  }
 }
 
 function refuse(status: number, dialect: Dialect): Mishap {
-  const options: Options = { retryAfter, ...(dialect === 'oauth' && { error: errorCode }) }
   return {
     does: `${status} ${STATUS_CODES[status]}, in the dialect of the call.`,
     // Who says that the fault is not his own has not acted, as far as he knows.
     acted: status >= 500 || status === 408 ? ['before', 'after'] : ['before'],
-    options,
+    options: optionsOf(dialect),
     act: ({ options }) => say(status, dialect, options),
   }
+}
+
+function optionsOf(dialect: Dialect): Options {
+  return { retryAfter, ...(dialect === 'oauth' && { error: errorCode }) }
 }
 
 function errorCodeOf(status: number): string {
@@ -40,7 +51,7 @@ function errorCodeOf(status: number): string {
 }
 
 function say(status: number, dialect: Dialect, { retryAfter, error }: Record<string, unknown>): Answer {
-  const message = STATUS_CODES[status]
+  const message = STATUS_CODES[status] ?? 'Error'
   const bodies = {
     oauth: { error: error ?? errorCodeOf(status), error_description: message },
     message: { message },
