@@ -28,9 +28,20 @@ t.test('CK-13: from the page that says so, the visitor signs in again', { skip }
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.goto(`${publicUrl}/applications?q=client`)
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
-  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: 'Sign in', exact: true }).click()
   await page.getByRole('link', { name: 'Reference client' }).waitFor()
   t.equal(page.url(), `${publicUrl}/applications?q=client`, 'where they wanted to go')
+  t.same(troubles, [])
+})
+
+t.test('who signs out of the portal, too, is asked for the password the next time', { skip }, async t => {
+  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('link', { name: 'sign out there, too' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.goto(publicUrl)
+  await page.getByRole('link', { name: 'Sign in', exact: true }).click()
+  await page.getByLabel('Password', { exact: true }).first().waitFor()
   t.same(troubles, [])
 })
 

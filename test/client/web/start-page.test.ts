@@ -27,11 +27,16 @@ for (const [what, isKept] of [
   })
 }
 
-t.test('whoever has signed out reads so, until the next login', async t => {
-  const { browser } = await buildTestClient(t)
+t.test('whoever has signed out reads so, and where to sign out of the portal, until the next login', async t => {
+  const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   t.equal((await browser.post('/logout')).headers.location, '/')
   t.match(textOf(await browser.get('/')), 'You are signed out')
+  for (const path of ['/', '/page']) {
+    const page = await browser.get(path)
+    t.match(textOf(page), 'The login portal may still know who you are')
+    t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
+  }
   t.same(onward(await browser.get('/')), ['/login'])
   await signIn(browser)
   t.notMatch(textOf(await browser.get('/')), 'You are signed out')
