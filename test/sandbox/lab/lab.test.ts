@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
+import type { SetUpParts } from '../../../src/sandbox/lab/set-up/set-up-parts.ts'
 import { Secret } from '../../../src/sandbox/secret.ts'
 import type { Step } from '../../../src/sandbox/steps.ts'
+import { StoreBusy } from '../../../src/sandbox/store/store-fault.ts'
 import { checkLabAnswer } from '../support/call-lab.ts'
 
 const state = 'SECRETstate0123456789012345678'
@@ -209,6 +211,14 @@ t.test('a question that makes no sense is told which parameter and what is allow
   }
   t.equal((await get('/lab/v1/logins/none')).statusCode, 404)
   t.equal((await get('/lab/v1/events?clientId=a&clientId=b')).statusCode, 422)
+})
+
+t.test('while the database does not answer, set-up says when to come again', async t => {
+  const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
+  const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpParts
+  const { lab } = await buildTestLab(t, { setUp })
+  const answer = await lab.server.inject({ method: 'POST', url: '/lab/v1/people', headers: local, payload: {} })
+  t.match([answer.statusCode, answer.headers, answer.json()], [503, { 'retry-after': '2' }, { error: { status: 503 } }])
 })
 
 t.test('only a name of its own is answered, so that a page cannot have its name resolved to this machine', async t => {

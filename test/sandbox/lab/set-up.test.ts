@@ -285,6 +285,21 @@ for (const database of await openDatabases(t)) {
     t.strictSame((await lab('POST', 'reset', { all: true })).json().removed, { people: 0, groups: 0, applications: 0 })
   })
 
+  t.test(`a reset takes back the faults of its clients, and lets an address begin anew (${database.name})`, async t => {
+    const { sandbox, lab } = await start(t)
+    const email = 'ann@example.test'
+    const [one, two] = [await makeAll(sandbox, lab, 'one'), await makeAll(sandbox, lab, 'two')]
+    for (const { clientId } of [one, two]) await lab('POST', 'faults', { fault: 'exchange-503', clientId })
+    const ann = (await lab('POST', 'people', { email, suite: 'one' })).json()
+    for (let times = 0; times < 10; times += 1) await signIn(openBrowser(sandbox), {}, { email, password: 'wrong' })
+    t.notMatch((await signIn(openBrowser(sandbox), {}, ann)).body, 'name="decision"', 'she is locked out')
+    await lab('POST', 'reset', { suite: 'one' })
+    const again = (await lab('POST', 'people', { email, suite: 'one' })).json()
+    t.match((await signIn(openBrowser(sandbox), {}, again)).body, 'name="decision"')
+    t.match((await lab('GET', 'faults')).json().faults, [{ clientId: two.clientId }])
+    t.equal((await lab('GET', `faults?clientId=${one.clientId}`)).json().faults.length, 0)
+  })
+
   t.test(`how long what one client is given lives is told for it alone (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }
