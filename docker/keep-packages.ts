@@ -7,7 +7,7 @@ type Package = { dependencies: Record<string, string>; [field: string]: unknown 
 /** What a source file needs when it runs, as names of packages. Types are stripped before that, and need nothing. */
 export function packagesIn(source: string): string[] {
   const imports = source.matchAll(
-    /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm,
+    /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport(?:\.meta\.resolve)?\(\s*['"]([^'"]+)['"]/gm,
   )
   return [...imports]
     .map(([, name, dynamicName]) => name ?? dynamicName ?? '')

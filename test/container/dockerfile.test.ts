@@ -98,7 +98,7 @@ t.test('every dependency is imported by a part, so that none reaches neither ima
 })
 
 t.test('imports are found in each of their forms, and types need no package', async t => {
-  const dependencies = { a: '1', '@b/c': '1', d: '1', e: '1', f: '1' }
+  const dependencies = { a: '1', '@b/c': '1', d: '1', e: '1', f: '1', '@g/h': '1' }
   const source = `
     import a from 'a'
 import { type X, y } from '@b/c/deep.js'
@@ -111,7 +111,8 @@ import {
 import { join } from 'node:path'
 import local from './local.ts'
 const f = await import('f')
+const g = import.meta.resolve('@g/h/static/file.css')
 `.replace('    import', 'import')
-  t.same(Object.keys(keepPackages({ dependencies }, [source]).dependencies), ['@b/c', 'a', 'd', 'e', 'f'])
+  t.same(Object.keys(keepPackages({ dependencies }, [source]).dependencies), ['@b/c', '@g/h', 'a', 'd', 'e', 'f'])
   t.throws(() => keepPackages({ dependencies }, [`import x from 'phantom'`]), /phantom is imported/)
 })

@@ -1,5 +1,4 @@
 // The application API: every route of its listener, by hand and in order, with one dialect of errors.
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { describeRoutes } from '../describe.ts'
 import { healthRoutes, logFaultsOnly } from '../health.ts'
@@ -7,11 +6,12 @@ import { trackMethods } from '../method-not-allowed.ts'
 import { observeRequests } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
+import { callsAssets, showCallsPage } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews } from '../web/views.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
-import { descriptionOf, descriptionPage, descriptionRoutes } from './descriptions.ts'
+import { callsPageOf, descriptionOf, descriptionRoutes } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
 import { showHome } from './home-page.ts'
 import { readJsonBodies } from './json-body.ts'
@@ -52,16 +52,16 @@ export async function buildApi(parts: Parts): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
-      await registerViews(pages, { icon: 'api-icon.svg', assets: ['sandbox.css'] })
+      await registerViews(pages, { icon: 'api-icon.svg', assets: ['sandbox.css', ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(parts.addresses))
+      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(callsPageOf(parts.addresses)))
     })
 
     // Without a token: tools that read descriptions have none.
     const descriptions = await descriptionRoutes(scope, parts.addresses)
     scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
     scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)
-    await scope.register(swaggerUi, { routePrefix: '/apps/v1/docs', ...descriptionPage })
 
     await scope.register(async signedIn => {
       requireToken(signedIn, parts)

@@ -1,5 +1,7 @@
 // What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
+
 import { answer, parameters, ref } from '../describe.ts'
+import { contexts } from './contexts.ts'
 
 const appId = { app_id: { type: 'string', maxLength: 64, description: 'Id of the application.' } }
 const userId = { user_id: { type: 'string', maxLength: 64, description: 'Id of the user.' } }
@@ -24,6 +26,21 @@ const refusals = {
   },
 }
 
+/** Sent as it is, it is taken; of a new one the group is somebody's own. */
+const exampleApp = {
+  name: 'Weather',
+  description: 'Shows the weather.',
+  webPageUrl: '',
+  iconUrl: '',
+  privacyPolicyUrl: '',
+  redirectUris: 'http://localhost:3000/exchangeToken',
+  defaultRedirectUri: 'http://localhost:3000/exchangeToken',
+  scopes: '',
+  defaultScopes: '',
+}
+
+const envelope = (data: object) => ({ context: contexts.App, type: 'App', data })
+
 export const listApplications = {
   operationId: 'listApplications',
   summary: 'List the applications whose developer the caller is',
@@ -39,7 +56,10 @@ export const createApplication = {
     'The body is the envelope, or its data alone. Secret and tokens are in this answer only. A group has at most 100 ' +
     'applications, and 256 KiB of their fields as JSON.',
   tags: ['Applications'],
-  body: { anyOf: [ref('NewAppEnvelope'), ref('NewApp')] },
+  body: {
+    anyOf: [ref('NewAppEnvelope'), ref('NewApp')],
+    examples: [envelope({ groupId: 'the id of one of your groups', ...exampleApp })],
+  },
   response: {
     201: answer('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
     ...refuse(403, 404, 413, 415, 422),
@@ -63,7 +83,7 @@ export const updateApplication = {
     'is left out and no longer in the list becomes the first of it. The group cannot be changed, and its bounds hold.',
   tags: ['Applications'],
   params: parameters(appId),
-  body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')] },
+  body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')], examples: [envelope(exampleApp)] },
   response: {
     200: answer('The application and its client, without secrets.', 'AppWithClient'),
     ...refuse(403, 404, 413, 415, 422),

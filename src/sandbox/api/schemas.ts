@@ -120,7 +120,7 @@ export const schemas: Record<string, Schema> = {
   NewGroupEnvelope: envelopeOf(
     contexts.Group,
     only('Group'),
-    object({ name: { type: 'string', minLength: 1, maxLength: 200 } }),
+    object({ name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Developers'] } }),
   ),
   NewMemberEnvelope: envelopeOf(contexts.MemberOf, only('MemberOf')),
 

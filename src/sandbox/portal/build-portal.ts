@@ -5,6 +5,7 @@ import { trackMethods } from '../method-not-allowed.ts'
 import { observeRequests, step } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
+import { showCallsPage } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token-page.ts'
 import { allowedApplicationsRoutes } from './account/allowed-applications-page.ts'
 import { groupRoutes } from './account/group-page.ts'
@@ -16,6 +17,7 @@ import { requireVisitor } from './account/require-visitor.ts'
 import { authorizeRoutes } from './authorize.ts'
 import { answerConsent } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
+import { callsPageOf, describePortalCalls } from './description.ts'
 import { PageError } from './error-pages.ts'
 import { exchangeToken } from './exchange-token.ts'
 import { forgotPasswordRoutes } from './forgot-password.ts'
@@ -75,6 +77,8 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
       const reset = resetPasswordRoutes(parts)
       ownForms.get('/reset-password', reset.show)
       ownForms.post('/reset-password', reset.reset)
+      ownForms.get('/api/docs', showCallsPage(callsPageOf(parts.addresses)))
+      ownForms.get('/api/openapi.json', async () => describePortalCalls(parts.addresses))
       ownForms.get('/terms', show('terms', 'Terms'))
       await ownForms.register(async account => accountRoutes(account, parts))
     })

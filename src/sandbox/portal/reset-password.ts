@@ -49,7 +49,14 @@ export function resetPasswordRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'pa
 function showForm(reply: FastifyReply, token: unknown, email: string, problem?: string) {
   setPageHeaders(reply, { hasScript: true })
   const title = 'Choose a new password'
-  return reply.viewAsync('reset-password', { title, hasScript: true, token, email, problem, shortestPassword })
+  return reply.viewAsync('reset-password', {
+    title,
+    scripts: ['show-passwords.js'],
+    token,
+    email,
+    problem,
+    shortestPassword,
+  })
 }
 
 function linkIsOver(): PageError {

@@ -23,7 +23,7 @@ export function showSignInPage(
   return reply.viewAsync('sign-in', {
     title: signUp ? 'Create an account' : 'Sign in',
     isWide: true,
-    hasScript: true,
+    scripts: ['show-passwords.js'],
     applicationName: purpose.applicationName,
     formToken: makePurposeToken(parts, purpose),
     signIn,

@@ -3,8 +3,9 @@ import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
+import { callsAssets } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { registerViews } from '../web/views.ts'
+import { portalAssets, registerViews } from '../web/views.ts'
 import { showErrorPages } from './error-pages.ts'
 
 export async function usePages(
@@ -14,7 +15,7 @@ export async function usePages(
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)
   await scope.register(cookie)
-  await registerViews(scope)
+  await registerViews(scope, { assets: [...portalAssets, ...callsAssets] })
   scope.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
   showErrorPages(scope, parts)
 }

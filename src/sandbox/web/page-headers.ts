@@ -6,18 +6,24 @@ import { isPlainHost } from '../plain-host.ts'
  * `formTargets` are the origins, already checked, to which a form of this page may lead by redirect: Chromium applies
  * form-action to the whole chain of redirects, so `'self'` alone would stop the way back to the client.
  * `hasScript` lets the portal's own scripts in; pages that show what a stranger wrote to somebody who did not ask for
- * it, consent and errors, have none.
+ * it, consent and errors, have none. `makesCalls` lets them call where the page came from.
  */
 export function setPageHeaders(
   reply: FastifyReply,
-  { formTargets = [], hasScript = false }: { formTargets?: string[]; hasScript?: boolean } = {},
+  {
+    formTargets = [],
+    hasScript = false,
+    makesCalls = false,
+  }: { formTargets?: string[]; hasScript?: boolean; makesCalls?: boolean } = {},
 ): void {
   reply.headers({
     'cache-control': 'no-store',
     'content-security-policy': [
       "default-src 'none'",
       "style-src 'self'",
-      "img-src 'self'",
+      // Swagger UI draws its arrows with data.
+      `img-src 'self'${makesCalls ? ' data:' : ''}`,
+      ...(makesCalls ? ["connect-src 'self'"] : []),
       ...(hasScript ? ["script-src 'self'"] : []),
       // Looked at once more: a host with a `;` would end the directive.
       `form-action ${["'self'", ...new Set(formTargets.filter(hasPlainHost))].join(' ')}`,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, extname, join, resolve } from 'node:path'
+import { basename, extname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import view from '@fastify/view'
 import { Eta } from 'eta'
@@ -11,7 +11,8 @@ import { isWebUrl } from './web-url.ts'
 
 const root = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
 
-const portalAssets = ['sandbox.css', 'copy-buttons.js', 'local-times.js', 'show-passwords.js']
+/** What every page of the portal may need. */
+export const portalAssets = ['sandbox.css', 'copy-buttons.js', 'local-times.js', 'show-passwords.js']
 const types: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -20,14 +21,15 @@ const types: Record<string, string> = {
 
 /**
  * From here on `reply.viewAsync(name, data)` renders views/sandbox/name.eta inside the layout; `data.title` is needed.
- * Templates find the address of an asset under its name in `assets`.
+ * Templates find the address of an asset under its
+ * name in `assets`: a file of views/sandbox, or one of a package by its absolute path.
  */
 export async function registerViews(
   scope: FastifyInstance,
   { layout = 'layout', icon = 'icon.svg', assets: names = portalAssets } = {},
 ): Promise<void> {
   const assets: Record<string, string> = {}
-  for (const name of names) assets[name] = await serveAsset(scope, name)
+  for (const name of names) assets[isAbsolute(name) ? basename(name) : name] = await serveAsset(scope, name)
   const iconPath = await serveAsset(scope, icon, '/favicon.ico')
   await scope.register(view, {
     engine: { eta: loadTemplates() },

@@ -1,0 +1,135 @@
+// Swagger UI as this page wants it: nothing but the calls, examples that work for whoever is authorized, and what
+// assistive technology needs and it lacks.
+const place = document.getElementById('calls')
+const caller = document.getElementById('caller')
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', followScheme)
+followScheme()
+
+let described
+let isChange = false
+let token
+
+/** Our page has said what this is, and calls go to where it came from: what is left is to authorize, and the calls. */
+const layout = ({ React }) => ({
+  components: {
+    CallsLayout({ getComponent }) {
+      const part = name => React.createElement(getComponent(name, true), { key: name })
+      return React.createElement('div', { className: 'swagger-ui' }, [
+        React.createElement(getComponent('SvgAssets'), { key: 'SvgAssets' }),
+        part('errors'),
+        'authorizes' in place.dataset && part('AuthorizeBtnContainer'),
+        part('operations'),
+      ])
+    },
+  },
+})
+
+/** Names for what has none, and the keyboard for what scrolls. */
+function mend() {
+  const mendEach = (selector, change) => {
+    for (const element of place.querySelectorAll(selector)) change(element)
+  }
+  mendEach('textarea.body-param__text:not([aria-label])', body => body.setAttribute('aria-label', 'Request body'))
+  mendEach('tr select:not([aria-label])', select => {
+    const name = select.closest('tr').querySelector('.parameter__name')?.firstChild?.textContent
+    if (name) select.setAttribute('aria-label', name)
+  })
+  mendEach('.body-param-options select:not([aria-label]), .response-control-media-type select:not([aria-label])', one =>
+    one.setAttribute('aria-label', 'Media type'),
+  )
+  mendEach('pre:not([tabindex])', text => text.setAttribute('tabindex', '0'))
+  mendEach('table[role="region"]', table => table.removeAttribute('role'))
+  mendEach('.close-modal:not([aria-label])', button => button.setAttribute('aria-label', 'Close'))
+  mendEach('.modal-btn[aria-label]', button => button.removeAttribute('aria-label'))
+}
+
+async function start() {
+  new MutationObserver(mend).observe(place, { childList: true, subtree: true })
+  described = await (await fetch(place.dataset.document)).json()
+  // The public address may be another origin than this page's, and the policy forbids those.
+  described.servers = [{ url: location.origin }]
+  const ui = SwaggerUIBundle({
+    spec: withExamples({}),
+    domNode: place,
+    layout: 'CallsLayout',
+    plugins: [layout],
+    deepLinking: false,
+    tryItOutEnabled: true,
+    persistAuthorization: true,
+    validatorUrl: null,
+    requestInterceptor: request => {
+      isChange = ['POST', 'DELETE'].includes(request.method)
+      return request
+    },
+    responseInterceptor: response => {
+      // What was made is an example from now on, and what was removed is one no longer.
+      if (caller && isChange && response.ok) setTimeout(() => fillIn(ui))
+      return response
+    },
+  })
+  if (!caller) return
+  ui.getStore().subscribe(() => {
+    const { accessToken } = ui.authSelectors.authorized()?.toJS() ?? {}
+    if (accessToken?.value === token) return
+    token = accessToken?.value
+    fillIn(ui)
+  })
+}
+
+/** Puts ids of the caller's own in the examples. */
+async function fillIn(ui) {
+  const asked = token
+  const own = asked ? await findOwn(asked) : {}
+  if (asked !== token) return
+  caller.textContent = tell(own)
+  ui.specActions.updateJsonSpec(withExamples(own))
+}
+
+async function findOwn(accessToken) {
+  const userId = readSubject(accessToken)
+  const ask = async path => {
+    const response = await fetch(path, { headers: { authorization: `Bearer ${accessToken}` } })
+    return response.ok ? (await response.json()).ItemList : undefined
+  }
+  const applications = await ask('/apps/v1')
+  if (!userId || !applications) return { isRefused: true }
+  const groups = (await ask(`/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`)) ?? []
+  return { userId, group: groups[0], application: applications.at(-1) }
+}
+
+function tell({ isRefused, userId, group, application }) {
+  if (!token) return 'The examples use IDs of your own once you have authorized.'
+  if (isRefused) return 'The API does not accept this access token. Log out, and authorize with another one.'
+  if (!group)
+    return `You are authorized as user ${userId}. Create a group with POST /identities/v1: an application needs one.`
+  const others = application ? ` and your application “${application.data.name}”` : ''
+  return `You are authorized. The examples use your group “${group.data.name}”${others}.`
+}
+
+/** Of a JWT; undefined for any other text. */
+function readSubject(accessToken) {
+  try {
+    return JSON.parse(atob(accessToken.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).sub
+  } catch {
+    return undefined
+  }
+}
+
+function withExamples({ userId, group, application }) {
+  const filled = structuredClone(described)
+  const ids = { user_id: userId, group_id: group?.to, app_id: application?.['@id'] }
+  for (const operation of Object.values(filled.paths).flatMap(methods => Object.values(methods))) {
+    for (const parameter of operation.parameters ?? []) {
+      const known = ids[parameter.name] ?? parameter.schema.enum?.[0]
+      if (known) parameter.example = known
+    }
+    const body = operation.requestBody?.content['application/json']
+    if (body?.schema.examples) body.example = structuredClone(body.schema.examples[0])
+    if (group && body?.example?.data.groupId) body.example.data.groupId = group.to
+  }
+  return filled
+}
+
+void start()
