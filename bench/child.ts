@@ -13,10 +13,6 @@ export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: n
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
-export function startChild(script: string, environment: Environment): ChildProcess {
-  return run([script], environment, ['pipe'])
-}
-
 /** One whose CPU time and memory can be read. */
 export function startMeasuredChild(script: string, environment: Environment): ChildProcess {
   return run(['--import', probe, script], environment, ['pipe', 'ipc'])
@@ -74,7 +70,7 @@ export async function costOf<T>(child: ChildProcess, work: () => Promise<T>): Pr
   }
 }
 
-async function read(child: ChildProcess): Promise<Reading> {
+export async function read(child: ChildProcess): Promise<Reading> {
   const answered = once(child, 'message')
   child.send('read')
   const [reading] = (await answered) as [Reading]

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
-import { type Environment, readOutput, startChild, startHelper, startMeasuredChild, stopChild } from '../child.ts'
+import { type Environment, read, readOutput, startHelper, startMeasuredChild, stopChild } from '../child.ts'
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 
@@ -51,12 +51,11 @@ async function isThere(url: string): Promise<boolean> {
   return answer?.statusCode === 200
 }
 
-/** Milliseconds from starting the process until it has sent a visitor to the login portal. */
+/** Milliseconds of processor time until the process has sent a visitor to the login portal. */
 export async function timeStartUp(name: ServerName, environment: Environment): Promise<number> {
-  const startedAt = performance.now()
-  const child = startChild(scripts[name], environment)
+  const child = startMeasuredChild(scripts[name], environment)
   const { statusCode, body } = await request(`${await readAddress(child)}/login`, { reset: true })
-  const ms = performance.now() - startedAt
+  const ms = (await read(child)).cpuMicroseconds / 1000
   await body.dump()
   await stopChild(child)
   if (statusCode !== 302) throw new Error(`${name} answered ${statusCode} at its start`)
