@@ -1,7 +1,5 @@
-// From the portal back to the client: what of a callback is believed, what it leaves behind, and where it leads.
-import { randomBytes } from 'node:crypto'
 import type { Browser, Page } from '../browser/browser.ts'
-import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
+import { type Check, checksOf, Undecided } from '../check.ts'
 import {
   bodyOf,
   type CheckContext,
@@ -9,105 +7,20 @@ import {
   expect,
   expectSignedIn,
   headerOf,
-  type Start,
   setCookiesOf,
   statusOf,
 } from '../context.ts'
+import { begin, comeBack, cookieHeader, errorCallback, expectRefused, navigationHeaders } from './come-back.ts'
+import { foreignLoads, isInside } from './page-content.ts'
+import { returnTo } from './return-to.ts'
 import { readSetCookie } from './set-cookies.ts'
+import { states } from './states.ts'
 
 type Row = Omit<Check, 'group'>
 
 const evil = 'https://evil.example/'
 /** A mark that no template would write by itself, as markup. */
 const markup = '"\'><img src=x onerror=conformance()>'
-
-/** Goes to a callback as a browser does that the portal sends back. */
-export async function comeBack(
-  context: CheckContext,
-  browser: Browser,
-  callback: URL | string,
-  stopAt?: (url: URL) => boolean,
-): Promise<Page> {
-  const from = browser.show(`${context.platform.portalUrl}/sign-in`, '')
-  return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
-}
-
-/** A login up to the address by which the portal sends the browser back. */
-export async function begin(
-  context: CheckContext,
-  path?: string,
-): Promise<{ browser: Browser; start: Start; callback: URL }> {
-  const browser = context.browser()
-  const start = await context.startLogin(browser, path)
-  return { browser, start, callback: await context.authorize(start) }
-}
-
-/** Visits a callback that is to be refused: no code is exchanged, and nobody is signed in. */
-async function expectRefused(
-  context: CheckContext,
-  browser: Browser,
-  callback: URL | string,
-  before = 0,
-): Promise<Page> {
-  const page = await comeBack(context, browser, callback)
-  const exchanges = await context.exchanges()
-  expect(exchanges.length === before, 'The client exchanged the code of this callback.', page, ...exchanges.slice(-1))
-  if (context.settings.page)
-    expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this callback.', page)
-  return page
-}
-
-const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
-  ['missing', 'without a state', (_, query) => query.delete('state')],
-  ['empty', 'with an empty state', (_, query) => query.set('state', '')],
-  ['other', 'with the state of no login', (state, query) => query.set('state', anotherState(state))],
-  [
-    'changed',
-    'whose state differs in one character',
-    (state, query) => query.set('state', `${state.startsWith('A') ? 'B' : 'A'}${state.slice(1)}`),
-  ],
-  [
-    'shortened',
-    'with the first half of the state',
-    (state, query) => query.set('state', state.slice(0, state.length / 2)),
-  ],
-  ['longer', 'whose state goes on after its end', (state, query) => query.set('state', `${state}A`)],
-  ['case', 'whose state has small letters for capitals', (state, query) => query.set('state', swapCase(state))],
-  ['undefined', 'whose state is the word undefined', (_, query) => query.set('state', 'undefined')],
-  [
-    'list',
-    'whose state is a list',
-    (state, query) => {
-      query.delete('state')
-      query.append('state[]', state)
-    },
-  ],
-  ['twice', 'with a second, other state', (state, query) => query.append('state', anotherState(state))],
-  [
-    'twice-first',
-    'with a first, other state',
-    (state, query) => {
-      query.delete('state')
-      query.append('state', anotherState(state))
-      query.append('state', state)
-    },
-  ],
-]
-
-const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
-  id: `state-${id}`,
-  title: `A callback ${title} is refused before anything is sent`,
-  level: 'MUST',
-  why: "The state is all that tells an answer to one's own question from a forged one (specification, 5.5; RFC 6749, 10.12; RFC 9700, 4.7).",
-  mend: 'Compare the one state of the query with the one kept for this browser, both present, before the exchange.',
-  async run(context) {
-    const { browser, start, callback } = await begin(context)
-    if (start.state === undefined) throw new Undecided('The client sends no state, so none can be compared.')
-    if (id === 'case' && swapCase(start.state) === start.state) throw new NotApplicable('the state has no letters')
-    change(start.state, callback.searchParams)
-    await expectRefused(context, browser, callback)
-  },
-}))
 
 const repeated: [name: string, level: 'MUST' | 'SHOULD'][] = [
   ['code', 'MUST'],
@@ -138,61 +51,6 @@ const escaped: [id: string, title: string, query: (state: string) => Record<stri
   ['subject', 'the subject', state => ({ code: 'none', subject: markup, state })],
   ['state', 'the state', () => ({ code: 'none', state: markup })],
 ]
-
-/** Values of the parameter that says where to come back to; none may lead to another site. `{client}`: its origin. */
-const returns: [id: string, value: string][] = [
-  ['absolute', 'https://evil.example/'],
-  ['two-slashes', '//evil.example/'],
-  ['three-slashes', '///evil.example/'],
-  ['backslash', '/\\evil.example/'],
-  ['two-backslashes', '\\\\evil.example/'],
-  ['tab', '/\t/evil.example/'],
-  ['newline', '/\n/evil.example/'],
-  ['encoded-slash', '/%2f/evil.example/'],
-  ['dots', '/..//evil.example/'],
-  ['dot', '/.//evil.example/'],
-  ['encoded-backslash', '/%5cevil.example/'],
-  ['full-width', '/\uff0fevil.example/'],
-  ['above', '/../../\\evil.example/'],
-  ['user-info', 'http://localhost@evil.example/'],
-  ['own-origin-as-user', '{client}@evil.example/'],
-  ['at', '@evil.example/'],
-  ['space', ' //evil.example/'],
-  ['scheme-only', 'https:evil.example'],
-  ['script', 'javascript:alert(1)'],
-  ['data', 'data:text/html,<script>alert(1)</script>'],
-]
-
-const returnChecks: Row[] = returns.map(([id, value]) => ({
-  id: `return-to-${id}`,
-  title: `After a login nobody is led to another site by ${JSON.stringify(value)}`,
-  level: 'MUST',
-  why: "A link to the login that ends at a forger's page is an open redirect (RFC 9700, 4.11.1).",
-  mend: "Take only a path of the client: parse it against the client's own origin, and compare the origin of what comes out.",
-  needs: ['returnTo'],
-  async run(context) {
-    const { client, login, returnTo } = context.settings
-    const browser = context.browser()
-    const page = await context.visitUntilPortal(
-      browser,
-      `${login}?${new URLSearchParams({ [returnTo]: value.replace('{client}', client) })}`,
-    )
-    // Refused at once, which is as good.
-    if (page.stoppedAt === undefined) return
-    const url = new URL(page.stoppedAt)
-    const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
-    const landed = await comeBack(context, browser, callback, to => to.origin !== client)
-    const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
-    expect(!landed.stoppedAt || isPortal, `The browser was led to ${landed.stoppedAt}.`, landed)
-    const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
-    expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
-    expect(
-      !/(href|url)\s*=\s*["']?\s*(javascript|data):/i.test(landed.body),
-      'The page after the login links to a script.',
-      landed,
-    )
-  },
-}))
 
 export const comingBack = checksOf('coming-back', [
   {
@@ -320,172 +178,7 @@ export const comingBack = checksOf('coming-back', [
         expect(!body.includes(searchParams.get(name)!), `The page holds the ${name}.`, answer)
     },
   },
-  ...stateChecks,
-  {
-    id: 'state-other-browser',
-    title: 'A callback is refused in a browser that has begun no login',
-    level: 'MUST',
-    why: "An attacker would send a visitor the end of the attacker's own login (RFC 9700, 4.7; RFC 6749, 10.12).",
-    mend: 'Keep the state in a cookie of the browser that began, not in the memory of the server alone, nor signed in the state itself.',
-    async run(context) {
-      const { callback } = await begin(context)
-      await expectRefused(context, context.browser(), callback)
-    },
-  },
-  {
-    id: 'state-other-login',
-    title: 'A callback is refused in a browser that has begun another login',
-    level: 'MUST',
-    why: "That some login is pending does not make this one the visitor's (RFC 9700, 4.7: login CSRF).",
-    mend: 'Compare the state itself, not only whether there is a pending login.',
-    async run(context) {
-      const attacker = await context.otherPerson()
-      const theirs = await context.startLogin(context.browser())
-      const callback = await context.authorize(theirs, attacker)
-      const victim = context.browser()
-      await context.startLogin(victim)
-      const page = await comeBack(context, victim, callback)
-      expect((await context.exchanges()).length === 0, "The client exchanged the code of somebody else's login.", page)
-      if (context.settings.page)
-        expect(
-          !(await context.isSignedIn(victim, { person: attacker })),
-          'The visitor is signed in as the attacker.',
-          page,
-        )
-    },
-  },
-  {
-    id: 'state-once',
-    title: 'The same callback, delivered again, exchanges nothing again',
-    level: 'MUST',
-    why: 'A state serves once, and a second exchange of one code revokes what the first gave (specification, 5.5; RFC 6749, 4.1.2).',
-    mend: 'Forget the state with the answer that uses it; where a session is there, lead on to it.',
-    async run(context) {
-      const { browser, callback } = await begin(context)
-      await comeBack(context, browser, callback)
-      const before = (await context.exchanges()).length
-      if (before === 0) throw new Undecided('The first delivery exchanged nothing.')
-      const page = await comeBack(context, browser, callback)
-      expect((await context.exchanges()).length === before, 'The second delivery was exchanged, too.', page)
-      expect(
-        page.status !== 0 && page.status < 500,
-        `The second delivery was answered with ${describePage(page)}.`,
-        page,
-      )
-    },
-  },
-  {
-    id: 'state-once-new-code',
-    title: 'A state that has been used does not serve for another code',
-    level: 'MUST',
-    why: 'Otherwise whoever learns an old callback can finish a new login with it (specification, 5.5; RFC 9700, 4.7).',
-    mend: 'Forget the state with the answer that uses it, also where the login fails.',
-    async run(context) {
-      const { browser, start, callback } = await begin(context)
-      await comeBack(context, browser, callback)
-      const before = (await context.exchanges()).length
-      if (before === 0) throw new Undecided('The first callback exchanged nothing.')
-      const page = await comeBack(context, browser, await context.authorize(start))
-      expect(
-        (await context.exchanges()).length === before,
-        'Another code was exchanged with the state of the finished login.',
-        page,
-      )
-    },
-  },
-  {
-    id: 'state-once-after-restart',
-    title: 'A state that has been used does not serve again after the client was started anew',
-    level: 'MUST',
-    why: 'What only the memory of one process remembers is forgotten (specification, 5.5; RFC 9700, 4.7).',
-    mend: 'Take the cookie of the login away in the answer that uses it.',
-    needs: ['start'],
-    isAlone: true,
-    async run(context) {
-      const { browser, start, callback } = await begin(context)
-      await comeBack(context, browser, callback)
-      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
-      await context.clientProcess!.restart()
-      const page = await comeBack(context, browser, await context.authorize(start))
-      expect(
-        (await context.exchanges()).length === 1,
-        'Another code was exchanged with the state of the finished login.',
-        page,
-      )
-    },
-  },
-  {
-    id: 'state-once-on-replica',
-    title: 'A state that one instance has used does not serve at another',
-    level: 'MUST',
-    why: 'What only the memory of one process remembers, the next one does not know (specification, 5.5; RFC 9700, 4.7).',
-    mend: 'Take the cookie of the login away in the answer that uses it.',
-    needs: ['replica'],
-    async run(context) {
-      const { browser, start, callback } = await begin(context)
-      await comeBack(context, browser, callback)
-      if ((await context.exchanges()).length === 0) throw new Undecided('The first callback exchanged nothing.')
-      const { pathname, search } = await context.authorize(start)
-      const page = await comeBack(context, browser, context.url(pathname + search, context.settings.replica))
-      expect(
-        (await context.exchanges()).length === 1,
-        'Another code was exchanged with the state of the finished login.',
-        page,
-      )
-    },
-  },
-  {
-    id: 'state-once-after-failure',
-    title: 'The state of a login that failed does not serve again',
-    level: 'SHOULD',
-    why: 'One state, one answer (specification, 5.5; RFC 9700, 4.7).',
-    mend: 'Forget the state whatever comes of the login.',
-    async run(context) {
-      const { browser, start, callback } = await begin(context)
-      await comeBack(context, browser, errorCallback(callback, { error: 'access_denied', state: start.state ?? '' }))
-      const page = await comeBack(context, browser, callback)
-      expect(
-        (await context.exchanges()).length === 0,
-        'After an error for the same state its code was exchanged.',
-        page,
-      )
-    },
-  },
-  {
-    id: 'login-cookie-changed',
-    title: 'A callback is refused when the cookies of the login were changed',
-    level: 'MUST',
-    why: 'What the browser keeps must be compared, not only be there (RFC 9700, 4.7.1).',
-    mend: 'Seal what the cookie holds, or look it up, and refuse what does not open.',
-    async run(context) {
-      const { browser, callback } = await begin(context)
-      const cookies = browser.cookies.list(context.platform.redirectUri)
-      if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
-      for (const cookie of cookies) {
-        const at = Math.floor(cookie.value.length / 2)
-        cookie.value = `${cookie.value.slice(0, at)}${cookie.value[at] === 'A' ? 'B' : 'A'}${cookie.value.slice(at + 1)}`
-      }
-      const name = cookies.map(({ name }) => name)
-      if (!name.every(one => browser.cookies.get(one)?.value === cookies.find(({ name }) => name === one)?.value))
-        throw new Undecided('The cookies could not be changed.')
-      await expectRefused(context, browser, callback)
-    },
-  },
-  {
-    id: 'login-cookie-empty',
-    title: 'A callback with neither state nor cookie value is refused',
-    level: 'MUST',
-    why: 'Nothing equals nothing: a comparison of two absent values must not pass (RFC 9700, 2.1; CVE-2026-81888).',
-    mend: 'Refuse before comparing, where either is missing or empty.',
-    async run(context) {
-      const { browser, callback } = await begin(context)
-      callback.searchParams.delete('state')
-      for (const cookie of browser.cookies.list(context.platform.redirectUri)) cookie.value = ''
-      await expectRefused(context, browser, callback)
-      callback.searchParams.set('state', '')
-      await expectRefused(context, context.browser(), callback)
-    },
-  },
+  ...states,
   {
     id: 'callback-resent',
     title: 'A callback that the browser delivers four times at once is answered four times',
@@ -770,10 +463,7 @@ export const comingBack = checksOf('coming-back', [
     mend: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await begin(context)
-      const cookie = browser.cookies
-        .list(context.settings.client)
-        .map(({ name, value }) => `${name}=${value}`)
-        .join('; ')
+      const cookie = cookieHeader(context, browser)
       await context.request(callback.href, {
         method: 'HEAD',
         headers: { ...navigationHeaders, ...(cookie && { cookie }) },
@@ -789,10 +479,7 @@ export const comingBack = checksOf('coming-back', [
     mend: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
     async run(context) {
       const { browser, callback } = await begin(context)
-      const cookie = browser.cookies
-        .list(context.settings.client)
-        .map(({ name, value }) => `${name}=${value}`)
-        .join('; ')
+      const cookie = cookieHeader(context, browser)
       await context.request(callback.href, {
         headers: {
           ...navigationHeaders,
@@ -860,85 +547,11 @@ export const comingBack = checksOf('coming-back', [
       expect(!(await context.isSignedIn(browser, { person })), 'The first one still is.')
     },
   },
-  {
-    id: 'return-to-works',
-    title: 'A login leads back to the page that it was begun for',
-    level: 'SHOULD',
-    why: 'Whoever followed a link wants to be there, and not on a start page (OWASP ASVS 2.3.1).',
-    mend: 'Keep the path with the pending login, and lead on to it.',
-    needs: ['returnTo', 'page'],
-    async run(context) {
-      const { login, returnTo, page: path } = context.settings
-      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
-      const { browser, callback } = await begin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
-      const page = await comeBack(context, browser, callback)
-      expect(page.url === context.url(there), `It led to ${page.url}.`, page)
-    },
-  },
-  {
-    id: 'return-to-no-header',
-    title: 'Where to come back to cannot add headers',
-    level: 'MUST',
-    why: 'A line break in a Location begins another header (OWASP ASVS 1.2.1).',
-    mend: 'Refuse control characters.',
-    needs: ['returnTo'],
-    async run(context) {
-      const { login, returnTo } = context.settings
-      const browser = context.browser()
-      const page = await context.visitUntilPortal(browser, `${login}?${returnTo}=/%0d%0aSet-Cookie:%20planted=1`)
-      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
-      if (page.stoppedAt !== undefined) {
-        const url = new URL(page.stoppedAt)
-        await comeBack(context, browser, await context.authorize({ url, state: undefined, page }))
-      }
-      expect(!browser.cookies.get('planted'), 'It set a cookie.')
-    },
-  },
-  {
-    id: 'return-to-long',
-    title: 'A long address to come back to does not break the login',
-    level: 'MUST',
-    why: 'A cookie of more than 4,096 bytes is dropped without a word (RFC 6265bis, 5.7).',
-    mend: 'Bound what is kept of it, and leave out what is longer.',
-    needs: ['returnTo', 'page'],
-    async run(context) {
-      const { login, returnTo } = context.settings
-      const { browser, callback } = await begin(context, `${login}?${returnTo}=/${'a'.repeat(4000)}`)
-      await comeBack(context, browser, callback)
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
-    },
-  },
-  ...returnChecks,
+  ...returnTo,
 ])
-
-function swapCase(text: string): string {
-  return text.replace(/[a-z]/gi, letter =>
-    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
-  )
-}
-
-/** A new one each time: a client may remember those that it has seen. */
-function anotherState(state: string): string {
-  return randomBytes(state.length).toString('base64url').slice(0, state.length)
-}
-
-export const navigationHeaders = {
-  'sec-fetch-mode': 'navigate',
-  'sec-fetch-dest': 'document',
-  'sec-fetch-site': 'cross-site',
-  'sec-fetch-user': '?1',
-  accept: 'text/html',
-}
 
 function deliverOften(context: CheckContext, browser: Browser, callback: URL): Promise<Page[]> {
   return Promise.all([1, 2, 3, 4].map(() => comeBack(context, browser.newTab(), callback)))
-}
-
-/** A stack, or a path of a source file. */
-export function isInside(text: string): boolean {
-  return /\bat \S+ \(?(file:|node:|\/)|node_modules|Traceback \(most recent call last\)|File "[^"]+", line \d+|\.(ts|js|py|rb|java|go):\d+|\bECONNREFUSED\b|goroutine \d+ \[/.test(
-    text,
-  )
 }
 
 /** The callback's own answer in a login that works. */
@@ -946,26 +559,4 @@ async function callbackOf(context: CheckContext) {
   const { browser, callback } = await begin(context)
   const page = await comeBack(context, browser, callback)
   return page.trail[0]!
-}
-
-/** The same address with nothing but these parameters. */
-function errorCallback(callback: URL, query: Record<string, string>): URL {
-  const url = new URL(callback)
-  url.search = `${new URLSearchParams(query)}`
-  return url
-}
-
-/** Addresses of other origins that a page loads by itself. */
-export function foreignLoads(html: string, client: string): string[] {
-  const loads = html.matchAll(
-    /<(?:img|script|iframe|embed|source|video|audio|input)\b[^>]*?\ssrc\s*=\s*["']?([^"'\s>]+)|<link\b(?=[^>]*\brel\s*=\s*["']?(?:stylesheet|icon|preload|modulepreload))[^>]*?\shref\s*=\s*["']?([^"'\s>]+)/gi,
-  )
-  return [...loads]
-    .map(([, src, href]) => src ?? href ?? '')
-    .filter(
-      address =>
-        URL.canParse(address, client) &&
-        /^https?:/.test(new URL(address, client).protocol) &&
-        new URL(address, client).origin !== client,
-    )
 }

@@ -3,7 +3,7 @@ import type { Step } from '../../sandbox/steps.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
 import { type CheckContext, describePage, expect, expectSignedIn, setCookiesOf } from '../context.ts'
-import { begin, comeBack } from './coming-back.ts'
+import { begin, comeBack } from './come-back.ts'
 import { readSetCookie } from './set-cookies.ts'
 
 type Row = Omit<Check, 'group'>

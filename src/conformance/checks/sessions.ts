@@ -5,7 +5,7 @@ import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import { type CheckContext, describePage, setCookiesOf } from '../context.ts'
 import type { Person } from '../platform.ts'
-import { begin, comeBack } from './coming-back.ts'
+import { begin, comeBack } from './come-back.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 export interface SessionCookie {
