@@ -117,7 +117,7 @@ t.test(
     await fillNew(page, publicUrl)
     cutFirst(front, isCreation, { after: true })
     await page.getByRole('button', { name: 'Create application' }).click()
-    await page.getByText('Its first client secret was not seen: make a new one below.').waitFor()
+    await page.getByText('Create a new client secret below.').waitFor()
     const [first, second] = front.seen.filter(seen => isCreation({ seen } as Exchange))
     t.not(first?.replica, second?.replica)
     t.equal(await countApplications(page, publicUrl), 1)
