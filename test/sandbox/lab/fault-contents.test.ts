@@ -219,7 +219,7 @@ t.test(
       t.equal(typeof login.steps.at(-1).request.body.client_secret, status === 302 ? 'undefined' : 'object', 'hidden')
       t.match(
         (await call('GET', `/logins/${login.id}`)).body,
-        /<li [^>]*class="failed">[^]*Follows a redirect to a trap[^]*led here/,
+        /<li [^>]*class="failed">(?:(?!<li).)*Follows a redirect to a trap.*led here/s,
       )
     }
     t.equal((await sandbox.portal.inject('/trap/00000000-0000-4000-8000-000000000000')).statusCode, 404)
