@@ -37,7 +37,7 @@ t.test(
     t.match(first?.headers.cookie, '__Host-session=')
 
     await page.reload()
-    await page.getByText('1 application,').waitFor()
+    await page.getByText('1 application', { exact: true }).waitFor()
     t.same(troubles, [])
   },
 )
