@@ -39,7 +39,7 @@ export type Platform = Awaited<ReturnType<typeof startPlatform>>
 /** Marks what this suite asks of the platform itself, so that it is not taken for the client's. */
 const own = { 'x-conformance': '1' }
 
-/** Rejects when a port is taken that was asked for by number. */
+/** Rejects with EADDRINUSE when a port that was free has been taken meanwhile. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
   const clientHost = new URL(settings.client).hostname
   const host = otherLoopback(clientHost)
@@ -93,7 +93,10 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       open++
       response.once('close', () => open--)
     })
-  await startSandbox(sandbox, config)
+  await startSandbox(sandbox, config).catch(async error => {
+    await sandbox.close()
+    throw error
+  })
   const elsewhere: Elsewhere = await startElsewhere(clientHost)
   const passwordHash = await createPasswords().hash(password)
   let people = 0

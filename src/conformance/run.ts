@@ -28,9 +28,13 @@ export async function run(
   environment: Record<string, string | undefined> = {},
   hears: Hears = {},
 ): Promise<Result[]> {
-  const platform = await startPlatform(settings).catch((error: Error) => {
-    throw new CannotRun(`The platform did not start: ${error.message}`)
-  })
+  const start = () => startPlatform(settings)
+  const platform = await start()
+    // Another run may have taken the same free port just then.
+    .catch((error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? start() : Promise.reject(error)))
+    .catch((error: Error) => {
+      throw new CannotRun(`The platform did not start: ${error.message}`)
+    })
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
@@ -57,7 +61,7 @@ export async function run(
         throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(error.message)
+        throw new CannotRun(hears.stop?.aborted ? 'It was stopped.' : error.message)
       })
     } else {
       hears.waiting?.()
