@@ -31,8 +31,8 @@ const wires: Record<string, Wire> = {
   never: { how: { patienceMs: 60 }, isRight: ({ text, isReset }) => text === '' && !isReset },
   drip: {
     options: { seconds: 0.002 },
-    how: { enough: (_, pieces) => pieces > 20 },
-    isRight: ({ body, pieces }) => pieces > 20 && body.length < 60,
+    how: { enough: (_, pieces) => pieces > 10 },
+    isRight: ({ body, pieces }) => pieces > 10 && body.length < 100,
   },
   half: {
     isRight: ({ body, headers }) =>
