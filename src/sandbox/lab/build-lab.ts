@@ -8,8 +8,10 @@ import type { Observer, Step } from '../steps.ts'
 import { registerViews } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
 import { descriptionOf } from './description/description.ts'
-import * as operations from './description/operations.ts'
+import * as ofFaults from './description/fault-operations.ts'
+import * as ofLogins from './description/login-operations.ts'
 import { schemas } from './description/schemas.ts'
+import * as ofSetUp from './description/set-up-operations.ts'
 import { eventRoutes } from './events.ts'
 import { explanations } from './explanations.ts'
 import { actAtEdge, type EdgePowers } from './faults/edge.ts'
@@ -85,33 +87,33 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
 
   const happened = loginRoutes({ logins, hide, addresses, clock })
   const events = eventRoutes({ logins, addresses })
-  server.get('/lab/v1/logins', { schema: operations.listLogins }, happened.list)
-  server.get('/lab/v1/logins/:id', { schema: operations.showLogin }, happened.show)
-  server.get('/lab/v1/logins/:id/har', { schema: operations.showHar }, happened.showHar)
-  server.get('/lab/v1/events', { schema: operations.streamEvents }, events.stream)
+  server.get('/lab/v1/logins', { schema: ofLogins.listLogins }, happened.list)
+  server.get('/lab/v1/logins/:id', { schema: ofLogins.showLogin }, happened.show)
+  server.get('/lab/v1/logins/:id/har', { schema: ofLogins.showHar }, happened.showHar)
+  server.get('/lab/v1/events', { schema: ofLogins.streamEvents }, events.stream)
 
   const faults = faultRoutes({ ordered, hide, clock })
-  server.post('/lab/v1/faults', { schema: operations.orderFault }, faults.order)
-  server.get('/lab/v1/faults', { schema: operations.listFaults }, faults.list)
-  server.delete('/lab/v1/faults', { schema: operations.removeFaults }, faults.removeAll)
-  server.get('/lab/v1/faults/catalogue', { schema: operations.showCatalogue }, faults.showCatalogue)
-  server.get('/lab/v1/faults/:id', { schema: operations.showFault }, faults.show)
-  server.delete('/lab/v1/faults/:id', { schema: operations.removeFault }, faults.remove)
+  server.post('/lab/v1/faults', { schema: ofFaults.orderFault }, faults.order)
+  server.get('/lab/v1/faults', { schema: ofFaults.listFaults }, faults.list)
+  server.delete('/lab/v1/faults', { schema: ofFaults.removeFaults }, faults.removeAll)
+  server.get('/lab/v1/faults/catalogue', { schema: ofFaults.showCatalogue }, faults.showCatalogue)
+  server.get('/lab/v1/faults/:id', { schema: ofFaults.showFault }, faults.show)
+  server.delete('/lab/v1/faults/:id', { schema: ofFaults.removeFault }, faults.remove)
 
   if (setUp) {
-    server.post('/lab/v1/people', { schema: operations.makePerson }, makePeople(setUp))
-    server.post('/lab/v1/groups', { schema: operations.makeGroup }, makeGroups(setUp))
-    server.post('/lab/v1/applications', { schema: operations.makeClient }, makeApplications(setUp))
-    server.put('/lab/v1/applications/:id/lifetimes', { schema: operations.setLifetimes }, setLifetimes(setUp))
-    server.post('/lab/v1/sign-in', { schema: operations.signIn }, signIn(setUp, explain))
-    server.post('/lab/v1/expire', { schema: operations.expire }, expire(setUp))
+    server.post('/lab/v1/people', { schema: ofSetUp.makePerson }, makePeople(setUp))
+    server.post('/lab/v1/groups', { schema: ofSetUp.makeGroup }, makeGroups(setUp))
+    server.post('/lab/v1/applications', { schema: ofSetUp.makeClient }, makeApplications(setUp))
+    server.put('/lab/v1/applications/:id/lifetimes', { schema: ofSetUp.setLifetimes }, setLifetimes(setUp))
+    server.post('/lab/v1/sign-in', { schema: ofSetUp.signIn }, signIn(setUp, explain))
+    server.post('/lab/v1/expire', { schema: ofSetUp.expire }, expire(setUp))
     const forgetFaults = (clientIds: readonly string[]) =>
       void ordered.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
-    server.post('/lab/v1/reset', { schema: operations.reset }, reset(setUp, forgetFaults))
+    server.post('/lab/v1/reset', { schema: ofSetUp.reset }, reset(setUp, forgetFaults))
   }
 
   const mail = mailboxRoutes(mailbox)
-  server.get('/lab/v1/mailbox', { schema: operations.listMail }, mail.list)
+  server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
   await registerViews(server, {
     layout: 'lab/layout',

@@ -1,0 +1,72 @@
+// The calls that order faults, in the words of the description.
+import { answer, parameters } from '../../describe.ts'
+import { clientId, id, refuse } from './refusals.ts'
+
+const faults = { tags: ['Faults'] }
+
+export const orderFault = {
+  ...faults,
+  operationId: 'orderFault',
+  summary: 'Order what is to go wrong',
+  description:
+    'It happens to whoever comes to its place, of this client or this login where one is named, after `skip` others and ' +
+    'exactly `times` times. Nobody having come for ten minutes, it is dropped.',
+  body: {
+    type: 'object',
+    required: ['fault'],
+    additionalProperties: false,
+    properties: {
+      fault: { type: 'string', description: 'Its name in the catalogue.', examples: ['exchange-503'] },
+      clientId: { type: 'string', minLength: 1, maxLength: 200 },
+      state: { type: 'string', minLength: 1, maxLength: 200, description: 'The state that the login was begun with.' },
+      skip: { type: 'integer', minimum: 0, maximum: 1000, default: 0 },
+      times: { anyOf: [{ type: 'integer', minimum: 1, maximum: 1000 }, { enum: ['always'] }], default: 1 },
+      options: { type: 'object', description: 'As the catalogue says.', additionalProperties: true },
+    },
+  },
+  response: { 201: answer('It waits.', 'OrderedFault'), ...refuse(413, 415, 422, 429) },
+}
+
+export const listFaults = {
+  ...faults,
+  operationId: 'listFaults',
+  summary: 'List the faults that were ordered',
+  querystring: parameters(clientId),
+  response: {
+    200: answer('Those that wait, and those that are over for less than ten minutes.', 'OrderedFaults'),
+    ...refuse(),
+  },
+}
+
+export const showFault = {
+  ...faults,
+  operationId: 'showFault',
+  summary: 'Show a fault that was ordered',
+  params: parameters(id),
+  response: { 200: answer('It, and what became of it.', 'OrderedFault'), ...refuse(404) },
+}
+
+export const removeFault = {
+  ...faults,
+  operationId: 'removeFault',
+  summary: 'Take a fault back',
+  description: 'Like every call that changes something, it carries Content-Type: application/json.',
+  params: parameters(id),
+  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(404, 415) },
+}
+
+export const removeFaults = {
+  ...faults,
+  operationId: 'removeFaults',
+  summary: 'Take all faults back',
+  querystring: parameters(clientId),
+  response: { 200: answer('How many.', 'RemovedFaults'), ...refuse(415) },
+}
+
+export const showCatalogue = {
+  ...faults,
+  operationId: 'showCatalogue',
+  summary: 'List the faults that can be ordered',
+  querystring: parameters({ place: { type: 'string', description: 'Of this place alone.', examples: ['exchange'] } }),
+  response: { 200: answer('By name.', 'FaultCatalogue'), ...refuse(422) },
+}

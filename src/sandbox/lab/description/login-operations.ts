@@ -1,0 +1,57 @@
+// The calls that tell what happened, in the words of the description.
+import { answer, parameters } from '../../describe.ts'
+import { clientId, id, refuse } from './refusals.ts'
+
+const happened = { tags: ['What happened'] }
+
+export const listLogins = {
+  ...happened,
+  operationId: 'listLogins',
+  summary: 'List logins, the newest hundred',
+  querystring: parameters({
+    ...clientId,
+    state: { type: 'string', description: 'The one that was begun with this state.' },
+    after: { type: 'integer', minimum: 0, description: 'With steps since this `cursor` alone.' },
+    wait: { type: 'integer', minimum: 0, maximum: 30, description: 'Seconds to wait where there is nothing yet.' },
+  }),
+  response: { 200: answer('The newest first.', 'LoginList'), ...refuse(422) },
+}
+
+export const showLogin = {
+  ...happened,
+  operationId: 'showLogin',
+  summary: 'Show what happened in one login, why something was refused, and what was noticed about the client',
+  params: parameters(id),
+  response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },
+}
+
+export const listMail = {
+  ...happened,
+  operationId: 'listMail',
+  summary: 'List the messages that the portal would have sent, the newest hundred',
+  querystring: parameters({ to: { type: 'string', description: 'To this e-mail address alone.' } }),
+  response: { 200: answer('The newest first.', 'MailList'), ...refuse(422) },
+}
+
+export const showHar = {
+  ...happened,
+  operationId: 'showHar',
+  summary: 'Show one login as HAR 1.2',
+  params: parameters(id),
+  response: { 200: answer('The login.', 'Har'), ...refuse(404) },
+}
+
+export const streamEvents = {
+  ...happened,
+  operationId: 'streamEvents',
+  summary: 'Stream each step as it comes in',
+  querystring: parameters(clientId),
+  response: {
+    200: {
+      description:
+        'Events named `step`, each with `{"login": LoginSummary, "step": Step}` as data, and its number as id.',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    ...refuse(422),
+  },
+}

@@ -1,0 +1,23 @@
+// The refusals that calls of the laboratory can get, as their descriptions say them, and what several calls take.
+import { answer } from '../../describe.ts'
+
+const refusals = {
+  400: answer('The request cannot be read.', 'Error'),
+  401: answer('LAB_TOKEN is set, and was not sent.', 'Error'),
+  403: answer('Asked under another name, by a page of another site, or for somebody who may not.', 'Error'),
+  404: answer('There is no such thing, or the laboratory leaves it alone.', 'Error'),
+  413: answer('The body is larger than 32 KiB.', 'Error'),
+  415: answer('Not application/json.', 'Error'),
+  422: answer('What is wrong with which field, and what is allowed.', 'Error'),
+  429: answer('Too many faults wait already.', 'Error'),
+  500: answer('A fault of the sandbox.', 'Error'),
+  503: answer('Too much to do, or no database just now. See Retry-After.', 'Error'),
+}
+
+/** Those that any call can get, and those given. */
+export function refuse(...statuses: (keyof typeof refusals)[]) {
+  return Object.fromEntries([400, 401, 403, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
+}
+
+export const id = { id: { type: 'string', maxLength: 100 } }
+export const clientId = { clientId: { type: 'string', description: 'Of this client alone.' } }
