@@ -23,22 +23,22 @@ const groupBody = {
 
 // Whoever adds a route to what takes an access token adds it here: say it on the consent page, or refuse it to clients.
 const rules: Record<string, Rule> = {
-  'GET /api/me': { says: 'learn your user id, e-mail address and name' },
+  'GET /api/me': { says: 'see your user ID, e-mail address and name' },
   'GET /apps/v1': { says: 'see your groups, and every application in them' },
   'GET /apps/v1/:app_id': { says: 'see your groups, and every application in them' },
   'GET /identities/v1/:user_id/links': { says: 'see your groups' },
   'POST /apps/v1': { says: 'create applications', body: makeCreateBody },
-  'POST /identities/v1': { says: 'make groups', body: () => groupBody },
+  'POST /identities/v1': { says: 'create applications and groups', body: () => groupBody },
   'PUT /apps/v1/:app_id': {
     says: 'change applications',
     isDangerous: true,
     body: () => ({ name: 'New', redirectUris: 'https://new.example.test/' }),
   },
   'POST /apps/v1/:app_id/refreshSecret': {
-    says: 'make new secrets for applications and learn them',
+    says: 'create new secrets for applications and read them',
     isDangerous: true,
   },
-  'DELETE /apps/v1/:app_id': { says: 'remove applications for good', isDangerous: true },
+  'DELETE /apps/v1/:app_id': { says: 'remove applications permanently', isDangerous: true },
   'POST /identities/v1/:user_id/link/:group_id': { says: null, body: () => linkBody },
   'DELETE /identities/v1/:user_id/link/:group_id': { says: null },
 }

@@ -95,7 +95,7 @@ t.test('a refused sign-up leads to the first bad field and says beside it what i
   await page.getByRole('alert').waitFor()
   t.equal(await page.evaluate('document.activeElement.id'), 'new-email')
   const described = 'document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent'
-  t.match(await page.evaluate(described), 'cannot be used')
+  t.match(await page.evaluate(described), 'You cannot use this address')
   t.equal(await form.getByLabel('E-mail').inputValue(), seeded.email)
   t.equal(await form.getByLabel('First name').inputValue(), 'Maximiliane')
   t.equal(await form.getByLabel('I accept').isChecked(), true)
