@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { writeCatalogue } from '../../../scripts/fault-catalogue.ts'
+import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
+import { createOrderedFaults } from '../../../src/sandbox/lab/faults/ordered.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { getCode, getTokens, makeOtherClient, refresh } from '../support/tokens.ts'
@@ -228,4 +230,23 @@ t.test('what is to happen after the platform has acted waits for a request that 
 
 t.test('docs/faults.md is made from the catalogue', async t => {
   t.equal(readFileSync('docs/faults.md', 'utf8'), writeCatalogue(), 'node scripts/fault-catalogue.ts writes it anew')
+})
+
+t.test('what is taken back while somebody looks who comes is not consumed any more', async t => {
+  const ordered = createOrderedFaults(() => new Date())
+  const everybody = { clientId: undefined, isOfState: () => false }
+  const order = {
+    fault: catalogue.get('list-503')!,
+    clientId: undefined,
+    state: undefined,
+    skip: 0,
+    times: 1,
+    options: {},
+  }
+  for (const isTakenBack of [false, true]) {
+    ordered.add(order)
+    const candidates = ordered.waitingAt(['list', 'api'], 'before')
+    if (isTakenBack) ordered.remove(() => true)
+    t.equal(ordered.take(candidates, everybody, 'request-1') === undefined, isTakenBack)
+  }
 })
