@@ -90,15 +90,19 @@ const shortLife = 2
  * Somebody whose access token is over, by what the exchange said: the next visit has to renew it. Where the client
  * renews nothing, what is checked about that means nothing: NotApplicable.
  */
-export async function expiredSession(context: CheckContext): Promise<{ browser: Browser; person: Person; page: Page }> {
-  if (!context.settings.page) throw new NotApplicable('no page behind the login was named (--page)')
-  const { browser, callback } = await begin(context)
+export async function expiredSession(
+  context: CheckContext,
+  person?: Person,
+): Promise<{ browser: Browser; person: Person; page: Page }> {
+  const visitor = person ?? (await context.person())
+  const browser = context.browser()
+  const callback = await context.authorize(await context.startLogin(browser), visitor)
   await context.order('exchange-expires-in', { options: { value: shortLife } })
   const page = await comeBack(context, browser, callback)
   if (page.status === 0) throw new Failed(`The callback was answered with ${describePage(page)}.`)
   await expectFault(context)
   await expire()
-  return { browser, person: await context.person(), page }
+  return { browser, person: visitor, page }
 }
 
 async function expectFault(context: CheckContext): Promise<void> {
@@ -106,7 +110,7 @@ async function expectFault(context: CheckContext): Promise<void> {
     throw new Undecided('The exchange was answered as always.')
 }
 
-export function expire(): Promise<void> {
+function expire(): Promise<void> {
   return wait(shortLife * 1000 + 300)
 }
 

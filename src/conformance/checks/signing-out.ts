@@ -8,20 +8,27 @@ import { visitPage } from './sessions.ts'
 
 type Row = Omit<Check, 'group'>
 
-/** Signs out as a visitor does: with the form or link of a page, where one has it. */
-export async function signOut(context: CheckContext, browser: Browser): Promise<Page> {
+/** Signs out as a visitor does: with the form or link of a page, such as the one that the login landed on. */
+export async function signOut(context: CheckContext, browser: Browser, landed?: Page): Promise<Page> {
   const { method, path } = context.settings.logout!
   const address = context.url(path)
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
-  for (const from of [context.settings.page, '/']) {
-    const page = await browser.visit(context.url(from), stop)
+  const { page: behind, create } = context.settings
+  const pages = [behind, '/', landed?.url, create].filter(one => one !== undefined && one !== '')
+  for (const url of pages.map(one => context.url(one!))) {
+    const page = await browser.visit(url, stop)
     const form = page.forms.find(one => isSame(one.action, address) && one.method === method)
     if (form) return browser.submit(page, form, {}, undefined, stop)
     const link = page.links.find(({ url }) => method === 'GET' && isSame(url, address))
     if (link) return browser.visit(link, { from: page, ...stop })
   }
-  const page = browser.show(context.url('/'), formHtml(address, method))
-  return browser.submit(page, page.forms[0]!, {}, undefined, stop)
+  const own = browser.show(context.url('/'), formHtml(address, method))
+  const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
+  if ([400, 403, 419, 422].includes(page.status))
+    throw new Undecided(
+      `No page has a form for ${path}, and one without what such a form holds is refused (${page.status}).`,
+    )
+  return page
 }
 
 function isSame(one: string, other: string): boolean {
@@ -73,10 +80,13 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Take back every cookie of the session, with the same name, Path and Domain as it was set.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      const page = await signOut(context, browser)
+      const { browser, page: landed } = await context.signedIn()
+      const page = await signOut(context, browser, landed)
       expect(page.status > 0 && page.status < 400, `It is answered with ${describePage(page)}.`, page)
-      expect(!(await context.isSignedIn(browser)), 'The next page is still signed in.', page)
+      // Tokens that the portal has revoked open nothing, and still the client must no longer have them.
+      const { steps } = await visitPage(context, browser)
+      const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+      expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
     },
   },
   {
@@ -143,9 +153,9 @@ export const signingOut = checksOf('signing-out', [
     mend: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
+      const { browser, page: landed } = await context.signedIn()
       const thief = browser.copy()
-      await signOut(context, browser)
+      await signOut(context, browser, landed)
       if (await context.isSignedIn(browser)) throw new Undecided('Signing out does not work, which another check says.')
       expect(!(await context.isSignedIn(thief)), 'It still opens the page.')
     },
@@ -158,10 +168,10 @@ export const signingOut = checksOf('signing-out', [
     mend: 'POST the refresh token to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
+      const { browser, page: landed } = await context.signedIn()
       const [exchange] = await context.exchanges()
       const token = exchange && tokensOf(exchange)?.refresh_token
-      await signOut(context, browser)
+      await signOut(context, browser, landed)
       await context.platform.settle(1000)
       const sent = context.platform.steps.filter(
         ({ kind, request }) => kind === 'revoke' && (request.body as Record<string, unknown> | null)?.token === token,
@@ -178,10 +188,10 @@ export const signingOut = checksOf('signing-out', [
       mend: 'Revoke with a short deadline, and sign out whatever comes of it.',
       needs,
       async run(context) {
-        const { browser } = await context.signedIn()
+        const { browser, page: landed } = await context.signedIn()
         await context.order(`revoke-${fault}`)
         const started = performance.now()
-        const page = await signOut(context, browser)
+        const page = await signOut(context, browser, landed)
         const seconds = Math.round((performance.now() - started) / 1000)
         expect(page.status > 0 && page.status < 400, `It is answered with ${describePage(page)}.`, page)
         expect(seconds <= 10, `It took ${seconds} seconds.`, page)
@@ -197,8 +207,8 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Remember for a while that the visitor has signed out, and show a button instead of leading on to the login.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      await signOut(context, browser)
+      const { browser, page: landed } = await context.signedIn()
+      await signOut(context, browser, landed)
       const before = new Set(context.arrived('api', 'me'))
       const page = await browser.visit(context.url(context.settings.page))
       await context.platform.settle()
@@ -213,8 +223,8 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Let the login path begin a login whatever was before.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      await signOut(context, browser)
+      const { browser, page: landed } = await context.signedIn()
+      await signOut(context, browser, landed)
       const callback = await context.authorize(await context.startLogin(browser))
       await browser.visit(`${callback}`, { from: browser.show(`${context.platform.portalUrl}/sign-in`, '') })
       expect(await context.isSignedIn(browser), 'After the second login nobody is signed in.')
@@ -243,8 +253,8 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Take your own cookies back by name; "cache" and "storage" may stay.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      const page = await signOut(context, browser)
+      const { browser, page: landed } = await context.signedIn()
+      const page = await signOut(context, browser, landed)
       for (const one of page.trail) {
         const header = headerOf(one, 'clear-site-data') ?? ''
         expect(!/"(cookies|\*)"/.test(header), `Clear-Site-Data is ${header}.`, one)
@@ -284,14 +294,14 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Send Cache-Control: no-store with every page behind the login.',
     needs,
     async run(context) {
-      const { browser, person } = await context.signedIn()
+      const { browser, person, page: landed } = await context.signedIn()
       const shown = await browser.visit(context.url(context.settings.page))
       expect(
         /no-store/i.test(shown.headers.get('cache-control') ?? ''),
         'Browsers may keep the page, and show it on Back.',
         shown,
       )
-      await signOut(context, browser.newTab())
+      await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
       expect(
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
@@ -308,8 +318,8 @@ export const signingOut = checksOf('signing-out', [
     mend: 'Lead to a page that says it, with a way to sign in again.',
     needs,
     async run(context) {
-      const { browser } = await context.signedIn()
-      const page = await signOut(context, browser)
+      const { browser, page: landed } = await context.signedIn()
+      const page = await signOut(context, browser, landed)
       expect(page.stoppedAt === undefined, 'It leads straight to the portal.', page)
       expect(page.status === 200 && bodyOf(page.trail.at(-1)!) !== '', `It ends with ${describePage(page)}.`, page)
     },

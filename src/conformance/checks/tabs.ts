@@ -106,6 +106,33 @@ export const tabs = checksOf('tabs', [
         expect(page.status > 0 && page.status < 400, `The login ends with ${describePage(page)}.`, page)
       }
       expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
+      // The portal knows the visitor and sends them back at once: nothing of another site has begun this.
+      const page = await browser.visit(context.url(context.settings.login))
+      expect(
+        page.status > 0 && page.status < 400,
+        `Without a stop at the portal it ends with ${describePage(page)}.`,
+        page,
+      )
+      expect(await context.isSignedIn(browser), 'After that nobody is signed in.')
+    },
+  },
+  {
+    id: 'tabs-callback-again',
+    title:
+      'The callback, delivered again to the one who is signed in by it, is no error of the server and ends no session',
+    level: 'MUST',
+    why: 'A browser sends it again where the connection broke, and people find it in their history (RFC 9700, 4.3.1).',
+    mend: 'Lead the visitor on to the page, or say that this login is done.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await begin(context)
+      await comeBack(context, browser, callback)
+      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
+      for (let time = 0; time < 2; time++) {
+        const page = await comeBack(context, browser, callback)
+        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+      }
+      expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
     },
   },
   {
@@ -228,8 +255,8 @@ export const tabs = checksOf('tabs', [
     mend: 'End the session in the cookie or in the store that all share.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {
-      const { browser } = await context.signedIn()
-      await signOut(context, browser)
+      const { browser, page } = await context.signedIn()
+      await signOut(context, browser, page)
       expect(
         !(await context.isSignedIn(browser, { origin: context.settings.replica! })),
         'They are still signed in there.',

@@ -177,7 +177,8 @@ export function buildOtherClient(settings: Settings): Server {
     if (visitor && form?.get('token') !== visitor.formToken)
       return { status: 403, json: { message: 'Not sent from here.' } }
     visitors.delete(sid ?? '')
-    return { status: 303, headers: { location: '/' }, cookies: gone }
+    // A form of another site comes without the cookie, and its answer could take it back.
+    return { status: 303, headers: { location: '/' }, ...(visitor && { cookies: gone }) }
   }
 
   function leaveForm({ formToken }: Visitor): string {
