@@ -275,7 +275,9 @@ export const pages = checksOf('pages', [
     mend: 'Leave tokens at the server.',
     needs: ['page'],
     async run(context) {
-      const { pages } = await crawl(context)
+      const { browser, person } = await context.signedIn()
+      await makeApplication(context, person, { name: 'Seen by conformance' })
+      const { pages } = await crawl(context, browser)
       const tokens = context
         .arrived('exchange')
         .flatMap(({ response }) =>

@@ -117,6 +117,28 @@ export const tabs = checksOf('tabs', [
     },
   },
   {
+    id: 'tabs-other-visitor',
+    title: 'Somebody else who signs in with the login’s address takes the place of who was there',
+    level: 'MUST',
+    why: 'The portal knows them and asks nothing, no other site has begun it, and so the old session comes along with the callback (OWASP ASVS 7.2.4).',
+    mend: 'Make every login replace the session that comes with it.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const { portalUrl } = context.platform
+      browser.cookies.delete(undefined, portalUrl)
+      browser.cookies.set(portalUrl, `${other.portalCookie}; Path=/; Secure; HttpOnly; SameSite=Lax`)
+      const page = await browser.visit(context.url(context.settings.login))
+      expect(
+        await context.isSignedIn(browser, { person: other }),
+        `It ends with ${describePage(page)}, as the one before.`,
+        page,
+      )
+      expect(!(await context.isSignedIn(browser, { person })), 'The one before is still signed in.', page)
+    },
+  },
+  {
     id: 'tabs-callback-again',
     title:
       'The callback, delivered again to the one who is signed in by it, is no error of the server and ends no session',

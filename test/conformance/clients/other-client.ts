@@ -55,7 +55,10 @@ export function buildOtherClient(settings: Settings): Server {
     const visitor = visitorOf(cookies.get('sid'))
     switch (`${request.method} ${pathname}`) {
       case 'GET /':
-        return { status: 200, html: '<!doctype html><title>Apps</title><a href="/auth/start">Enter</a>' }
+        return {
+          status: 200,
+          html: '<!doctype html><title>Apps</title><a href="/auth/start">Enter</a> <a href="/my">Me</a>',
+        }
       case 'GET /auth/start':
         return start(cookies.get('browser'), searchParams.get('next') ?? '')
       case 'GET /auth/done':

@@ -233,6 +233,9 @@ export const right = {
     [404, 405, 501].includes(upstream),
   mostRenewals: 1,
   askToSignIn(visit: Visit): Answer {
+    // The portal would sign in again without a word who has just signed out here.
+    if (visit.cookies.some(([name]) => name === '__Host-left'))
+      return { status: 401, body: '<a href="/login">Sign in</a>' }
     const here = encodeURIComponent(visit.url.pathname + visit.url.search)
     return { status: 302, headers: { location: `/login?returnTo=${here}` } }
   },
@@ -264,7 +267,10 @@ export const right = {
       () => {},
     )
   },
-  signedOut: (_: Visit): Answer => ({ status: 303, headers: { location: '/' } }),
+  signedOut({ setCookies }: Visit): Answer {
+    setCookies.push('__Host-left=1; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600')
+    return { status: 303, headers: { location: '/' } }
+  },
 
   // ---- Pages
   html: (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.codePointAt(0)};`),

@@ -52,11 +52,11 @@ export const cookie = [
     sessionAttributes: seconds =>
       seconds ? right.sessionAttributes(seconds).replace(/; Max-Age=\d+/, '') : right.sessionAttributes(0),
   }),
-  fault('session-readable', 'cookie-sealed', {
+  fault('session-readable', 'tokens-sealed', {
     seal: (_visit, _name, value) => readable.write(value),
     unseal: (_visit, _name, text) => readable.read(text),
   }),
-  fault('session-is-the-token', 'cookie-sealed', {
+  fault('session-is-the-token', 'tokens-sealed', {
     seal: (visit, name, value) =>
       name === visit.parts.sessionCookie
         ? (value as { accessToken: string }).accessToken
@@ -77,14 +77,16 @@ export const cookie = [
       return value
     },
   }),
-  fault('malformed-cookie-is-a-crash', 'cookie-hostile', {
+  fault('malformed-cookie-is-a-crash', 'cookie-hostile-percent', {
     readCookies: header => right.readCookies(header).map(([name, value]) => [name, decodeURIComponent(value)]),
     onCrash: (_error, response) => void response.writeHead(500).end(),
   }),
-  fault('first-cookie-of-a-name-only', 'cookie-duplicate', {
+  fault('first-cookie-of-a-name-only', 'cookie-planted', {
+    sessionCookie: 'session',
+    refreshCookie: 'refresh',
     readCookies: header => [...new Map(right.readCookies(header).reverse())],
   }),
-  fault('cookie-over-4096', 'cookie-size', {
+  fault('cookie-over-4096', 'cookie-size-9-kb', {
     setCookie(visit, name, value, attributes) {
       visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
     },
@@ -105,11 +107,11 @@ export const cookie = [
     'cookie-only-where-it-changes',
     headersWith(() => ({ 'set-cookie': 'seen=1; Path=/; Secure; HttpOnly; SameSite=Lax' })),
   ),
-  fault('token-in-a-page', 'cookie-token-hidden', {
+  fault('token-in-a-page', 'page-no-tokens', {
     itemOf: (visit, application) =>
       `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
   }),
-  fault('token-in-the-address', 'cookie-token-hidden', {
+  fault('token-in-the-address', 'tokens-not-in-browser', {
     arrive: (visit, login) => ({
       status: 303,
       headers: { location: `${login.returnTo}#access_token=${tokenSetIn(visit)}` },
@@ -117,21 +119,21 @@ export const cookie = [
     sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
     refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
   }),
-  fault('token-for-scripts', 'cookie-token-hidden', {
+  fault('token-for-scripts', 'tokens-not-in-browser', {
     setCookie(visit, name, value, attributes) {
       right.setCookie(visit, name, value, attributes)
       const { accessToken } = value as { accessToken?: string }
       if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
     },
   }),
-  fault('old-session-kept-at-login', 'cookie-new-at-login', {
+  fault('old-session-kept-at-login', 'tabs-other-visitor', {
     keepSession(visit, tokens) {
       const old = right.readSession(visit)
       if (old) return old
       return right.keepSession(visit, tokens)
     },
   }),
-  fault('login-refuses-large-tokens-with-a-crash', 'cookie-size', {
+  fault('login-refuses-large-tokens-with-a-crash', 'cookie-size-9-kb', {
     setCookie(visit, name, value, attributes) {
       try {
         right.setCookie(visit, name, value, attributes)

@@ -17,7 +17,7 @@ export const signingOut = [
     },
   }),
   fault('sign-out-without-revoking', 'logout-revokes', { revokes: false }),
-  fault('sign-out-needs-the-portal', 'logout-portal-down', {
+  fault('sign-out-needs-the-portal', 'logout-portal-reset', {
     async revoke(visit, token) {
       const { clientId, clientSecret } = visit.settings
       const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })

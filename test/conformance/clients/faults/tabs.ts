@@ -44,9 +44,9 @@ export const tabs = [
     seal: (visit, name, value) => right.seal(keyed(visit), name, value),
     unseal: (visit, name, text) => right.unseal(keyed(visit), name, text),
   }),
-  fault('form-of-another-visitor-taken', 'tabs-other-visitor', { isFormOf: () => true }),
+  fault('form-of-another-visitor-taken', 'create-other-visitor', { isFormOf: () => true }),
   fault('form-sent-twice-creates-twice', 'create-once', { once: (_visit, _name, act) => act() }),
-  fault('resent-callback-is-a-crash', 'callback-resent', {
+  fault('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {
       const login = right.findLogin(visit, state)
       if (!login) throw new TypeError("Cannot read properties of undefined (reading 'verifier')")
