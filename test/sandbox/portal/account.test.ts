@@ -374,7 +374,7 @@ for (const database of await openDatabases(t)) {
       t.equal(answer.statusCode, 303)
       const after = await browser.get(locationOf(answer))
       t.match(after.body, /role="status"><strong><bdi>Reference client/)
-      t.match(after.body, 'You have not allowed any application yet.')
+      t.match(after.body, 'No application has access to your account.')
 
       t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 401)
       const refreshed = await exchange(sandbox, {
