@@ -13,11 +13,14 @@ import type { Settings } from '../clients/visit.ts'
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** `options`: those of the command, beside the addresses. */
-export async function openStage(options: string[] = []) {
+export async function openStage(options: string[] = [], { hasReplica = true } = {}) {
   const [port, replicaPort] = [await freePort(), await freePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
   // The small clients give up after four seconds.
-  const settings = { ...readSettings(['--client', client, '--replica', replica, ...options]), patienceMs: 8000 }
+  const settings = {
+    ...readSettings(['--client', client, ...(hasReplica ? ['--replica', replica] : []), ...options]),
+    patienceMs: 8000,
+  }
   const platform = await startOnFreePorts({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
   const clientSettings = {
     publicUrl: client,
