@@ -1,101 +1,64 @@
-// One browser over real HTTP, as far as sites, cookies and forms go: for journeys that need no picture.
-import { request } from 'undici'
+// One browser over real HTTP, for journeys that need no picture: a redirect at a time, so that a test can step between.
+import { type Browser, createBrowser, type Page as Seen } from '../../../src/conformance/browser/browser.ts'
 
-type Kept = { value: string; isStrict: boolean; endsAt: number }
-export type Page = { status: number; url: string; location: string | undefined; text: string }
+export type Page = { status: number; url: string; location: string | undefined; text: string; seen: Seen }
+
+/** Nothing is followed by itself. */
+const stepwise = { stopAt: () => true }
 
 export class HttpBrowser {
-  /** By host without port, as browsers keep them. */
-  readonly #jars = new Map<string, Map<string, Kept>>()
-  readonly #clock: () => Date
-  #at: URL | undefined
+  readonly #browser: Browser
+  /** The page that is open. */
+  #at: Seen | undefined
 
-  constructor(clock = () => new Date()) {
-    this.#clock = clock
+  constructor(clock = () => new Date(), browser = createBrowser({ clock: () => clock().getTime() })) {
+    this.#browser = browser
   }
 
-  /** A link, an address typed or a redirect followed, from the page that is open; no redirect is followed by itself. */
-  get(url: string): Promise<Page> {
-    return this.#send('GET', url)
+  /** A link of the page that is open, or an address typed; no redirect is followed by itself. */
+  async get(url: string): Promise<Page> {
+    const address = new URL(url, this.#at?.url).href
+    return this.#open(await this.#browser.visit(address, { from: this.#at ?? 'typed', ...stepwise }))
   }
 
   /** The form of a page of the same origin. */
-  post(url: string, form: Record<string, string>): Promise<Page> {
-    return this.#send('POST', url, new URLSearchParams(form).toString())
+  async post(url: string, form: Record<string, string>): Promise<Page> {
+    const address = new URL(url, this.#at?.url)
+    const fields = Object.keys(form).map(name => `<textarea name="${name}"></textarea>`)
+    const own = this.#browser.show(
+      address.origin,
+      `<form method="post" action="${address.href.replaceAll('&', '&amp;')}">${fields.join('')}</form>`,
+    )
+    return this.#open(await this.#browser.submit(own, own.forms[0]!, form, undefined, stepwise))
   }
 
   /** Goes where redirects and refreshing pages lead. */
-  async follow(page: Page): Promise<Page> {
-    let current = page
-    for (let hops = 0; hops < 10; hops++) {
-      const refresh = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(current.text)?.[1]?.replaceAll('&amp;', '&')
-      const next = current.location ?? refresh
-      if (next === undefined) return current
-      // What began on another site stays so until a page of the site itself goes on.
-      const from = current.location === undefined ? new URL(current.url) : this.#at
-      current = await this.#send('GET', new URL(next, current.url).href, undefined, from)
-    }
-    throw new Error(`More than ten redirects, at last to ${current.url}`)
+  async follow({ seen }: Page): Promise<Page> {
+    const end = seen.stoppedAt === undefined ? seen : await this.#browser.goOn(seen, undefined, { stopAt: () => false })
+    if (end.fault) throw new Error(`${end.fault}, at last at ${end.url}`)
+    return this.#open(end)
   }
 
   cookies(host: string): string[] {
-    return this.#live(host).map(([name]) => name)
+    return this.#browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
   }
 
   /** Another browser with the same cookies: a thief's, or this one as it was. */
   copy(): HttpBrowser {
-    const copy = new HttpBrowser(this.#clock)
-    for (const [host, jar] of this.#jars) copy.#jars.set(host, new Map(jar))
-    return copy
+    return new HttpBrowser(undefined, this.#browser.copy())
   }
 
-  async #send(method: 'GET' | 'POST', address: string, body?: string, from = this.#at): Promise<Page> {
-    const url = new URL(address, this.#at)
-    const isSameSite = from === undefined || from.hostname === url.hostname
-    const site =
-      from === undefined ? 'none' : from.origin === url.origin ? 'same-origin' : isSameSite ? 'same-site' : 'cross-site'
-    const cookies = this.#live(url.hostname).filter(([, { isStrict }]) => isSameSite || !isStrict)
-    const response = await request(url, {
-      method,
-      body: body ?? null,
-      headers: {
-        cookie: cookies.map(([name, { value }]) => `${name}=${value}`).join('; '),
-        'sec-fetch-site': site,
-        'sec-fetch-mode': 'navigate',
-        'sec-fetch-dest': 'document',
-        ...(body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded', origin: url.origin }),
-      },
-      reset: true,
-    })
-    for (const line of [response.headers['set-cookie'] ?? []].flat()) this.#keep(url.hostname, line)
-    const { location } = response.headers
-    const text = await response.body.text()
-    if (typeof location !== 'string') this.#at = url
-    return {
-      status: response.statusCode,
-      url: url.href,
-      text,
-      location: typeof location === 'string' ? location : undefined,
-    }
-  }
-
-  #keep(host: string, line: string): void {
-    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-    const maxAge = /max-age=(-?\d+)/i.exec(line)?.[1]
-    const endsAt = maxAge === undefined ? Number.POSITIVE_INFINITY : this.#clock().getTime() + Number(maxAge) * 1000
-    const jar = this.#jars.get(host) ?? new Map<string, Kept>()
-    jar.set(name, { value, isStrict: /samesite=strict/i.test(line), endsAt })
-    this.#jars.set(host, jar)
-  }
-
-  #live(host: string): [string, Kept][] {
-    return [...(this.#jars.get(host) ?? [])].filter(([, { endsAt }]) => endsAt > this.#clock().getTime())
+  #open(seen: Seen): Page {
+    if (seen.fault) throw new Error(`${seen.url}: ${seen.fault}`)
+    const location = seen.headers.get('location') ?? undefined
+    if (location === undefined) this.#at = seen
+    return { status: seen.status, url: seen.url, location, text: seen.body, seen }
   }
 }
 
 /** The hidden fields of the form that is sent to `action`, as a page has them. */
-export function hiddenFields(page: Page, action = ''): Record<string, string> {
-  const form = page.text.split('<form').find(part => part.includes(`action="${action}`)) ?? ''
-  const fields = [...form.split('</form>')[0]!.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)]
-  return Object.fromEntries(fields.map(([, name, value]) => [name, value!.replaceAll('&amp;', '&')]))
+export function hiddenFields({ seen }: Page, action = ''): Record<string, string> {
+  const form = seen.forms.find(({ action: address }) => new URL(address).pathname.startsWith(action))
+  const hidden = form?.controls.filter(({ type }) => type === 'hidden') ?? []
+  return Object.fromEntries(hidden.map(({ name, values }) => [name, values[0] ?? '']))
 }
