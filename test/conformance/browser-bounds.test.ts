@@ -1,0 +1,88 @@
+// What Chromium cannot be asked in a test: time that passes, and answers that never come.
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { createBrowser } from '../../src/conformance/browser/browser.ts'
+
+async function startServer(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, 'localhost')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+t.test('a cookie without SameSite goes along with a form of another site for two minutes', async t => {
+  const sent: (string | undefined)[] = []
+  const url = await startServer(t, (request, response) => {
+    sent.push(request.headers.cookie)
+    response.end()
+  })
+  let now = Date.now()
+  const browser = createBrowser({ clock: () => now })
+  browser.cookies.set(url, 'new=1; Path=/')
+  const page = browser.show('http://127.0.0.1/', `<form method="post" action="${url}"><button>Go</button></form>`)
+  await browser.submit(page, page.forms[0]!)
+  now += 119_000
+  await browser.submit(page, page.forms[0]!)
+  now += 2000
+  await browser.submit(page, page.forms[0]!)
+  t.same(sent, ['new=1', 'new=1', undefined])
+})
+
+t.test('a cookie ends with its Max-Age, and one of before is sent until then', async t => {
+  let now = Date.now()
+  const { cookies } = createBrowser({ clock: () => now })
+  t.ok(cookies.set('http://localhost/', 'short=1; Max-Age=60'))
+  now += 59_000
+  t.equal(cookies.get('short')?.value, '1')
+  now += 1000
+  t.equal(cookies.get('short'), undefined)
+})
+
+t.test('a navigation that is stopped goes on, there or elsewhere', async t => {
+  const asked: string[] = []
+  const url = await startServer(t, ({ url, headers }, response) => {
+    asked.push(`${url} ${headers['sec-fetch-site']}`)
+    if (url === '/start') response.writeHead(302, { location: '/middle?state=1' })
+    response.end()
+  })
+  const browser = createBrowser({ stopAt: ({ pathname }) => pathname === '/middle' })
+  const page = await browser.visit(`${url}/start`, { from: browser.show('http://127.0.0.1/', '') })
+  t.equal(page.stoppedAt, `${url}/middle?state=1`)
+  t.same(asked, ['/start cross-site'])
+  const end = await browser.goOn(page, `${url}/middle?state=2`)
+  t.match(end, { status: 200, url: `${url}/middle?state=2`, trail: { length: 2 } })
+  t.same(asked, ['/start cross-site', '/middle?state=2 cross-site'])
+  t.throws(() => browser.goOn(end), /was not stopped/)
+})
+
+t.test('what does not answer, breaks off or has no end is a page with a fault', async t => {
+  const url = await startServer(t, ({ url }, response) => {
+    if (url === '/breaks') response.destroy()
+    if (url === '/endless')
+      response
+        .writeHead(200)
+        .on('drain', () => response.write('x'.repeat(65_536)))
+        .write('x'.repeat(1_000_000))
+  })
+  const browser = createBrowser({ timeoutMs: 300 })
+  t.match(await browser.visit(`${url}/silent`), { status: 0, fault: 'no whole answer within 300 ms' })
+  t.match(await createBrowser().visit(`${url}/breaks`), { status: 0, fault: String })
+  t.match(await createBrowser().visit(`${url}/endless`), { status: 0, fault: /larger than/ })
+  t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
+})
+
+t.test('a form can send only what it has', async t => {
+  const browser = createBrowser()
+  const html =
+    '<form method="post"><input name="a"><select name="s"><option>1</option></select><button>Go</button></form>'
+  const page = browser.show('http://localhost:1/', html)
+  const [form] = page.forms
+  await t.rejects(browser.submit(page, form!, { b: '1' }), /no field b; it has a, s/)
+  await t.rejects(browser.submit(page, form!, { s: '2' }), /cannot send s=2/)
+  await t.rejects(browser.submit(page, form!, {}, 'Come'), /no button Come; it has Go/)
+})
