@@ -54,6 +54,8 @@ t.test(
       await page.getByRole('link', { name: 'Get one from the login portal' }).getAttribute('href'),
       `${portal.portalUrl}/account/token`,
     )
+    // The examples are of the newest application, so the one to come has to be newer than the seeded one.
+    portal.sandbox.passTime(1000)
     await authorize(page, accessToken)
     await page.reload()
     await page.getByText('your group “Sandbox developers”').waitFor()
