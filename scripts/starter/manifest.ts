@@ -24,7 +24,7 @@ export function slim(manifest: Manifest, name: string): Manifest {
   const keep = <T>(all: Record<string, T>, isKept: (key: string, value: T) => boolean) =>
     Object.fromEntries(Object.entries(all).filter(([key, value]) => isKept(key, value)))
   const works = (command: string) =>
-    (command.match(/(?:src|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
+    (command.match(/(?:src|test|scripts|bench)\/[\w./-]+/g) ?? []).every(path => existsSync(path))
   // Where nothing is lent, the tests need no lender.
   const runnable = Object.entries(scripts).map(([script, command]) => [
     script,
