@@ -55,7 +55,10 @@ export function createDetails({ api, credentials, clientId, defineForm }: Parts)
       const shownOnce = await credentials.showHandedOver(request, reply, id)
       if (shownOnce) return shownOnce
       const { call } = visitorOf(request)
-      const [application, groups] = await call(caller => Promise.all([api.get(caller, id), api.listGroups(caller)]))
+      const [application, groups] = await call(caller =>
+        // A page makes two calls at most; its group has an id where there is no room for the name.
+        Promise.all([api.get(caller, id), caller.hasRenewed ? undefined : api.listGroups(caller)]),
+      )
       const { created, saved } = request.query as Record<string, unknown>
       const name = application.name || 'Unnamed application'
       return showPage(reply, 'applications/details', {

@@ -14,7 +14,10 @@ import type { Parts } from './sign-in.ts'
 import { inWords } from './words.ts'
 
 /** On whose behalf a call is made: the access token goes to the API, the request id into its log. */
-export type Caller = RequestContext & { accessToken: string; userId: string | undefined }
+export type Caller = Context & { accessToken: string; userId: string | undefined }
+
+/** Where the portal was asked to renew the session for this request, a page leaves out what it can do without. */
+type Context = RequestContext & { hasRenewed?: boolean }
 
 /** Makes a call as the visitor. `work` throws a PublicError of status 401 where the API refuses the access token. */
 export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
@@ -63,12 +66,19 @@ export function createRequireSession({ sessions, home }: Parts) {
     if (visitorId) logAsVisitor(request, visitorId)
     if (event) logEvent(request, event, { cause })
     if (!session) throw signInNeeded()
-    request.setDecorator('visitor', activate(session, afterSetting(request.cookies, cookies), request, reply))
+    const hasRenewed = event === 'session_renewed' || event === 'session_not_renewed'
+    const context = { ...contextOf(request), hasRenewed }
+    request.setDecorator('visitor', activate(session, afterSetting(request.cookies, cookies), context, request, reply))
   }
 
   /** `cookies`: those that the browser has after this answer; only their refresh token is still good. */
-  function activate(session: Session, cookies: Cookies, request: FastifyRequest, reply: FastifyReply): Visitor {
-    const context = contextOf(request)
+  function activate(
+    session: Session,
+    cookies: Cookies,
+    context: Context,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Visitor {
     const visitor = describeVisitor(session, context, sessions.endOf(cookies, session))
 
     async function call<T>(work: (caller: Caller) => Promise<T>): Promise<T> {
@@ -102,7 +112,7 @@ export function createRequireSession({ sessions, home }: Parts) {
 }
 
 /** The visitor of this session, whose `call` renews nothing. */
-export function describeVisitor(session: Session, context: RequestContext, expiresAt = session.expiresAt): Visitor {
+export function describeVisitor(session: Session, context: Context, expiresAt = session.expiresAt): Visitor {
   const { accessToken, visitorId, name } = session
   const userId = readSubject(accessToken)
   return { userId, visitorId, name, expiresAt, call: callWith({ ...context, userId, accessToken }) }

@@ -9,7 +9,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
 t.test(
-  'DO-14: a page makes one call, two where it names the group, and one more where the session is renewed',
+  'DO-14: a page makes one call, two where it names the group, and never more than two where the session is renewed',
   async t => {
     const { browser, platform, clock } = await buildApplicationsClient(t)
     const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
@@ -30,6 +30,8 @@ t.test(
     t.equal(await calls(browser.get('/applications/new')), 1)
     clock.advance(3_601)
     t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')
+    clock.advance(3_601)
+    t.equal(await calls(browser.get('/applications/app-1')), 2, 'and the group is not named')
   },
 )
 
