@@ -24,11 +24,13 @@ function cutFirst(front: Front, fits: (exchange: Exchange) => boolean, { times =
 function holdAnswers(front: Front, fits: (exchange: Exchange) => boolean) {
   const news = new EventEmitter()
   const released = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
   let answers = 0
   front.handle = async exchange => {
     const answer = await exchange.forward()
     if (fits(exchange)) {
       answers++
+      void exchange.left.then(() => left.resolve())
       news.emit('answer')
       await released.promise
     }
@@ -37,7 +39,7 @@ function holdAnswers(front: Front, fits: (exchange: Exchange) => boolean) {
   const reach = async (count: number) => {
     while (answers < count) await once(news, 'answer')
   }
-  return { reach, release: released.resolve }
+  return { reach, release: released.resolve, left: left.promise }
 }
 
 async function fillNew(page: Page, publicUrl: string): Promise<void> {
@@ -128,10 +130,11 @@ t.test('F-40: a tab that is closed while the code is exchanged leaves nobody sig
   const { page, context, front, publicUrl, person } = await startVisit(t)
   await page.goto(`${publicUrl}/login`)
   await enterPassword(page, person)
-  const { reach, release } = holdAnswers(front, isCallback)
+  const { reach, release, left } = holdAnswers(front, isCallback)
   await page.getByRole('button', { name: 'Allow' }).click({ noWaitAfter: true })
   await reach(1)
   await page.close()
+  await left
   release()
   const another = await context.newPage()
   await another.goto(publicUrl)

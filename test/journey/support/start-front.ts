@@ -36,6 +36,8 @@ export type Exchange = {
   pass(answer: Answer): void
   /** Breaks the browser's connection; it learns nothing else. */
   cut(): void
+  /** Resolves when the browser waits for it no more. */
+  left: Promise<unknown>
 }
 
 export type Front = Awaited<ReturnType<typeof startFront>>
@@ -73,7 +75,13 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
         seen.answered = answer.headers
         return answer
       }
-      await front.handle({ seen, forward, pass: answer => pass(outgoing, answer), cut })
+      await front.handle({
+        seen,
+        forward,
+        pass: answer => pass(outgoing, answer),
+        cut,
+        left: new Promise(resolve => outgoing.once('close', resolve)),
+      })
     } catch {
       // A client that is not there, or a browser that has gone: the connection is broken on both sides.
       cut()
