@@ -138,7 +138,7 @@ t.test('DO-14: a page makes one call, and one more where the session is renewed'
     return total() - before
   }
   t.equal(await calls(browser.get('/login')), 0)
-  t.equal(await calls(signIn(browser)), 1)
+  t.equal(await calls(signIn(browser)), 2, 'the exchange, and the visitor’s name')
   t.equal(await calls(browser.get('/')), 0)
   t.equal(await calls(browser.get('/page')), 1)
   t.equal(await calls(browser.get('/page/1')), 1)
