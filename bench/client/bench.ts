@@ -63,7 +63,7 @@ process.exitCode = options.quick || tooMuch.length === 0 ? 0 : 1
 /** Signs two visitors in: one who has 20 applications and one who has 2,000. */
 async function prepare(name: ServerName) {
   const server = await startServer(name, environment)
-  const visitors = createVisitors(server.url, clientId)
+  const visitors = createVisitors(server.url, { clientId, portalUrl: platform.url })
   const signIn = async (listSize: number) => {
     const [session] = await visitors.finishLogins(await visitors.beginLogins(1, listSize))
     return session!
