@@ -1,9 +1,11 @@
 import t from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
+import { buildClient } from './clients/client.ts'
 import { faults } from './clients/faults/faults.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
+import { right } from './clients/parts.ts'
 import { openStage, type Stage } from './support/stage.ts'
 
 /** Faults of these have checks to find them. */
@@ -39,6 +41,19 @@ t.test('a right client that does everything differently fails no check', async t
     judged.filter(({ needs }) => !needs?.includes('replica')),
   )
   t.same(results.filter(({ verdict }) => verdict === 'failed' || verdict === 'undecided').map(tell), [])
+})
+
+t.test('a random state that stands in its cookie as it is, is not called a guess', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judge(
+    settings => buildClient(settings, { ...right, sealLogin: (_visit, _name, { state }) => state }),
+    checks.filter(({ id }) => id === 'state-not-of-time'),
+  )
+  t.same(
+    results.map(({ verdict }) => verdict),
+    ['passed'],
+  )
 })
 
 t.test('each fault is found by the check that is there for it', async t => {
