@@ -1,7 +1,7 @@
 // Fills the sandbox's database: with applications of many users, and with codes that wait to be redeemed.
 import { type RawBuilder, sql } from 'kysely'
 import { createGrant } from '../../src/sandbox/store/grants.ts'
-import type { Store } from '../../src/sandbox/store/open-store.ts'
+import type { Store } from '../../src/sandbox/store/store.ts'
 import { hashToken, makeAlphanumericToken } from '../../src/sandbox/tokens/opaque-token.ts'
 import { client, codeChallenge, state } from './login.ts'
 
