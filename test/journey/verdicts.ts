@@ -1,32 +1,54 @@
-// `node test/journey/verdicts.ts`: what the suite says of the clients of this repository that are not the reference client,
-// as the table in docs/conformance.md.
+// `node test/journey/verdicts.ts [PATTERN]`: what the suite says of clients that are not the reference client, as the table
+// in docs/conformance.md; with a pattern, of those alone whose name matches.
+import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { checks } from '../../src/conformance/checks.ts'
+import { run } from '../../src/conformance/run.ts'
+import type { Result } from '../../src/conformance/run-checks.ts'
+import { readSettings } from '../../src/conformance/settings.ts'
 import { buildFaultyClient } from '../conformance/clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from '../conformance/clients/other-client.ts'
 import type { Settings } from '../conformance/clients/visit.ts'
-import { openStage } from '../conformance/support/stage.ts'
+import { freePort, openStage } from '../conformance/support/stage.ts'
 import { fortyLineClient } from './support/forty-line-client.ts'
 
-type Client = [name: string, build: (settings: Settings) => Server, options: string[]]
+type Client = [name: string, judge: () => Promise<Result[]>]
 
 const fortyLines = ({ publicUrl, apiUrl, ...rest }: Settings) =>
   fortyLineClient({ ...rest, baseUrl: apiUrl, ownUrl: publicUrl })
 const hasNoPages = ['--page', '', '--create', '', '--logout', '', '--return-to', '']
+const hasOnlyList = ['--create', '', '--return-to', '']
 const clients: Client[] = [
-  ['Sealed cookies on `node:http` (`test/conformance/clients/client.ts`)', buildFaultyClient, []],
-  ['Sessions in memory, JSON pages (`test/conformance/clients/other-client.ts`)', buildOtherClient, otherClientOptions],
-  ['Forty lines from the text (`test/journey/support/forty-line-client.ts`)', fortyLines, hasNoPages],
+  ['Sealed cookies on `node:http` (`test/conformance/clients/client.ts`)', here(buildFaultyClient, [])],
+  [
+    'Sessions in memory, JSON pages (`test/conformance/clients/other-client.ts`)',
+    here(buildOtherClient, otherClientOptions),
+  ],
+  [
+    '`@fastify/oauth2`, `@fastify/secure-session` (`bench/conformance/fastify-oauth2.ts`)',
+    started('bench/conformance/fastify-oauth2.ts', hasOnlyList),
+  ],
+  [
+    '`openid-client`, `iron-session` (`bench/conformance/openid-client.ts`)',
+    started('bench/conformance/openid-client.ts', hasOnlyList),
+  ],
+  ['Forty lines from the text (`test/journey/support/forty-line-client.ts`)', here(fortyLines, hasNoPages)],
 ]
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
-print(
-  '| Client | Passed | Failed | Warned | Not applicable | Undecided | What fails, by group |\n|---|---|---|---|---|---|---|',
-)
-for (const [name, build, options] of clients) {
-  const stage = await openStage(options, { hasReplica: options.length === 0 })
-  const results = await stage.judge(build, checks)
-  await stage.close()
+if (existsSync('bench/node_modules')) await printTable(new RegExp(process.argv[2] ?? ''))
+else {
+  process.stderr.write('Two of the clients need packages that only bench/ has. Run this first: npm ci --prefix bench\n')
+  process.exitCode = 2
+}
+
+async function printTable(pattern: RegExp): Promise<void> {
+  print('| Client | Passed | Failed | Warned | Not applicable | Undecided | What fails, by group |')
+  print('|---|---|---|---|---|---|---|')
+  for (const [name, judge] of clients.filter(([text]) => pattern.test(text))) print(rowOf(name, await judge()))
+}
+
+function rowOf(name: string, results: Result[]): string {
   const count = (verdict: string) => results.filter(result => result.verdict === verdict).length
   const counts = ['passed', 'failed', 'warned', 'not applicable', 'undecided'].map(count)
   const failed = Map.groupBy(
@@ -34,5 +56,32 @@ for (const [name, build, options] of clients) {
     ({ group }) => group,
   )
   const told = [...failed].map(([group, members]) => `${group}: ${members.map(({ id }) => `\`${id}\``).join(', ')}`)
-  print(`| ${[name, ...counts, told.join('; ') || 'nothing'].join(' | ')} |`)
+  return `| ${[name, ...counts, told.join('; ') || 'nothing'].join(' | ')} |`
+}
+
+function here(build: (settings: Settings) => Server, options: string[]): Client[1] {
+  return async () => {
+    const stage = await openStage(options, { hasReplica: options.length === 0 })
+    const results = await stage.judge(build, checks)
+    await stage.close()
+    return results
+  }
+}
+
+/** As `npm run conformance -- --start` has it. */
+function started(file: string, options: string[]): Client[1] {
+  return async () => {
+    const client = ['--client', `http://localhost:${await freePort()}`, '--start', `exec '${process.execPath}' ${file}`]
+    const ports = ['--portal-port', '0', '--api-port', '0', '--lab-port', '0']
+    const settings = readSettings([...client, ...ports, ...options])
+    // The client is a process group of its own, so nothing else would tell it.
+    const stop = new AbortController()
+    const end = () => stop.abort()
+    process.once('SIGINT', end).once('SIGTERM', end)
+    try {
+      return await run(checks, settings, process.env, { stop: stop.signal })
+    } finally {
+      process.off('SIGINT', end).off('SIGTERM', end)
+    }
+  }
 }
