@@ -247,7 +247,7 @@ export const tabs = checksOf('tabs', [
     id: 'replica-login',
     title: 'A login that begins at one instance can be finished at another',
     level: 'MUST',
-    why: 'A load balancer sends each request where there is room (project brief: any replica serves any step).',
+    why: 'A load balancer sends each request where there is room, so any replica has to take any step (RFC 9110, 3.3: no request leans on the connection of another).',
     mend: 'Keep the login in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -260,7 +260,7 @@ export const tabs = checksOf('tabs', [
     id: 'replica-session',
     title: 'Whoever is signed in at one instance is signed in at another',
     level: 'MUST',
-    why: 'A load balancer sends each request where there is room (project brief: any replica serves any step).',
+    why: 'A load balancer sends each request where there is room, so any replica has to take any step (RFC 9110, 3.3: no request leans on the connection of another).',
     mend: 'Keep the session in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
