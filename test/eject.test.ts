@@ -93,13 +93,13 @@ const sizes = [
     options: ['--sandbox'],
     stays: [...ofSandbox, ...ofBoth, ...ofApplications, 'docs/backup.md'],
     goes: ofBare,
-    part: ['test/demo.test.ts', 'test/journey/renewal.test.ts'],
+    part: [...guide, 'test/demo.test.ts', 'test/journey/renewal.test.ts'],
   },
   {
     options: ['--bare', '--sandbox'],
     stays: [...ofSandbox, ...ofBare],
     goes: [...ofApplications, ...ofBoth],
-    part: ['test/demo.test.ts', 'test/client/bare/home.test.ts'],
+    part: [...guide, 'test/demo.test.ts', 'test/client/bare/home.test.ts'],
   },
 ]
 
@@ -149,7 +149,7 @@ for (const { options, stays, goes, part } of sizes)
       t.equal(validated.status, 0, `npm run validate finds nothing: ${validated.output}`)
       const tested = run('node_modules/.bin/tap', '--disable-coverage', ...part)
       const [, total, passed] = tested.output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []
-      t.ok(Number(total) > 20, `${total} tests`)
+      t.ok(Number(total) > 100, `${total} tests`)
       t.equal(passed, total, 'all of them pass')
       if (passed !== total || !total) t.comment(tested.output.slice(-3000))
     },

@@ -1,5 +1,5 @@
 // The map of the sandbox: what its parts are made of, and two listeners on one store, and the laboratory, which
-// looks on. Every route of each is listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
+// looks on and makes things fail. Every route of each is listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
