@@ -4,16 +4,16 @@ import { relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
+import { type Script, send } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
 const folder = new URL('../../../src/client/', import.meta.url).pathname
-const metadata = {
-  '/.well-known/oauth-authorization-server': (url: string) => ({
-    issuer: url,
-    code_challenge_methods_supported: ['S256'],
-    revocation_endpoint: `${url}/api/revokeToken`,
-  }),
+/** There from the start: an answer to the first question that comes in the middle of a journey runs nothing of its own. */
+const metadata: Script = ({ headers }, response) => {
+  const issuer = `http://${headers.host}`
+  const body = { issuer, code_challenge_methods_supported: ['S256'], revocation_endpoint: `${issuer}/api/revokeToken` }
+  send(response, { body })
 }
 
 async function start(t: Test) {
@@ -21,11 +21,13 @@ async function start(t: Test) {
   const api = rememberingApi(clock)
   const test = await buildApplicationsClient(t, {
     clock,
-    scripts: { ...api.scripts, 'POST /api/revokeToken': { body: {} } },
+    scripts: {
+      ...api.scripts,
+      'POST /api/revokeToken': { body: {} },
+      'GET /.well-known/oauth-authorization-server': metadata,
+    },
   })
-  const { platform } = test
-  for (const [path, make] of Object.entries(metadata)) platform.answer(`GET ${path}`, { body: make(platform.url) })
-  // As after an hour: the document that was not there is asked for again.
+  // As after an hour: the document is asked for again.
   clock.advance(3601)
   return test
 }
