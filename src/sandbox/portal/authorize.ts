@@ -28,7 +28,7 @@ export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | '
         applicationName: login.application.name,
         formTargets: [new URL(login.redirectUri).origin, new URL(login.cancelUrl).origin],
       })
-    const location = await makeAllowedRedirect(parts, login, visitor.id)
+    const location = await makeAllowedRedirect(parts, login, { userId: visitor.id, proof: visitor.proof })
     if (location !== undefined) return reply.redirect(location, 303)
     return showConsentPage(reply, parts, login, visitor)
   }

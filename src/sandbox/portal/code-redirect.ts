@@ -2,18 +2,25 @@
 import type { Parts } from '../parts.ts'
 import { hasConsent, lockConsent } from '../store/consents.ts'
 import { createGrant } from '../store/grants.ts'
+import type { Proof } from '../store/proof.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { addToUrl } from './add-to-url.ts'
-import { type LoginRequest, refuseRemoved } from './login-request.ts'
+import { type LoginRequest, refuseRemoved, toLoginPath } from './login-request.ts'
+import { requireProof } from './require-proof.ts'
 
-/** The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. */
+/**
+ * The redirect of the specification, part 5, with `iss` added (RFC 9207). Call it once consent is given. Throws PageError
+ * where `user` was signed out meanwhile.
+ */
 export async function makeCodeRedirect(
   db: Db,
   { addresses, lifetimes, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'clock'>,
   request: LoginRequest,
-  userId: string,
+  user: { userId: string; proof: Proof },
 ): Promise<string> {
+  const { userId } = user
+  await requireProof(db, user, toLoginPath(request))
   const now = clock()
   const code = makeAlphanumericToken()
   const clientId = request.application.id
@@ -43,14 +50,15 @@ export async function makeCodeRedirect(
 export async function makeAllowedRedirect(
   parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'clock'>,
   request: LoginRequest,
-  userId: string,
+  user: { userId: string; proof: Proof },
 ): Promise<string | undefined> {
+  const { userId } = user
   const { store } = parts
   const { id } = request.application
   // Nothing is locked for those who are only about to be asked.
   if (!(await hasConsent(store.read, userId, id))) return undefined
   const redirect = store.transaction(async db =>
-    (await lockConsent(db, userId, id)) ? makeCodeRedirect(db, parts, request, userId) : undefined,
+    (await lockConsent(db, userId, id)) ? makeCodeRedirect(db, parts, request, user) : undefined,
   )
   return redirect.catch(refuseRemoved)
 }

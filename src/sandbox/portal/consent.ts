@@ -70,7 +70,7 @@ export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'st
       if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
       if (decision === 'decline') return toCancelLocation(login)
       await rememberConsent(db, visitor.id, login.application.id, clock())
-      return makeCodeRedirect(db, parts, login, visitor.id)
+      return makeCodeRedirect(db, parts, login, { userId: visitor.id, proof: visitor.proof })
     })
     const location = await answer.catch(refuseRemoved)
     if (!location) throw new PageError(409, 'You have already answered this question.', { next: startAgain })

@@ -18,18 +18,19 @@ export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
 
     const sender = { source: parts.sourceOf(request), mark: readMark(parts, request) }
     const checked = await checkPassword(parts, { email, password, ...sender })
-    if ('credentials' in checked) {
+    // A password that was changed since it was checked is a wrong one.
+    if ('credentials' in checked && (await startPortalSession(parts, checked.credentials, request, reply))) {
       const { userId } = checked.credentials
       noteAbout(request, { userId })
-      await startPortalSession(parts, userId, request, reply)
       markBrowser(parts, checked.credentials, request, reply)
       request.log.info({ code: 'signed-in', userId }, 'a visitor signed in')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
-    noteReason(request, checked.refusal === 'wrong' ? 'password-wrong' : checked.refusal)
+    const refusal = 'refusal' in checked ? checked.refusal : 'wrong'
+    noteReason(request, refusal === 'wrong' ? 'password-wrong' : refusal)
     request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
-    if (checked.refusal === 'too-many-failures') {
+    if ('retryAfterSeconds' in checked) {
       const problem = describeBackOff(reply, 'failed attempts', checked.retryAfterSeconds)
       return showSignInPage(reply, parts, purpose, { signIn: { problem, email } })
     }

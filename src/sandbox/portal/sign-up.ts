@@ -16,7 +16,7 @@ export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'c
     if ('credentials' in registration) {
       const { userId } = registration.credentials
       noteAbout(request, { userId })
-      await startPortalSession(parts, userId, request, reply)
+      await startPortalSession(parts, registration.credentials, request, reply)
       markBrowser(parts, registration.credentials, request, reply)
       request.log.info({ code: 'signed-up', userId }, 'a visitor signed up')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).

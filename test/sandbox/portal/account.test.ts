@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
+import type { LightMyRequestResponse } from 'fastify'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import t from 'tap'
-import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { type Browser, exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -425,6 +426,88 @@ for (const database of await openDatabases(t)) {
       t.equal(refused.statusCode, 401)
       t.equal(refused.json().error, 'invalid_grant')
       t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 401)
+    },
+  )
+
+  t.test(
+    `RF-12: what begins just as its user signs out everywhere, or changes the password, is ended too (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { store } = sandbox
+      const { transaction } = store
+      t.teardown(() => Object.assign(store, { transaction }))
+      let password = seeded.password
+      const open = async () => {
+        const browser = openBrowser(sandbox)
+        await signIn(browser, {}, { ...seeded, password })
+        return browser
+      }
+      const allow = async (browser: Browser) => {
+        const page = await browser.get(startUrl())
+        return page.statusCode === 303 ? page : browser.submit(page, { decision: 'allow' })
+      }
+      const signOutEverywhere = async (browser: Browser) =>
+        submitForm(browser, await browser.get('/account'), '/account')
+      const changePassword = async (browser: Browser) => {
+        const [present, newPassword] = [password, `${password} again`]
+        password = newPassword
+        const page = await browser.get('/account/password')
+        return submitForm(browser, page, '/account/password', { password: present, newPassword })
+      }
+      const submitToken = async (browser: Browser) =>
+        submitForm(browser, await browser.get('/account/token'), '/account/token')
+      const submitPassword = async () => {
+        const browser = openBrowser(sandbox)
+        return browser.submit(await browser.get(startUrl()), { ...seeded, password })
+      }
+      const callWithPassword = async () => {
+        const fields = new URL(startUrl(), portalUrl).searchParams
+        for (const [name, value] of Object.entries({ email: seeded.email, password })) fields.set(name, value)
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        return sandbox.portal.inject({ method: 'POST', url: '/api/authorize', headers, payload: fields.toString() })
+      }
+      const cases: [string, (browser: Browser) => Promise<LightMyRequestResponse>, typeof signOutEverywhere][] = [
+        ['a login', browser => browser.get(startUrl()), signOutEverywhere],
+        ['a consent', allow, signOutEverywhere],
+        ['a token of the portal’s page', submitToken, signOutEverywhere],
+        ['signing in', submitPassword, changePassword],
+        ['a script’s login', callWithPassword, changePassword],
+      ]
+      for (const [what, begin, end] of cases) {
+        const [here, elsewhere] = [await open(), await open()]
+        if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
+        else await allow(elsewhere)
+        // Once everything is looked at, and before anything is written.
+        store.transaction = async work => {
+          store.transaction = transaction
+          t.match((await end(elsewhere)).statusCode, /200|303/)
+          return transaction(work)
+        }
+        const answer = await begin(here)
+        t.equal(answer.statusCode, 403, what)
+        t.notMatch(`${answer.headers.location} ${answer.body}`, /[?&]code=|Bearer [\w-]+\./, what)
+        t.equal(answer.cookies.length, 0, what)
+        if (begin !== callWithPassword)
+          t.match(answer.body, /in the meantime\. Sign in again|password is incorrect/, what)
+      }
+
+      for (const end of [signOutEverywhere, changePassword]) {
+        const [here, elsewhere] = [await open(), await open()]
+        await allow(here)
+        // Between the code and the end of its transaction: whoever signs out has to wait.
+        let ended: Promise<LightMyRequestResponse> | undefined
+        store.transaction = work =>
+          transaction(async db => {
+            const result = await work(db)
+            store.transaction = transaction
+            ended = end(elsewhere)
+            if (database.name === 'PostgreSQL') await untilSomebodyWaits(store)
+            return result
+          })
+        const code = new URL(locationOf(await here.get(startUrl()))).searchParams.get('code') ?? ''
+        t.match((await ended)?.statusCode, /200|303/)
+        t.match((await exchange(sandbox, { code })).json(), { error: 'invalid_grant' })
+      }
     },
   )
 

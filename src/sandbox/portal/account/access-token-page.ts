@@ -5,6 +5,7 @@ import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
 import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { PageError } from '../error-pages.ts'
+import { requireProof } from '../require-proof.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { makeCurlLines } from './curl-lines.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
@@ -27,11 +28,15 @@ export function accessTokenRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'ke
 
   async function make(request: FastifyRequest, reply: FastifyReply) {
     const { id: grantId, fields } = readAccountForm(parts, request, 'make token')
-    const userId = visitorOf(request).id
+    const { id: userId, proof } = visitorOf(request)
     const now = clock()
     const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
     const groups = await listGroupsOf(store.read, userId)
-    if (!(await store.write(db => createPortalGrant(db, { id: grantId, userId, now, expiresAt }))))
+    const isMade = await store.transaction(async db => {
+      await requireProof(db, { userId, proof }, path)
+      return createPortalGrant(db, { id: grantId, userId, now, expiresAt })
+    })
+    if (!isMade)
       throw new PageError(409, 'This token has been shown already. Each is shown only once.', {
         next: { href: path, label: 'Create another one' },
       })

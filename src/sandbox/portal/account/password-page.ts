@@ -36,11 +36,10 @@ export function passwordRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'passwor
     }
     if (!('credentials' in checked) || problems.newPassword !== undefined) return showForm(reply.status(422), problems)
     const changed = await changePassword(parts, checked.credentials, { password: newPassword, source })
-    if (!changed)
+    if (!changed || !(await startPortalSession(parts, changed, request, reply)))
       throw new PageError(409, 'Your password was changed somewhere else in the meantime.', {
         next: { href: '/account', label: 'Sign in with the new one' },
       })
-    await startPortalSession(parts, changed.userId, request, reply)
     markBrowser(parts, changed, request, reply)
     request.log.info({ code: 'password-changed', userId: changed.userId }, 'a password was changed')
     return showAccountPage(reply, 'account/password-changed', { title: 'Your password has been changed' })

@@ -2,16 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isId } from '../../is-id.ts'
 import type { Parts } from '../../parts.ts'
-import type { User } from '../../store/users.ts'
 import { setPageHeaders } from '../../web/page-headers.ts'
-import { findVisitor } from '../portal-session.ts'
+import { findVisitor, type Visitor } from '../portal-session.ts'
 import { showSignInPage } from '../sign-in-page.ts'
 
 const decoratorName = 'visitor'
 
 /** Who is signed in; only in a scope that called requireVisitor. */
-export function visitorOf(request: FastifyRequest): User {
-  return request.getDecorator<User>(decoratorName)
+export function visitorOf(request: FastifyRequest): Visitor {
+  return request.getDecorator<Visitor>(decoratorName)
 }
 
 /** Guards every route of the scope. Each path has a GET, so that a form sent after the session ended leads to its page. */
@@ -20,7 +19,7 @@ export function requireVisitor(scope: FastifyInstance, parts: Pick<Parts, 'store
   scope.addHook('onRequest', async (request, reply) => {
     const visitor = await findVisitor(parts, request)
     if (visitor) {
-      request.setDecorator<User>(decoratorName, visitor)
+      request.setDecorator<Visitor>(decoratorName, visitor)
       setPageHeaders(reply, { hasScript: true })
       return
     }

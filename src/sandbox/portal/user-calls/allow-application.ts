@@ -46,6 +46,6 @@ async function findSender(
   fields: CallFields,
 ): Promise<string | undefined> {
   if (fields.email !== undefined || fields.password !== undefined)
-    return authenticateUser(parts, fields, parts.sourceOf(request))
+    return (await authenticateUser(parts, fields, parts.sourceOf(request))).userId
   return (await findVisitor(parts, request))?.id
 }
