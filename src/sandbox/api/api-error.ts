@@ -39,7 +39,7 @@ export function answerInApiDialect(scope: FastifyInstance): void {
   })
 }
 
-const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations } = bounds
+const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invitationsADay } = bounds
 
 const groupRefusals: Record<GroupRefusalReason, [statusCode: number, body: string | FieldProblems]> = {
   'no group': [404, 'To identity not found.'],
@@ -56,6 +56,10 @@ const groupRefusals: Record<GroupRefusalReason, [statusCode: number, body: strin
   'too many invitations': [
     422,
     { groupId: [`A group has at most ${openInvitations} open invitations. Take one back first.`] },
+  ],
+  'invited too often': [
+    422,
+    { groupId: [`A person can invite another at most ${invitationsADay} times in 24 hours. Try again tomorrow.`] },
   ],
   'too many applications': [
     422,

@@ -11,6 +11,8 @@ export const bounds = {
   /** Of the fields of all its applications, as JSON. */
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
+  /** Of one person by another, into whatever group, so that whoever declines has peace some time: one for each group. */
+  invitationsADay: 20,
 }
 
 /** The user must be locked. Throws GroupRefusal when they are in as many groups as they may be. */

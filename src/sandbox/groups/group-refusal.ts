@@ -10,6 +10,7 @@ export type GroupRefusalReason =
   | 'last member'
   | 'too many groups'
   | 'too many invitations'
+  | 'invited too often'
   | 'too many applications'
   | 'too many bytes'
 

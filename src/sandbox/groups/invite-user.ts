@@ -2,12 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import { isId } from '../is-id.ts'
 import type { Parts } from '../parts.ts'
+import { countFailure, findBackOff } from '../store/failures.ts'
 import { lockGroup } from '../store/groups.ts'
 import { type Invitation, insertInvitation, listInvitationsInto } from '../store/invitations.ts'
 import { isMember } from '../store/memberships.ts'
+import type { Db } from '../store/schema.ts'
 import { findUser } from '../store/users.ts'
 import { bounds } from './bounds.ts'
 import { GroupRefusal } from './group-refusal.ts'
+
+const dayMs = 86_400_000
 
 /** Both ids as they came. Throws GroupRefusal. */
 export async function inviteUser(
@@ -24,8 +28,18 @@ export async function inviteUser(
     const open = await listInvitationsInto(db, groupId)
     if (open.some(invitation => invitation.userId === userId)) throw new GroupRefusal('invited already')
     if (open.length >= bounds.openInvitations) throw new GroupRefusal('too many invitations')
-    const invitation = { id: randomUUID(), userId, groupId, createdAt: clock(), createdBy: inviterId }
+    const now = clock()
+    await countInvitation(db, `invitations ${inviterId} ${userId}`, now)
+    const invitation = { id: randomUUID(), userId, groupId, createdAt: now, createdBy: inviterId }
     await insertInvitation(db, invitation)
     return { ...invitation, groupName: group.name }
   })
+}
+
+/** Those that were declined or taken back count as well. Throws GroupRefusal. */
+async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
+  // Counted first, which locks the count; one too many is rolled back.
+  await countFailure(db, [{ key, limit: bounds.invitationsADay }], now, dayMs)
+  if ((await findBackOff(db, [{ key, limit: bounds.invitationsADay + 1 }], now)) > 0)
+    throw new GroupRefusal('invited too often')
 }

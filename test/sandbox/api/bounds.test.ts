@@ -2,15 +2,17 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { contexts } from '../../../src/sandbox/api/contexts.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
-import { type ApiCaller, callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { type ApiCaller, callAsDeveloper, callFromPortal, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { addApplications, addGroups, addUsers } from '../support/fill-groups.ts'
+import { openAsDeveloper } from '../support/forms.ts'
 import { link, listLinks, makeGroupBody, openTwo, unlink } from '../support/group-calls.ts'
 
 const tooMany = (problem: string) => ({ error: { status: 422, message: { groupId: [problem] } } })
 const tooManyGroups = tooMany('A person has at most 20 groups. Leave one first.')
 const tooManyApplications = tooMany('A group has at most 100 applications. Remove one, or use another group.')
 const tooManyInvitations = tooMany('A group has at most 20 open invitations. Take one back first.')
+const invitedTooOften = tooMany('A person can invite another at most 20 times in 24 hours. Try again tomorrow.')
 const tooManyBytes = tooMany(
   "The fields of a group's applications take at most 256 KiB as JSON. Shorten some, or use another group.",
 )
@@ -66,6 +68,29 @@ for (const database of await openDatabases(t)) {
     t.equal((await link(maker, friend.userId, groupId)).statusCode, 201)
     t.equal((await link(friend, friend.userId, groupId)).statusCode, 201)
     t.equal((await link(maker, users[0] ?? '', groupId)).statusCode, 201, 'an accepted one is not open any more')
+  })
+
+  t.test(`a person is invited by another at most 20 times a day, into whatever group (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, groupId } = await openTwo(sandbox)
+    const [otherGroup = ''] = await addGroups(sandbox, maker.userId, 1)
+    for (let time = 0; time < 20; time += 1) {
+      const into = time % 2 ? groupId : otherGroup
+      t.equal((await link(maker, friend.userId, into)).statusCode, 201)
+      t.equal((await unlink(time % 3 ? friend : maker, friend.userId, into)).statusCode, 204, 'declined, or taken back')
+    }
+    t.strictSame((await link(maker, friend.userId, otherGroup)).json(), invitedTooOften)
+    const [somebodyElse = ''] = await addUsers(sandbox, 1)
+    t.equal((await link(maker, somebodyElse, otherGroup)).statusCode, 201)
+    sandbox.passTime(86_400_000 - 60_000)
+    t.strictSame(
+      (await link(maker, friend.userId, groupId)).json(),
+      invitedTooOften,
+      'what is refused makes it no longer',
+    )
+    sandbox.passTime(60_000)
+    const later = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
+    t.equal((await link(later, friend.userId, groupId)).statusCode, 201)
   })
 
   t.test(`a group has at most 100 applications (${database.name})`, async t => {

@@ -91,27 +91,36 @@ t.test('AP-02: a token in a form body is not taken', async t => {
   t.equal((await send({ authorization: `Bearer ${accessToken}` })).statusCode, 415)
 })
 
-t.test('AP-03: a token ends after 24 hours, with a minute for clocks that differ', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { accessToken } = await callAsDeveloper(sandbox)
-  sandbox.passTime(86_400_000 + 59_000)
-  t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
-  sandbox.passTime(2000)
-  t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
-})
+t.test(
+  'AP-03: a token ends with its 24 hours, to the second, and begins also where a clock is a minute behind',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { accessToken } = await callAsDeveloper(sandbox)
+    for (const [ms, statusCode] of [
+      [-61_000, 401],
+      [1000, 200],
+      [60_000, 200],
+      [86_400_000 - 1000, 200],
+      [1000, 401],
+    ] as const) {
+      sandbox.passTime(ms)
+      t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, statusCode, sandbox.now().toISOString())
+    }
+  },
+)
 
 for (const database of await openDatabases(t))
-  t.test(`AP-03: no sweep ends a token before its 24 hours and the minute are over (${database.name})`, async t => {
+  t.test(`AP-03: no sweep ends a token before its 24 hours are over (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const ofPage = await callFromPortal(sandbox, await openAsDeveloper(sandbox))
     const ofClient = await callAsDeveloper(sandbox)
     const { refresh_token: refreshToken } = await getTokens(sandbox)
-    sandbox.passTime(86_400_000 + 59_000)
+    sandbox.passTime(86_400_000 - 1000)
     await sweep(sandbox.store, sandbox.now())
     for (const { accessToken } of [ofPage, ofClient])
       t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 200)
     t.equal((await refresh(sandbox, refreshToken)).statusCode, 200, 'the login goes on')
-    sandbox.passTime(2000)
+    sandbox.passTime(1000)
     for (const { accessToken } of [ofPage, ofClient])
       t.equal((await list(sandbox, `Bearer ${accessToken}`)).statusCode, 401)
   })

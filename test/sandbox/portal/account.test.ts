@@ -13,6 +13,7 @@ import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm
 import { holdLock } from '../support/hold-lock.ts'
 import { refresh } from '../support/put-under-load.ts'
 
+const databases = await openDatabases(t)
 const paths = ['/account', '/account/groups', '/account/token', '/account/applications']
 const actions = [
   '/account',
@@ -181,7 +182,7 @@ t.test('without a group the token page says how to get one, and there is no line
   t.equal(readCopyable(shown.body).length, 2, 'the line that lists, and the token')
 })
 
-for (const database of await openDatabases(t)) {
+for (const database of databases) {
   t.test(
     `specification 5.2: the portal’s page gives a token of 24 hours, once, as a line that creates an application (${database.name})`,
     async t => {
@@ -410,7 +411,7 @@ t.test('what the address says was withdrawn is believed only when it is true', a
   t.match((await browser.get(locationOf(answer))).body, 'Reference client', 'nothing was withdrawn')
 })
 
-for (const database of await openDatabases(t)) {
+for (const database of databases) {
   t.test(
     `RF-12: signing out everywhere ends sessions, refresh tokens and access tokens (${database.name})`,
     async t => {

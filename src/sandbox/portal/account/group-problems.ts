@@ -12,6 +12,7 @@ const problems: Partial<Record<GroupRefusalReason, string>> = {
     'You are the only member, and the group has applications. Remove them, or invite somebody and wait until they accept.',
   'too many groups': `You are in ${bounds.groupsOfUser} groups, which is the limit. Leave one first.`,
   'too many invitations': `The group has ${bounds.openInvitations} open invitations, which is the limit. Cancel one first.`,
+  'invited too often': `You have invited this person ${bounds.invitationsADay} times today, which is the limit. Try again tomorrow.`,
 }
 
 /**
