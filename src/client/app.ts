@@ -1,7 +1,7 @@
 // The map of the client: every part, plugin, hook and route, by hand and in order; those of the product are in its own folder.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
-import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
 // Yours: which product this is.
@@ -10,12 +10,12 @@ import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
 import { healthRoutes } from './operations/health.ts'
 import { type CountEvent, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
+import { endConnectionsOnClose } from './operations/stop.ts'
 import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
 import { createStartPage } from './start-page.ts'
-import { createDispatcher, createUpstream } from './upstream.ts'
-import { answerBadAddress, answerClientError } from './web/bare-answers.ts'
+import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
 import { checkForms } from './web/check-forms.ts'
-import { useErrorPages } from './web/error-pages.ts'
+import { answerClientError, createErrorPages, createNotFound } from './web/error-pages.ts'
 import { createForms } from './web/forms.ts'
 import { createSealer } from './web/seal.ts'
 import { guardRequests, securityHeaders } from './web/security.ts'
@@ -26,10 +26,11 @@ export type Options = {
   clock?: () => Date
   /** The connections to the portal and the API; given, it is the giver's to close. */
   dispatcher?: Dispatcher
-  /** Adds hooks that watch every request: metrics, tracing. */
+  /** Adds hooks that watch every request. */
   observeRequests?: (app: FastifyInstance) => void
   /** What is counted by name: logins, refreshes. */
   countEvent?: CountEvent
+  countCall?: CountCall
   isDraining?: () => boolean
   /** For a whole request, with all calls to the portal and the API. */
   requestDeadlineMs?: number
@@ -37,15 +38,16 @@ export type Options = {
 
 /** Rejects where a part was told of a route or a template that is not there. */
 export async function buildClient(config: Config, options: Options, product = ours): Promise<FastifyInstance> {
-  const { logger, clock = () => new Date(), isDraining = () => false, requestDeadlineMs = 25_000 } = options
+  const { logger, clock = () => new Date(), isDraining, requestDeadlineMs = 25_000, countCall } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
   const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`
   const sealer = createSealer(config.cookieKeys, registration, clock)
-  const upstream = createUpstream('application API', 'api', dispatcher)
+  const upstream = createUpstream('application API', 'api', dispatcher, countCall)
   const forms = createForms(sealer, clock, visitorOf)
-  const portalUpstream = createUpstream('login portal', 'portal', dispatcher)
+  const portalUpstream = createUpstream('login portal', 'portal', dispatcher, countCall)
   const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
 
+  const showError = createErrorPages(product.name, signIn.signInAnew)
   const headers = securityHeaders(config)
 
   const app: FastifyInstance = fastify({
@@ -66,13 +68,15 @@ export async function buildClient(config: Config, options: Options, product = ou
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
     // An address that cannot be decoded is refused before any hook runs.
-    frameworkErrors: (error, request, reply) => {
-      reply.headers(headers)
-      answerBadAddress(error, request as FastifyRequest, reply, product.name)
+    frameworkErrors: async (error, request, bareReply) => {
+      const reply = bareReply as FastifyReply
+      reply.send(await showError(error, request as FastifyRequest, reply.headers(headers)))
     },
   })
   app.removeAllContentTypeParsers()
-  useErrorPages(app, { productName: product.name, signInAnew: signIn.signInAnew })
+  app.setErrorHandler(showError)
+  app.setNotFoundHandler(createNotFound(app))
+  endConnectionsOnClose(app)
   options.observeRequests?.(app)
   logRequests(app, options.countEvent)
   limitRequests(app, requestDeadlineMs)

@@ -1,26 +1,21 @@
 // Starts the client: reads the settings, builds it, listens, and stops cleanly.
 import { pino } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
-import { buildClient, type Options } from './app.ts'
+import { buildClient } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLogOutput } from './operations/log-output.ts'
 import { prettyLog } from './operations/pretty-log.ts'
-import { endConnectionsOnClose, exitOnCrash, stopOnSignal } from './operations/stop.ts'
-import { createTracing } from './operations/tracing.ts'
+import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
 import type { Product } from './product.ts'
-import { createDispatcher } from './upstream.ts'
 
 /** Ends the process where it cannot start. Without a product of its own it is the client of app.ts. */
 export async function start(environment: NodeJS.ProcessEnv, product?: Product): Promise<void> {
   try {
     const config = readConfig(environment)
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
-    const origins = { [new URL(apiInternalUrl).origin]: 'api', [new URL(loginInternalUrl).origin]: 'portal' }
     // Nothing is counted, and the package not even loaded, where nobody reads it.
-    const metrics =
-      metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics(origins)
-    const tracing = createTracing()
+    const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
     const options = {
       level: config.logLevel,
       base: { app: 'client', version: manifest.version },
@@ -37,19 +32,7 @@ export async function start(environment: NodeJS.ProcessEnv, product?: Product): 
     if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
 
     let isDraining = false
-    const dispatcher = createDispatcher()
-    const operations: Options = {
-      logger,
-      dispatcher: tracing.observeCalls(metrics?.observeCalls(dispatcher) ?? dispatcher),
-      ...(metrics && { countEvent: metrics.countEvent }),
-      observeRequests(app) {
-        metrics?.observeRequests(app)
-        tracing.observeRequests(app)
-        endConnectionsOnClose(app)
-      },
-      isDraining: () => isDraining,
-    }
-    const client = await buildClient(config, operations, product)
+    const client = await buildClient(config, { logger, ...metrics, isDraining: () => isDraining }, product)
     const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
       throw explain(error, 'METRICS_PORT', host, metricsPort!)
     })

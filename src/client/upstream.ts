@@ -2,9 +2,11 @@
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 
-/** The request that calls are made for: its id goes along, and no call outlives it. */
+/** The request that calls are made for: its id and its trace go along, and no call outlives it. */
 export type RequestContext = {
   requestId: string
+  /** The caller's W3C trace context, as it came. */
+  traceparent?: string | undefined
   /** By `performance.now()`. */
   endsAt: number
 }
@@ -12,7 +14,8 @@ export type RequestContext = {
 /** For calls that no visitor waits for: only each call's own deadline counts. */
 export const outsideRequests = (requestId: string): RequestContext => ({ requestId, endsAt: Number.POSITIVE_INFINITY })
 
-export type Call = RequestContext & {
+export type Call = {
+  context: RequestContext
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   /** Only what the call needs; nothing of the browser's request is passed on but its id. */
@@ -41,8 +44,11 @@ const mostValues = 250_000
 const mostLevels = 32
 const longestRetryAfterSeconds = 3600
 
+/** Told of each call when it has ended; `status` is `failed` where it got no answer that could be read. */
+export type CountCall = (to: string, status: string, seconds: number) => void
+
 /** `name` is what visitors call the other side; `code` begins the codes of its faults: portal → portal_timeout. */
-export function createUpstream(name: string, code: string, dispatcher: Dispatcher) {
+export function createUpstream(name: string, code: string, dispatcher: Dispatcher, countCall: CountCall = () => {}) {
   let openCalls = 0
   let openBytes = 0
 
@@ -53,11 +59,15 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
    */
   async function send(call: Call): Promise<Answer> {
     if (openCalls >= mostOpenCalls) throw busy()
-    const deadlineMs = Math.min(call.deadlineMs, call.endsAt - performance.now())
+    const startedAt = performance.now()
+    const deadlineMs = Math.min(call.deadlineMs, call.context.endsAt - startedAt)
     if (deadlineMs <= 0) throw tooSlow()
     openCalls++
+    let status = 'failed'
     try {
-      return await beforeDeadline(deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
+      const answer = await beforeDeadline(deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
+      status = String(answer.status)
+      return answer
     } catch (error) {
       if (error instanceof PublicError) throw error
       if (isTimeout(error)) throw tooSlow(error)
@@ -71,15 +81,17 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
       throw fault('unreachable', 502, 'could not be reached. Please try again soon.', error)
     } finally {
       openCalls--
+      countCall(code, status, (performance.now() - startedAt) / 1000)
     }
   }
 
   async function open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { url, method, requestId, body = null } = call
+    const { url, method, context, body = null } = call
     const headers = {
       accept: 'application/json',
       'accept-encoding': 'identity',
-      'x-request-id': requestId,
+      'x-request-id': context.requestId,
+      ...(context.traceparent && { traceparent: context.traceparent }),
       ...call.headers,
     }
     const once = () => request(url, { dispatcher, method, headers, body, signal })

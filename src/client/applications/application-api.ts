@@ -54,8 +54,14 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
   async function send(caller: Caller, method: Call['method'], path: string, sent?: object, limits = usualLimits) {
     const headers = { authorization: `Bearer ${caller.accessToken}` }
     const body = sent && { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(sent) }
-    const { requestId, endsAt } = caller
-    const answer = await upstream.send({ method, url: apiUrl + path, headers, requestId, endsAt, ...limits, ...body })
+    const answer = await upstream.send({
+      method,
+      url: apiUrl + path,
+      headers,
+      context: caller.context,
+      ...limits,
+      ...body,
+    })
     if (answer.status === 422 && sent) throw readRefusal(answer.json)
     if (answer.status !== 401) return answer
     throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')

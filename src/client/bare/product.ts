@@ -13,11 +13,11 @@ export const product: Product = {
 
   pages(signedIn, { config, upstream }) {
     signedIn.get('/home', async (request, reply) => {
-      const { json } = await visitorOf(request).call(async ({ accessToken, requestId, endsAt }) => {
+      const { json } = await visitorOf(request).call(async ({ accessToken, context }) => {
         const headers = { authorization: `Bearer ${accessToken}` }
-        const limits = { endsAt, deadlineMs: 10_000, maxBytes: 8 * 1024 * 1024 }
+        const limits = { deadlineMs: 10_000, maxBytes: 8 * 1024 * 1024 }
         const url = `${config.apiInternalUrl}/apps/v1`
-        const answer = await upstream.send({ method: 'GET', url, headers, requestId, ...limits })
+        const answer = await upstream.send({ method: 'GET', url, headers, context, ...limits })
         // A 401 alone is tried again with a renewed access token, and else leads to the login.
         if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'Please sign in again.')
         if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)

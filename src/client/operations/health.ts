@@ -4,12 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 type Told = {
   cookieKeyIds: string[]
   /** Told to stop, so that a load balancer should send nothing more. */
-  isDraining: () => boolean
+  isDraining?: (() => boolean) | undefined
   /** Whether the product can serve. */
   isReady?: (() => boolean) | undefined
 }
 
-export function healthRoutes({ cookieKeyIds, isDraining, isReady = () => true }: Told) {
+export function healthRoutes({ cookieKeyIds, isDraining = () => false, isReady = () => true }: Told) {
   function readStatus() {
     if (isDraining()) return 'draining'
     try {

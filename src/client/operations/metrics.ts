@@ -2,12 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Dispatcher } from 'undici'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** `names`: what the origins that are called are called in labels, `{ 'https://login.example.test': 'portal' }`. */
-export function createMetrics(names: Record<string, string>) {
+export function createMetrics() {
   const registers = [new Registry()]
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name: `client_${name}`, help, labelNames, registers })
@@ -42,11 +40,8 @@ export function createMetrics(names: Record<string, string>) {
       })
     },
 
-    observeCalls(dispatcher: Dispatcher): Dispatcher {
-      return dispatcher.compose(dispatch => (options, handler) => {
-        const stop = upstream.startTimer({ to: names[String(options.origin)] ?? 'other' })
-        return dispatch(options, timed(handler, stop))
-      })
+    countCall(to: string, status: string, seconds: number): void {
+      upstream.observe({ to, status }, seconds)
     },
 
     /** Serves GET /metrics, and nothing else. It is for the operator's network, not for visitors. */
@@ -60,25 +55,4 @@ export function createMetrics(names: Record<string, string>) {
       return server
     },
   }
-}
-
-function timed(handler: Dispatcher.DispatchHandler, stop: (labels: { status: string }) => void) {
-  let status = 'failed'
-  return {
-    onRequestStart: (...start) => handler.onRequestStart?.(...start),
-    onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
-    onResponseStart(...response) {
-      status = String(response[1])
-      handler.onResponseStart?.(...response)
-    },
-    onResponseData: (...data) => handler.onResponseData?.(...data),
-    onResponseEnd(...end) {
-      stop({ status })
-      handler.onResponseEnd?.(...end)
-    },
-    onResponseError(...failure) {
-      stop({ status: 'failed' })
-      handler.onResponseError?.(...failure)
-    },
-  } satisfies Dispatcher.DispatchHandler
 }

@@ -19,9 +19,15 @@ export function limitRequests(app: FastifyInstance, longestMs: number): void {
   })
 }
 
-/** What calls to the portal and the API take along. */
+/** https://www.w3.org/TR/trace-context/ */
+const traceContext = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** What calls to the portal and the API take along. A trace stays as it came, as is proper for who adds no span to it. */
 export function contextOf(request: FastifyRequest): RequestContext {
-  return { requestId: request.id, endsAt: request.getDecorator<number>('endsAt') }
+  const { traceparent } = request.headers
+  const isTrace = typeof traceparent === 'string' && traceContext.test(traceparent)
+  const endsAt = request.getDecorator<number>('endsAt')
+  return { requestId: request.id, traceparent: isTrace ? traceparent : undefined, endsAt }
 }
 
 /** Told of every event, whatever the level of the log. */

@@ -4,20 +4,23 @@ import { PublicError } from '../errors.ts'
 import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import type { RequestContext } from '../upstream.ts'
 import { OtherAnswer } from '../web/error-pages.ts'
-import { afterSetting, type Cookies, setCookies } from '../web/seal.ts'
+import { afterSetting, setCookies } from '../web/seal.ts'
 import { localPath } from '../web/security.ts'
 import { type ShownVisitor, showGoOn } from '../web/views.ts'
 import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
-import { readSubject } from './protocol/tokens.ts'
+import { describeVisitor, type Restored } from './session/session.ts'
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 import { inWords } from './words.ts'
 
-/** On whose behalf a call is made: the access token goes to the API, the request id into its log. */
-export type Caller = Context & { accessToken: string; userId: string | undefined }
-
-/** Where the portal was asked to renew the session for this request, a page leaves out what it can do without. */
-type Context = RequestContext & { hasRenewed?: boolean }
+/** On whose behalf a call is made: the access token goes to the API, and what `context` holds goes along. */
+export type Caller = {
+  accessToken: string
+  userId: string | undefined
+  context: RequestContext
+  /** Where the portal was asked to renew the session for this request, a page leaves out what it can do without. */
+  hasRenewed: boolean
+}
 
 /** Makes a call as the visitor. `work` throws a PublicError of status 401 where the API refuses the access token. */
 export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
@@ -45,6 +48,14 @@ export function visitorIfAny(request: FastifyRequest): ShownVisitor | undefined 
   return (request as { visitor?: ShownVisitor }).visitor
 }
 
+/** For a visitor who comes or goes with this request: `call` renews nothing. */
+export function visitorWith(session: Session, request: FastifyRequest): Visitor {
+  const shown = describeVisitor(session, request.cookies)
+  const { accessToken } = session
+  const caller = { accessToken, userId: shown.userId, context: contextOf(request), hasRenewed: false }
+  return { ...shown, call: work => work(caller) }
+}
+
 export function createRequireSession({ sessions, home }: Parts) {
   const signInNeeded = () => new OtherAnswer((request, reply) => askToSignIn(request, reply, home))
 
@@ -57,69 +68,50 @@ export function createRequireSession({ sessions, home }: Parts) {
   }
 
   async function required(request: FastifyRequest, reply: FastifyReply) {
-    const restored = await sessions.restore(request.cookies, contextOf(request)).catch(error => {
-      throw inWords(error)
-    })
-    const { session, cookies, event, cause } = restored
-    const visitorId = session?.visitorId ?? restored.visitorId
-    setCookies(reply, cookies)
-    if (visitorId) logAsVisitor(request, visitorId)
-    if (event) logEvent(request, event, { cause })
-    if (!session) throw signInNeeded()
+    const context = contextOf(request)
+    const restored = await settle(sessions.restore(request.cookies, context), request, reply)
+    const { session, event } = restored
+    // Those that the browser has after this answer: only their refresh token is still good.
+    let cookies = afterSetting(request.cookies, restored.cookies)
+    const shown = describeVisitor(session, cookies)
     const hasRenewed = event === 'session_renewed' || event === 'session_not_renewed'
-    const context = { ...contextOf(request), hasRenewed }
-    request.setDecorator('visitor', activate(session, afterSetting(request.cookies, cookies), context, request, reply))
-  }
-
-  /** `cookies`: those that the browser has after this answer; only their refresh token is still good. */
-  function activate(
-    session: Session,
-    cookies: Cookies,
-    context: Context,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Visitor {
-    const visitor = describeVisitor(session, context, sessions.endOf(cookies, session))
+    let caller: Caller = { accessToken: session.accessToken, userId: shown.userId, context, hasRenewed }
 
     async function call<T>(work: (caller: Caller) => Promise<T>): Promise<T> {
       try {
-        return await visitor.call(work)
+        return await work(caller)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
       }
-      const { userId } = visitor
-      const replaced = await sessions.replace(cookies, context).catch(error => {
-        throw inWords(error)
-      })
-      setCookies(reply, replaced.cookies)
-      cookies = afterSetting(cookies, replaced.cookies)
       logEvent(request, 'access_token_refused', { level: 'warn' })
-      if (replaced.event) logEvent(request, replaced.event, { cause: replaced.cause })
-      if (!replaced.session) throw signInNeeded()
-      visitor.call = callWith({ ...context, userId, accessToken: replaced.session.accessToken })
+      const replaced = await settle(sessions.replace(cookies, context), request, reply)
+      cookies = afterSetting(cookies, replaced.cookies)
+      caller = { ...caller, accessToken: replaced.session.accessToken }
       try {
-        return await visitor.call(work)
+        return await work(caller)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
         setCookies(reply, expireSessionCookies(cookies))
         throw signInNeeded()
       }
     }
-    return { ...visitor, call }
+    request.setDecorator('visitor', { ...shown, call } satisfies Visitor)
+  }
+
+  /** Tells the browser and the log what has become of the session. Throws where there is none to go on with. */
+  async function settle(restoring: Promise<Restored>, request: FastifyRequest, reply: FastifyReply) {
+    const restored = await restoring.catch(error => {
+      throw inWords(error)
+    })
+    const { session, cookies, visitorId = session?.visitorId, event, cause } = restored
+    setCookies(reply, cookies)
+    if (visitorId) logAsVisitor(request, visitorId)
+    if (event) logEvent(request, event, { cause })
+    if (!session) throw signInNeeded()
+    return { ...restored, session }
   }
 
   return { required, optional }
-}
-
-/** The visitor of this session, whose `call` renews nothing. */
-export function describeVisitor(session: Session, context: Context, expiresAt = session.expiresAt): Visitor {
-  const { accessToken, visitorId, name } = session
-  const userId = readSubject(accessToken)
-  return { userId, visitorId, name, expiresAt, call: callWith({ ...context, userId, accessToken }) }
-}
-
-function callWith(caller: Caller): CallAsVisitor {
-  return work => work(caller)
 }
 
 function isUnauthorized(error: unknown): boolean {

@@ -8,10 +8,10 @@ import type { Sealer } from '../web/seal.ts'
 import { navigationsOnly } from '../web/security.ts'
 import { signInTo } from './ask-to-sign-in.ts'
 import { createLogin } from './login.ts'
-import { createPortal, type Portal, type Registration } from './protocol/authorization.ts'
-import { createRequireSession, describeVisitor, type Visitor, visitorIfAny } from './require-session.ts'
+import { createPortal, type Registration } from './protocol/authorization.ts'
+import { createRequireSession, type Visitor, visitorIfAny, visitorWith } from './require-session.ts'
 import { hasSignedOut } from './session/login-cookies.ts'
-import { createSessions, type Sessions } from './session/session.ts'
+import { createSessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -30,38 +30,13 @@ export type SignInOptions = {
   beforeSignOut?: (visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>
 }
 
-/** What the routes have in common. */
-export type Parts = {
-  portal: Portal
-  sessions: Sessions
-  sealer: Sealer
-  clock: () => Date
-  home: string
-  afterSignIn: Told<Session> | undefined
-  beforeSignOut: Told<Session | undefined> | undefined
-}
-
-type Told<Whom> = (whom: Whom, request: FastifyRequest) => Promise<void>
-
+/** What the routes and hooks have in common. */
+export type Parts = ReturnType<typeof createParts>
 export type SignIn = ReturnType<typeof createSignIn>
 
 export function createSignIn(registration: Registration, options: SignInOptions) {
-  const { upstream, sealer, clock, home, afterSignIn, beforeSignOut } = options
-  const portal = createPortal(registration, upstream, clock)
-  const parts: Parts = {
-    portal,
-    sessions: createSessions(sealer, portal, clock),
-    sealer,
-    clock,
-    home,
-    afterSignIn:
-      afterSignIn &&
-      ((session, request) => tell(request, () => afterSignIn(describeVisitor(session, contextOf(request)), request))),
-    beforeSignOut:
-      beforeSignOut &&
-      ((session, request) =>
-        tell(request, () => beforeSignOut(session && describeVisitor(session, contextOf(request)), request))),
-  }
+  const parts = createParts(registration, options)
+  const { home, portal } = parts
 
   async function routes(app: FastifyInstance): Promise<void> {
     const login = createLogin(parts)
@@ -92,8 +67,29 @@ export function createSignIn(registration: Registration, options: SignInOptions)
   }
 }
 
+function createParts(registration: Registration, options: SignInOptions) {
+  const { upstream, sealer, clock, home, afterSignIn, beforeSignOut } = options
+  const portal = createPortal(registration, upstream, clock)
+  const sessions = createSessions(sealer, portal, clock)
+  return {
+    portal,
+    sessions,
+    sealer,
+    clock,
+    home,
+    afterSignIn:
+      afterSignIn &&
+      ((session: Session, request: FastifyRequest) =>
+        runHook(request, () => afterSignIn(visitorWith(session, request), request))),
+    beforeSignOut:
+      beforeSignOut &&
+      ((session: Session | undefined, request: FastifyRequest) =>
+        runHook(request, () => beforeSignOut(session && visitorWith(session, request), request))),
+  }
+}
+
 /** Runs what the product does beside a sign-in or sign-out, for as long as the request has time. */
-async function tell(request: FastifyRequest, work: () => Promise<void>): Promise<void> {
+async function runHook(request: FastifyRequest, work: () => Promise<void>): Promise<void> {
   const late = Promise.withResolvers<never>()
   const timeLeftMs = contextOf(request).endsAt - performance.now()
   const timer = setTimeout(() => late.reject(new Error('It took longer than the request may.')), timeLeftMs)

@@ -1,8 +1,9 @@
 // Turns every fault into a page that says what happened and what to do, and into one line of the log.
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import { answerPlainly, asPublicError } from './bare-answers.ts'
 import { localPath } from './security.ts'
 import { showMessage } from './views.ts'
 
@@ -16,38 +17,35 @@ export class OtherAnswer extends Error {
   }
 }
 
-type Told = {
-  productName: string
-  /** What a fault offers to whoever is signed in, because the sign-in itself may be what is wrong. */
-  signInAnew: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
-}
+/** What a fault offers to whoever is signed in, because the sign-in itself may be what is wrong. */
+type SignInAnew = (request: FastifyRequest, returnTo?: string) => NextStep | undefined
 
 const startPage = { href: '/', text: 'Go to the start page' }
 
-export function useErrorPages(app: FastifyInstance, { productName, signInAnew }: Told): void {
-  const methodsOf = rememberMethods(app)
+const titles: Record<number, string> = {
+  403: 'Not allowed',
+  404: 'Page not found',
+  500: 'Something went wrong',
+  502: 'The platform is not working properly',
+  503: 'Too busy right now',
+  504: 'The platform took too long to answer',
+}
 
-  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+/** Makes the handler of all errors, which answers what is to be sent. */
+export function createErrorPages(productName: string, signInAnew: SignInAnew) {
+  return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     try {
       if (error instanceof OtherAnswer) return await error.send(request, reply)
-      return await showFault(error, request, reply)
+      return await showFault(asPublicError(error), request, reply)
     } catch (fault) {
       // Fastify would answer by itself, with a path of this machine.
       const internal = asPublicError(fault as Error)
       logFault(request, internal)
       return answerPlainly(reply, internal, productName)
     }
-  })
-  app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request.url)
-    if (methods.length === 0)
-      throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
-    reply.header('allow', methods.join(', '))
-    throw new PublicError('method_not_allowed', 405, 'This page does not take that kind of request.')
-  })
+  }
 
-  function showFault(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) {
-    const fault = error instanceof PublicError ? error : asPublicError(error)
+  function showFault(fault: PublicError, request: FastifyRequest, reply: FastifyReply) {
     logFault(request, fault)
     const { statusCode, message, retryAfterSeconds } = fault
     const retry = statusCode >= 500 && request.method === 'GET' ? localPath(request.url) : undefined
@@ -59,13 +57,39 @@ export function useErrorPages(app: FastifyInstance, { productName, signInAnew }:
   }
 }
 
-const titles: Record<number, string> = {
-  403: 'Not allowed',
-  404: 'Page not found',
-  500: 'Something went wrong',
-  502: 'The platform is not working properly',
-  503: 'Too busy right now',
-  504: 'The platform took too long to answer',
+/** Makes the handler of what no route takes. A path that exists for another method is a 405, not a 404. */
+export function createNotFound(app: FastifyInstance) {
+  const routes: { parts: string[]; method: string }[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    for (const one of [method].flat()) routes.push({ parts: url.split('/'), method: one })
+  })
+  return ({ url }: FastifyRequest, reply: FastifyReply) => {
+    const parts = url.split('?', 1)[0]!.split('/')
+    const isHere = (route: string[]) =>
+      route.length === parts.length &&
+      route.every((part, at) => (part.startsWith(':') ? parts[at] : part === parts[at]))
+    const methods = new Set(routes.filter(route => isHere(route.parts)).map(route => route.method))
+    if (methods.size === 0)
+      throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
+    reply.header('allow', [...methods].join(', '))
+    throw new PublicError('method_not_allowed', 405, 'This page does not take that kind of request.')
+  }
+}
+
+/** Faults that Fastify finds before a handler runs get words for a visitor; its own may quote what was sent. */
+function asPublicError(error: Error & { statusCode?: number }): PublicError {
+  if (error instanceof PublicError) return error
+  const { statusCode = 500 } = error
+  const messages: Record<number, string> = {
+    400: 'The request could not be understood.',
+    413: 'This is too long to send at once. Please shorten it.',
+    414: 'There is no page at this address: it is too long.',
+    415: 'Forms are accepted here, and nothing else.',
+  }
+  const message = messages[statusCode]
+  if (message) return new PublicError('bad_request', statusCode, message)
+  const sorry = 'Something went wrong on this site, and it has been logged. Please try again.'
+  return new PublicError('internal', 500, sorry, { cause: error })
 }
 
 /** Errors are reduced to what can hold no secret: no headers, no bodies, nothing that a library has attached. */
@@ -74,7 +98,7 @@ export function logFault(request: FastifyRequest, { code, statusCode, cause }: P
   logEvent(request, code, { status: statusCode, cause: describe(cause, code === 'internal'), level })
 }
 
-function describe(cause: unknown, withStack = false): unknown {
+function describe(cause: unknown, withStack: boolean): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause
   const code = 'code' in cause ? String(cause.code) : undefined
@@ -82,17 +106,28 @@ function describe(cause: unknown, withStack = false): unknown {
   return withStack ? { name, code, stack } : { name, code, message: message || undefined }
 }
 
-/** A path that exists for another method is a 405, not a 404: these are its methods. */
-function rememberMethods(app: FastifyInstance): (url: string) => string[] {
-  const routes: { parts: string[]; method: string }[] = []
-  app.addHook('onRoute', ({ url, method }) => {
-    for (const one of [method].flat()) routes.push({ parts: url.split('/'), method: one })
-  })
-  return url => {
-    const parts = url.split('?', 1)[0]!.split('/')
-    const isHere = (route: string[]) =>
-      route.length === parts.length &&
-      route.every((part, at) => (part.startsWith(':') ? parts[at] : part === parts[at]))
-    return [...new Set(routes.filter(route => isHere(route.parts)).map(route => route.method))]
-  }
+/** Complete by itself, for where the templates are at fault. */
+function answerPlainly(reply: FastifyReply, { statusCode, message }: PublicError, productName: string): FastifyReply {
+  const page = [
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${productName}</title>`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
+    `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
+  ]
+  return reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
+}
+
+/** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
+  const words = {
+    400: 'The request could not be understood.',
+    408: 'The request took too long to arrive.',
+    431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
+  }[status]!
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
+      `Content-Length: ${Buffer.byteLength(words)}\r\n\r\n${words}`,
+  )
 }

@@ -22,10 +22,10 @@ export function openNotes(file: string) {
 
 /** How many things the visitor has at the API. */
 export function createCountThings(apiUrl: string, upstream: Upstream) {
-  return async ({ accessToken, requestId, endsAt }: Caller): Promise<number> => {
+  return async ({ accessToken, context }: Caller): Promise<number> => {
     const headers = { authorization: `Bearer ${accessToken}` }
-    const limits = { endsAt, deadlineMs: 10_000, maxBytes: 1024 * 1024 }
-    const answer = await upstream.send({ method: 'GET', url: `${apiUrl}/apps/v1`, headers, requestId, ...limits })
+    const limits = { deadlineMs: 10_000, maxBytes: 1024 * 1024 }
+    const answer = await upstream.send({ method: 'GET', url: `${apiUrl}/apps/v1`, headers, context, ...limits })
     if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'Please sign in again.')
     if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
     const items = isRecord(answer.json) ? answer.json.ItemList : undefined

@@ -17,19 +17,13 @@ export const smallProduct: Product = {
   links: [{ href: '/page', text: 'Your things' }],
 
   pages(signedIn, { config, upstream, defineForm }) {
-    async function send(
-      { accessToken, requestId, endsAt }: Caller,
-      method: Call['method'],
-      path: string,
-      data?: object,
-    ) {
+    async function send({ accessToken, context }: Caller, method: Call['method'], path: string, data?: object) {
       const answer = await upstream.send({
         method,
         url: `${config.apiInternalUrl}${path}`,
         headers: { authorization: `Bearer ${accessToken}`, ...(data && { 'content-type': 'application/json' }) },
         ...(data && { body: JSON.stringify(data) }),
-        requestId,
-        endsAt,
+        context,
         deadlineMs: 10_000,
         maxBytes: 8 * 1024 * 1024,
       })

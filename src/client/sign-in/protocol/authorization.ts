@@ -148,7 +148,7 @@ async function fetchMetadata(
   const at = new URL(loginInternalUrl)
   // RFC 8414 3.1: the path of the issuer goes behind the well-known part, not before it.
   const url = `${at.origin}/.well-known/oauth-authorization-server${at.pathname.replace(/\/$/, '')}`
-  const answer = await upstream.send({ method: 'GET', url, ...context, ...metadataLimits })
+  const answer = await upstream.send({ method: 'GET', url, context, ...metadataLimits })
   const document = answer.status === 200 && isRecord(answer.json) ? answer.json : {}
   // RFC 8414 3.3: a document that names another issuer is not this portal's.
   if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) throw upstream.unexpected('no document of this portal')

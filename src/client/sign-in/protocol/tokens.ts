@@ -61,7 +61,7 @@ export async function revokeTokens(portal: Portal, refreshToken: string, context
 export async function fetchName(portal: Portal, { accessToken }: Tokens, context: RequestContext): Promise<string> {
   const { upstream, loginInternalUrl } = portal
   const [url, headers] = [`${loginInternalUrl}/api/me`, { authorization: `Bearer ${accessToken}` }]
-  const answer = await upstream.send({ method: 'GET', url, headers, ...context, ...shortLimits }).catch(() => undefined)
+  const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
   const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
   if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
   // Letters, marks, numbers, punctuation, symbols and joiners: nothing that controls, or turns the text around it.
@@ -83,7 +83,7 @@ export function postForm(
     url: loginInternalUrl + path,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: form.toString(),
-    ...context,
+    context,
     ...limits,
   })
 }

@@ -117,26 +117,25 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return session.isSealedWithOldKey ? sealSession(sealer, session) : []
   }
 
-  /** Until when the visitor stays signed in, as far as this client can know: to the end of what renews the session. */
-  function endOf(cookies: Cookies, session: Session): Date {
-    return session.refreshCookieName in cookies ? session.refreshEndsAt : session.expiresAt
-  }
-
   /** Who is signed in, as far as can be said without asking the portal, and the cookies that are left over. */
   function look(cookies: Cookies): { visitor: ShownVisitor | undefined; cookies: Cookie[] } {
     const session = openSession(sealer, cookies)
-    if (session) {
-      const { visitorId, name, accessToken } = session
-      const visitor = { visitorId, name, userId: readSubject(accessToken), expiresAt: endOf(cookies, session) }
-      return { visitor, cookies: expireOtherRefreshCookies(cookies, session) }
-    }
+    if (session)
+      return { visitor: describeVisitor(session, cookies), cookies: expireOtherRefreshCookies(cookies, session) }
     const refreshToken = findRefreshToken(sealer, cookies)
     if (!refreshToken) return { visitor: undefined, cookies: [] }
     const { visitorId, name, expiresAt } = refreshToken
     return { visitor: { visitorId, name, userId: undefined, expiresAt }, cookies: [] }
   }
 
-  return { begin, restore, replace, endOf, look }
+  return { begin, restore, replace, look }
+}
+
+/** `expiresAt`: as far as this client can know, the end of what renews the session. */
+export function describeVisitor(session: Session, cookies: Cookies): ShownVisitor {
+  const { accessToken, visitorId, name, refreshCookieName, refreshEndsAt } = session
+  const expiresAt = refreshCookieName in cookies ? refreshEndsAt : session.expiresAt
+  return { userId: readSubject(accessToken), visitorId, name, expiresAt }
 }
 
 function also(cookies: Cookie[], restored: Restored): Restored {
