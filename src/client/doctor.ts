@@ -22,21 +22,20 @@ const largestSkewMs = 30_000
  * `redirectUri` is that of another client, with routes and cookies of its own: those are not asked about.
  */
 export async function diagnose(environment: Environment, redirectUri?: string): Promise<Finding[]> {
+  const isOurs = redirectUri === undefined
   let config: Config
   try {
-    config = readConfig(redirectUri === undefined ? environment : settingsOf(redirectUri, environment))
-    if (redirectUri !== undefined) config = { ...config, redirectUri }
+    config = readConfig(isOurs ? environment : settingsOf(redirectUri, environment))
+    if (!isOurs) config = { ...config, redirectUri }
   } catch (error) {
     if (error instanceof ConfigError) return error.problems.map(problem => no(`settings: ${problem}`))
     throw error
   }
   const dispatcher = createDispatcher()
   try {
-    const ofPlatform = [checkPortal, checkBrowserAddress, checkApi, checkClock, checkRedirectUri, checkCredentials]
-    const checks = redirectUri === undefined ? [...ofPlatform, checkProxy] : ofPlatform
+    const checks = [checkPortal, checkApi, checkRedirectUri, checkCredentials, ...(isOurs ? [checkProxy] : [])]
     const findings = await Promise.all(checks.map(check => check(config, dispatcher)))
-    const cookies = redirectUri === undefined ? [checkCookies(config)] : []
-    return [yes('settings: complete'), ...findings.flat(), checkSites(config), ...cookies]
+    return [yes('settings: complete'), ...findings.flat(), checkHosts(config)]
   } finally {
     await dispatcher.destroy()
   }
@@ -51,34 +50,32 @@ function settingsOf(redirectUri: string, environment: Environment): Environment 
 
 type Check = (config: Config, dispatcher: Dispatcher) => Promise<Finding | Finding[]>
 
-const checkPortal: Check = async ({ loginInternalUrl }, dispatcher) => {
-  const { problem } = await get(`${loginInternalUrl}/`, dispatcher)
-  return problem ? no(`portal: ${loginInternalUrl} ${problem}`) : yes(`portal: ${loginInternalUrl} answers`)
+const checkPortal: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) => {
+  const { problem, date } = await get(`${loginInternalUrl}/`, dispatcher)
+  const findings = [
+    problem ? no(`portal: ${loginInternalUrl} ${problem}`) : yes(`portal: ${loginInternalUrl} answers`),
+    checkClock(date),
+  ]
+  if (loginUrl === loginInternalUrl) return findings
+  // Where server and browser use different addresses, this machine may not know the browser's.
+  const browser = await get(`${loginUrl}/`, dispatcher)
+  if (!browser.problem) return [...findings, yes(`portal: ${loginUrl}, the browser's address, answers here, too`)]
+  return [...findings, cannotTell(`portal: whether ${loginUrl} answers browsers: from here it ${browser.problem}`)]
 }
 
-/** Where server and browser use different addresses, this machine may not know the browser's. */
-const checkBrowserAddress: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) => {
-  if (loginUrl === loginInternalUrl) return []
-  const { problem } = await get(`${loginUrl}/`, dispatcher)
-  if (!problem) return yes(`portal: ${loginUrl}, the browser's address, answers here, too`)
-  return cannotTell(`portal: whether ${loginUrl} answers browsers, because from here it ${problem}`)
-}
-
-const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
-  const { status, problem } = await get(`${apiInternalUrl}/apps/v1`, dispatcher)
-  if (problem) return no(`API: ${apiInternalUrl} ${problem}`)
-  if (status === 401) return yes(`API: ${apiInternalUrl}/apps/v1 answers, and asks for a token`)
-  return no(
-    `API: ${apiInternalUrl}/apps/v1 answers ${status} to a call without a token, where 401 is due: check API_URL.`,
-  )
-}
-
-const checkClock: Check = async ({ loginInternalUrl }, dispatcher) => {
-  const { date } = await get(`${loginInternalUrl}/`, dispatcher)
+function checkClock(date: Date | undefined): Finding {
   if (!date) return cannotTell('clocks: whether they agree, because the portal sends no Date')
   const skewMs = Math.abs(Date.now() - date.getTime())
   if (skewMs <= largestSkewMs) return yes('clocks: this machine and the portal agree')
   return no(`clocks: they differ by ${Math.round(skewMs / 1000)} seconds. Synchronize this machine with NTP.`)
+}
+
+const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
+  const url = `${apiInternalUrl}/apps/v1`
+  const { status, problem } = await get(url, dispatcher)
+  if (problem) return no(`API: ${apiInternalUrl} ${problem}`)
+  if (status === 401) return yes(`API: ${url} answers, and asks for a token`)
+  return no(`API: ${url} answers ${status} to a call without a token, where 401 is due: check API_URL.`)
 }
 
 const checkRedirectUri: Check = async (config, dispatcher) => {
@@ -97,7 +94,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 /** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
 const checkCredentials: Check = async (config, dispatcher) => {
   const portal = { ...config, upstream: createUpstream('login portal', 'portal', dispatcher) }
-  const code = randomBytes(22).toString('hex').slice(0, 30)
+  const code = randomBytes(15).toString('hex')
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
   try {
     const { json, status } = await postForm(portal, '/api/exchangeToken', fields, outsideRequests('doctor'))
@@ -123,23 +120,11 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   return no('proxy: the login cookie does not come through as it was set. Let the proxy leave Set-Cookie alone.')
 }
 
-function checkSites({ publicUrl, loginUrl }: Config): Finding {
+/** Two ports of one host share their cookies, and hide each fault that SameSite can have. */
+function checkHosts({ publicUrl, loginUrl }: Config): Finding {
   const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]
-  const isAddress = (host: string) => /^[\d.]+$|^\[/.test(host)
-  const site = (host: string) => (isAddress(host) ? host : host.split('.').slice(-2).join('.'))
-  if (site(client) !== site(portal)) return yes(`sites: ${client} and ${portal} are two`)
-  if (client === portal)
-    return no(`sites: client and portal share the host ${client}, and so their cookies. Use two names.`)
-  return cannotTell(
-    `sites: ${client} and ${portal} look like one; both signs work, but try signing in across two as well`,
-  )
-}
-
-function checkCookies({ publicUrl }: Config): Finding {
-  const { protocol, host } = new URL(publicUrl)
-  const text = 'at most 10.8 KB of this client, of the 16 KiB that Node takes for all headers'
-  if (protocol === 'https:') return yes(`cookies: ${text}`)
-  return yes(`cookies: ${text}; browsers take Secure ones from ${host}, Safari only since March 2026`)
+  if (client !== portal) return yes(`sites: ${client} and ${portal} are two`)
+  return no(`sites: client and portal share ${client}, and so their cookies. Use two names.`)
 }
 
 type Got = { status: number; location?: string; cookies: string[]; date?: Date; problem?: string }

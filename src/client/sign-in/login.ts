@@ -1,4 +1,5 @@
 // A login, from its first step to its last: GET /login, then at the portal, then GET /exchangeToken or GET /cancelled.
+import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { AlreadyDone, Once } from '../once.ts'
@@ -43,9 +44,9 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
     if (hasSignedOut(request) && !isVisitorsChoice(request, portal.redirectUri)) return showSignedOut(reply, returnTo)
 
     // RFC 6749 10.12: 128 random bits, which nobody guesses.
-    const state = sealer.randomBytes(16).toString('base64url')
+    const state = randomBytes(16).toString('base64url')
     const { usesPkce } = await portal.readMetadata(contextOf(request))
-    const codeVerifier = usesPkce ? sealer.randomBytes(32).toString('base64url') : undefined
+    const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
     setCookies(reply, startLogin(sealer, request.cookies, state, { returnTo, codeVerifier }, clock()))
     return reply.redirect(authorizeUrl(portal, state, codeVerifier), 302)
   }

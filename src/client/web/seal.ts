@@ -1,5 +1,5 @@
 // What the browser keeps for us: cookies, and the seal (AES-256-GCM) by which nobody reads, changes or misuses them.
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomFillSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { Secret } from '../secret.ts'
 
@@ -47,7 +47,6 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     return { id, secret: createSecretKey(bytes) }
   })
   const newest = keys[0]!
-  const randomBytes = createRandomBytes()
   const boundTo = (purpose: string, header: Buffer) => Buffer.concat([header, Buffer.from(`${purpose}\n${context}`)])
 
   /** The value is good for this purpose alone. In base64url, 4/3 of the payload as JSON + 37 bytes. */
@@ -91,7 +90,6 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
   return {
     seal,
     open,
-    randomBytes,
     /** Newest first. They are no secret: replicas whose ids differ sign their visitors in and out by turns. */
     keyIds: keys.map(key => key.id.toString('hex')),
 
@@ -103,22 +101,5 @@ export function createSealer(secrets: Secret[], context: string, clock: () => Da
     openCookie(name: string, cookies: Cookies): Opened | undefined {
       return Object.hasOwn(cookies, name) ? open(name, cookies[name]) : undefined
     },
-  }
-}
-
-/** As of node:crypto, which takes seven times as long for a few bytes as for their share of many. */
-function createRandomBytes(): (length: number) => Buffer {
-  const pool = Buffer.alloc(4096)
-  let used = pool.length
-  return length => {
-    if (used + length > pool.length) {
-      randomFillSync(pool)
-      used = 0
-    }
-    const bytes = Buffer.from(pool.subarray(used, used + length))
-    // Given once, and then nowhere else.
-    pool.fill(0, used, used + length)
-    used += length
-    return bytes
   }
 }

@@ -127,16 +127,3 @@ t.test('SE-07: the ids of the keys tell keys apart, and tell nothing of them', a
   t.match(sealer.keyIds[0], /^[0-9a-f]{8}$/)
   t.notMatch(Buffer.from(key.reveal(), 'base64url').toString('hex'), sealer.keyIds[0]!)
 })
-
-t.test('CL-02: no random bytes are given twice, however many are asked for, and all values are as likely', async t => {
-  const seen = new Set<string>()
-  const counts = new Uint32Array(256)
-  for (let index = 0; index < 20_000; index++) {
-    const bytes = sealer.randomBytes(index % 2 ? 16 : 32)
-    for (const byte of bytes) counts[byte]!++
-    seen.add(bytes.subarray(0, 16).toString('hex'))
-  }
-  t.equal(seen.size, 20_000)
-  // 480,000 bytes: 1,875 of each value, and the standard deviation is 43.
-  t.ok(counts.every(count => count > 1_500 && count < 2_250))
-})
