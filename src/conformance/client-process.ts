@@ -67,12 +67,18 @@ export async function startClient(
     await stop()
     throw error
   }
+  let restarting: Promise<void> | undefined
   return {
     output: () => output,
     isRunning,
-    async restart() {
-      await stop()
-      await start()
+    // Two at once would meet at one port, and the one that is known would be the one that has lost.
+    restart() {
+      restarting ??= stop()
+        .then(start)
+        .finally(() => {
+          restarting = undefined
+        })
+      return restarting
     },
     stop,
   }

@@ -167,15 +167,17 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
 
     /**
      * Something goes wrong at the platform the next time: for the login that this check began last, or, before it began
-     * one, for whoever comes next.
+     * one, for whoever comes next. What it gives ends this before its time.
      */
-    async order(name: string, options: FaultOptions = {}): Promise<void> {
+    async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...marks].findLast(mark => mark.startsWith('state '))?.slice(6)
       // Runs once more, with nobody beside it.
       if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
       // Nobody waits for this check any more, and the next one would meet the fault.
       if (hasEnded) throw new Error('The check is over.')
-      ordered.push(await platform.orderFault(name, { ...(state !== undefined && { state }), ...options }))
+      const id = await platform.orderFault(name, { ...(state !== undefined && { state }), ...options })
+      ordered.push(id)
+      return () => platform.dropFault(id)
     },
 
     /** What this check has ordered goes wrong no longer. */
@@ -246,9 +248,11 @@ export function isCallFor(step: Step, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
+/** Without the query, which the evidence has: what matters would stand behind it. */
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response
-  return last && 'fault' in last ? `nothing (${last.fault}) at ${url}` : `status ${status} at ${url}`
+  const address = url.replace(/\?.*$/s, '')
+  return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
 }
 
 function describe(what: Exchange | Step | Page | string): string[] {

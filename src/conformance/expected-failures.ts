@@ -1,4 +1,5 @@
 // Known failures: they keep nobody from passing, and one that has been mended has to leave the list.
+import { readFileSync } from 'node:fs'
 import type { Result } from './run-checks.ts'
 
 export interface Outcome {
@@ -17,5 +18,19 @@ export function compareWithExpected(results: Result[], expected: Map<string, str
     failed: results.filter(({ verdict, id }) => verdict === 'failed' && !expected.has(id)),
     mended: [...expected.keys()].filter(id => byId.get(id)?.verdict === 'passed'),
     unknown: [...expected.keys()].filter(id => !allIds.includes(id)),
+  }
+}
+
+/** Of a file: ids with the reason of each. Adds to `problems` what is wrong with it. */
+export function readExpectedFailures(path: string | undefined, problems: string[]): Map<string, string> {
+  if (path === undefined) return new Map()
+  try {
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const entries = lines.filter(line => !/^\s*(#|$)/.test(line)).map(line => /^\s*(\S+)\s*(.*?)\s*$/.exec(line)!)
+    for (const [, id, reason] of entries) if (!reason) problems.push(`--expect-fail: ${id} has no reason beside it`)
+    return new Map(entries.map(([, id, reason]) => [id!, reason!]))
+  } catch {
+    problems.push('--expect-fail names a file that cannot be read')
+    return new Map()
   }
 }

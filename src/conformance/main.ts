@@ -1,5 +1,6 @@
 // The command: settings, a run, reports, and an exit code. 0: no MUST failed; 1: one did; 2: it could not run.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { SettingsError, usage } from './arguments.ts'
 import { checks } from './checks.ts'
 import { compareWithExpected } from './expected-failures.ts'
 import { toHtml } from './report/html.ts'
@@ -8,7 +9,7 @@ import { toJunit } from './report/junit.ts'
 import { describeFailure, listChecks, summarize } from './report/terminal.ts'
 import { CannotRun, run } from './run.ts'
 import { pickChecks, type Result } from './run-checks.ts'
-import { readSettings, type Settings, SettingsError } from './settings.ts'
+import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => process.stdout.write(text)
 
@@ -16,7 +17,8 @@ try {
   const settings = readSettings(process.argv.slice(2), process.env)
   const picked = pickChecks(checks, settings.only)
   if (picked.length === 0) throw new SettingsError([`--only picks none of ${checks.length} checks; see --list`])
-  if (settings.isList) say(listChecks(picked))
+  if (settings.isHelp) say(usage)
+  else if (settings.isList) say(listChecks(picked))
   else process.exitCode = await judge(settings, picked)
 } catch (error) {
   const isForUser = error instanceof SettingsError || error instanceof CannotRun
@@ -24,7 +26,7 @@ try {
   process.exitCode = 2
 }
 // A connection that a client keeps open is no reason to stay.
-if (!process.argv.includes('--list')) process.exit()
+if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 async function judge(settings: Settings, picked: typeof checks): Promise<number> {
   const startedAt = new Date()
@@ -74,10 +76,10 @@ function tellSettings(values: Record<string, string>): string {
   return `The client under test needs these settings:\n${lines.map(([name, value]) => `  ${name}=${value}`).join('\n')}\n\n`
 }
 
-/** A terminal has one line of it; a file has a line for each check that did not pass. */
+/** A terminal has one line of it; a file has a line for each check that somebody has to look at. */
 function progress(count: number, total: number, { id, verdict }: Result): string {
   if (process.stdout.isTTY) return `\r\x1b[K${count} of ${total}: ${id}`
-  return verdict === 'passed' ? '' : `${verdict}: ${id}\n`
+  return ['passed', 'not applicable'].includes(verdict) ? '' : `${verdict}: ${id}\n`
 }
 
 function quote(text: string): string {

@@ -10,6 +10,7 @@ import { Secret } from '../sandbox/secret.ts'
 import { startSandbox } from '../sandbox/start.ts'
 import type { Step } from '../sandbox/steps.ts'
 import { rememberConsent } from '../sandbox/store/consents.ts'
+import { markAsMade } from '../sandbox/store/marks.ts'
 import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
 import { createUser } from '../sandbox/store/users.ts'
 import { hashToken, makeSecret } from '../sandbox/tokens/opaque-token.ts'
@@ -130,9 +131,12 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       const firstName = `Robin${++people}`
       const email = `robin${people}@conformance.test`
       const now = clock()
-      const id = await store.write(db =>
-        createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now),
-      )
+      const id = await store.write(async db => {
+        const created = await createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now)
+        // The laboratory lets nothing expire of others.
+        if (created) await markAsMade(db, 'users', created, 'conformance')
+        return created
+      })
       if (id === undefined) throw new Error('The person is there already.')
       const group = await makeGroup({ store, clock }, { name: `Group of ${firstName}`, userId: id })
       const session = makeSecret()
@@ -179,6 +183,16 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
         payload: `${form}`,
       })
       return response.json<{ access_token: string }>().access_token
+    },
+
+    /** The API refuses what clients were given in this person's name so far; their refresh tokens go on working. */
+    async endAccessTokens({ id }: Person): Promise<void> {
+      const { statusCode, body } = await askLab('POST', '/lab/v1/expire', {
+        what: 'access-token',
+        userId: id,
+        clientId,
+      })
+      if (statusCode !== 200) throw new Error(`The laboratory lets no access token expire: ${body}`)
     },
 
     /** One call of the API in this person's name. */

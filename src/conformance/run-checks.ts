@@ -108,9 +108,12 @@ function judge(error: unknown, level: Level): { verdict: Verdict; reason: string
   return { verdict: 'undecided', reason: `The check itself went wrong: ${message}` }
 }
 
-/** Also brings back a client that this command has started. */
+/** Also brings back a client that this command has started, and not one that is only slow. */
 async function isThere({ clientProcess, isAnswering }: RunParts): Promise<boolean> {
-  if (await isAnswering()) return true
+  for (let tries = 0; tries < 3; tries++) {
+    if (await isAnswering()) return true
+    if (clientProcess && !clientProcess.isRunning()) break
+  }
   await clientProcess?.restart().catch(() => undefined)
   return isAnswering()
 }

@@ -1,8 +1,8 @@
 // Reads the command's arguments, and names every problem at once.
-import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { Secret } from '../sandbox/secret.ts'
+import { argumentsToRepeat, readArguments, SettingsError } from './arguments.ts'
 import type { Need } from './check.ts'
+import { readExpectedFailures } from './expected-failures.ts'
 
 export interface Settings {
   /** Origin of the client under test, and of another instance of it. */
@@ -27,6 +27,7 @@ export interface Settings {
   only: RegExp | undefined
   /** Ids of checks that are known to fail, with the reason of each. */
   expectFail: Map<string, string>
+  isHelp: boolean
   isList: boolean
   json: string | undefined
   junit: string | undefined
@@ -46,70 +47,10 @@ export interface Settings {
   repeat: string[]
 }
 
-export const usage = `npm run conformance -- --client URL [options]
-
-  --client URL         the client's origin, such as http://localhost:3000
-  --start CMD          starts the client, with its settings in the environment
-  --env NAME={VALUE}   another variable for it: {LOGIN_URL} {API_URL} {CLIENT_ID} {CLIENT_SECRET} {REDIRECT_URI}
-                       {CLIENT_URL} {PORT} {RANDOM}; may be given more than once
-  --replica URL        another instance of the client
-  --login PATH         where a login begins (/login)
-  --callback PATH      where the portal sends the browser back to (/exchangeToken)
-  --page PATH          a page behind the login that calls the API (/applications)
-  --logout "POST PATH" how one signs out (POST /logout)
-  --create PATH        the page with the form that creates an application (/applications/new)
-  --return-to NAME     the parameter of the login path that says where to come back to (returnTo)
-                       What the client does not have is given as an empty text: --create ""
-  --only REGEX         only checks whose id or group matches
-  --expect-fail FILE   known failures: on each line an id and a reason
-  --json FILE  --junit FILE  --html FILE   reports
-  --list               prints the checks, as Markdown
-  --wait SECONDS       how long to wait for the client to answer (60)
-  --portal-port N  --api-port N  --lab-port N   where the platform listens (4100, 4101, 4102, or free ones)
-  --host HOST          the address it listens on (localhost: every loopback address)
-  --portal-url URL  --api-url URL   where it is reached, where that differs
-  --client-at HOST:PORT   where the client is reached, where that is not what --client says (in a container)
-
-CLIENT_ID and CLIENT_SECRET in the environment are taken for the client's; otherwise both are random.
-`
-
-export class SettingsError extends Error {
-  constructor(problems: string[]) {
-    super(`${problems.map(problem => `  ${problem}`).join('\n')}\n\n${usage}`)
-  }
-}
-
-const options = {
-  client: { type: 'string', default: 'http://localhost:3000' },
-  replica: { type: 'string' },
-  'client-at': { type: 'string' },
-  start: { type: 'string' },
-  env: { type: 'string', multiple: true },
-  wait: { type: 'string', default: '60' },
-  login: { type: 'string', default: '/login' },
-  callback: { type: 'string', default: '/exchangeToken' },
-  page: { type: 'string', default: '/applications' },
-  logout: { type: 'string', default: 'POST /logout' },
-  create: { type: 'string', default: '/applications/new' },
-  'return-to': { type: 'string', default: 'returnTo' },
-  only: { type: 'string' },
-  'expect-fail': { type: 'string' },
-  list: { type: 'boolean', default: false },
-  json: { type: 'string' },
-  junit: { type: 'string' },
-  html: { type: 'string' },
-  'portal-port': { type: 'string', default: '4100' },
-  'api-port': { type: 'string', default: '4101' },
-  'lab-port': { type: 'string', default: '4102' },
-  host: { type: 'string', default: 'localhost' },
-  'portal-url': { type: 'string' },
-  'api-url': { type: 'string' },
-} as const
-
 /** Throws SettingsError with all problems. */
 export function readSettings(args: string[], environment: Record<string, string | undefined> = {}): Settings {
   const problems: string[] = []
-  const values = parse(args)
+  const values = readArguments(args)
   const origin = (name: 'client' | 'replica' | 'portal-url' | 'api-url') => {
     const text = (values[name] as string | undefined)?.replace(/\/$/, '')
     if (text === undefined) return undefined
@@ -146,7 +87,8 @@ export function readSettings(args: string[], environment: Record<string, string 
     logout: readLogout(values.logout, problems),
     returnTo: values['return-to'],
     only: readPattern(values.only, problems),
-    expectFail: readExpectFail(values['expect-fail'], problems),
+    expectFail: readExpectedFailures(values['expect-fail'], problems),
+    isHelp: values.help,
     isList: values.list,
     json: values.json,
     junit: values.junit,
@@ -159,7 +101,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     apiUrl: origin('api-url'),
     clientId: clientId || undefined,
     clientSecret: clientSecret ? new Secret(clientSecret) : undefined,
-    repeat: withoutReports(args),
+    repeat: argumentsToRepeat(args),
   }
   if (settings.clientAt && !/^[\w.-]+:\d{1,5}$/.test(settings.clientAt))
     problems.push('--client-at must be a host and a port, such as host.docker.internal:3000')
@@ -179,14 +121,6 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
   }
   const [has, why] = answers[need]
   return has ? undefined : why
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options }).values
-  } catch (error) {
-    throw new SettingsError([(error as Error).message])
-  }
 }
 
 function readVariable(text: string, problems: string[]): [string, string] {
@@ -210,28 +144,4 @@ function readPattern(text: string | undefined, problems: string[]): RegExp | und
     problems.push('--only must be a regular expression')
     return undefined
   }
-}
-
-function readExpectFail(path: string | undefined, problems: string[]): Map<string, string> {
-  if (path === undefined) return new Map()
-  try {
-    const lines = readFileSync(path, 'utf8').split('\n')
-    const entries = lines.filter(line => !/^\s*(#|$)/.test(line)).map(line => /^\s*(\S+)\s*(.*?)\s*$/.exec(line)!)
-    for (const [, id, reason] of entries) if (!reason) problems.push(`--expect-fail: ${id} has no reason beside it`)
-    return new Map(entries.map(([, id, reason]) => [id!, reason!]))
-  } catch {
-    problems.push('--expect-fail names a file that cannot be read')
-    return new Map()
-  }
-}
-
-/** A repetition of one check writes no report over that of the whole run. */
-function withoutReports(args: string[]): string[] {
-  const { tokens } = parseArgs({ args, options, tokens: true })
-  const dropped = ['only', 'json', 'junit', 'html', 'expect-fail', 'list']
-  return tokens.flatMap(token =>
-    token.kind !== 'option' || dropped.includes(token.name)
-      ? []
-      : [`--${token.name}`, ...(token.value === undefined ? [] : [token.value])],
-  )
 }

@@ -90,6 +90,7 @@ t.test('what keeps it from running is exit code 2, and says why', async t => {
   const broken = await conformance(['--client', free, '--start', 'echo what is wrong; exit 3'])
   t.match(broken, { code: 2, errors: 'what is wrong' })
   t.match(await conformance(['--client', 'nonsense']), { code: 2, errors: '--client must be an origin' })
+  t.match(await conformance(['--help']), { code: 0, output: '--start CMD', errors: /^$/ })
 })
 
 t.test('--list prints every check and runs none', async t => {

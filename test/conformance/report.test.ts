@@ -8,7 +8,7 @@ import { toJson } from '../../src/conformance/report/json.ts'
 import { toJunit } from '../../src/conformance/report/junit.ts'
 import type { Report } from '../../src/conformance/report/report.ts'
 import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
-import { type Result, runChecks } from '../../src/conformance/run-checks.ts'
+import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { Step } from '../../src/sandbox/steps.ts'
 
@@ -16,9 +16,10 @@ const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & 
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 /** Runs checks against nothing: none of these asks the platform anything. */
-function runAll(checks: Check[], { isAnswering = async () => true } = {}): Promise<Result[]> {
+function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
   const platform = { steps: [] } as unknown as Platform
-  return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering })
+  const isAnswering = async () => true
+  return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering, ...parts })
 }
 
 const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
@@ -76,6 +77,20 @@ t.test('a check that fails is repeated once, alone, before it is called failed',
     t.same(verdictsOf(await runAll([once, beside])), { once: 'passed', beside: 'passed' })
     t.equal(tries, 2)
   }
+})
+
+t.test('a client that is only slow is not started anew', async t => {
+  let [asked, restarts] = [0, 0]
+  const isAnswering = async () => ++asked === 2
+  const clientProcess = {
+    output: () => '',
+    isRunning: () => true,
+    restart: async () => void restarts++,
+    stop: async () => {},
+  }
+  const results = await runAll([check('a', async () => {})], { isAnswering, clientProcess })
+  t.same(verdictsOf(results), { a: 'passed' })
+  t.equal(restarts, 0)
 })
 
 t.test('of a client that is gone nothing is said', async t => {
@@ -147,6 +162,39 @@ t.test('the summary fits a screen, and its last line counts', async t => {
     '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided',
   )
   t.match(describeFailure(results[1]!, report.command), "Again: npm run conformance -- --only '^b$'")
+  const ofAll = (['failed', 'warned', 'undecided', 'not applicable'] as const).flatMap(verdict =>
+    many.slice(0, 60).map((result, at): Result => ({ ...result, verdict, reason: `${result.reason} ${at}` })),
+  )
+  const everything = summarize({ ...report, results: ofAll }, { ...outcome, failed: ofAll.slice(0, 30) })
+  t.ok(everything.split('\n').length <= 41, everything)
+})
+
+t.test('the summary says why checks do not apply, and how many for each reason', async t => {
+  const lacking = (id: string, reason: string): Result => ({ ...results[3]!, id, reason })
+  const told = summarize(
+    { ...report, results: [lacking('a', 'no form'), lacking('b', 'no replica'), lacking('c', 'no form')] },
+    nothing,
+  )
+  t.match(told, 'Not applicable:\n  2: no form\n  1: no replica\n')
+})
+
+t.test('of a full cookie jar the evidence shows the beginning', async t => {
+  const cookies = Array.from({ length: 50 }, (_, at) => `login-${at}=x`)
+  const told = describeExchange({
+    request: {
+      method: 'GET',
+      url: 'http://localhost/login',
+      headers: { cookie: cookies.join('; '), 'sec-fetch-site': 'none', 'sec-fetch-dest': 'document' },
+      body: '',
+    },
+    response: { status: 302, headers: new Headers({ location: '/' }), setCookies: cookies, body: '' },
+    startedAt: 0,
+    durationMs: 1,
+  })
+  t.match(told, /Cookie: login-0=sha:.*; and 44 more\n/)
+  t.match(told, 'Sec-Fetch: site=none, dest=document')
+  t.match(told, 'Set-Cookie: and 44 more')
+  t.notMatch(told, 'login-49')
 })
 
 t.test('a known failure is none, and one that passes has to leave the list', async t => {

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readSettings, SettingsError, whyMissing } from '../../src/conformance/settings.ts'
+import { SettingsError } from '../../src/conformance/arguments.ts'
+import { readSettings, whyMissing } from '../../src/conformance/settings.ts'
 
 t.test('without arguments the settings are those of the client of this project', async t => {
   const settings = readSettings([])

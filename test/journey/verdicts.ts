@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { checks } from '../../src/conformance/checks.ts'
-import { run } from '../../src/conformance/run.ts'
+import { CannotRun, run } from '../../src/conformance/run.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { buildFaultyClient } from '../conformance/clients/faulty-client.ts'
@@ -36,9 +36,13 @@ const clients: Client[] = [
 ]
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
-if (existsSync('bench/node_modules')) await printTable(new RegExp(process.argv[2] ?? ''))
-else {
-  process.stderr.write('Two of the clients need packages that only bench/ has. Run this first: npm ci --prefix bench\n')
+try {
+  if (!existsSync('bench/node_modules'))
+    throw new CannotRun('Two of the clients need packages that only bench/ has. Run this first: npm ci --prefix bench')
+  await printTable(new RegExp(process.argv[2] ?? ''))
+} catch (error) {
+  if (!(error instanceof CannotRun)) throw error
+  process.stderr.write(`${error.message}\n`)
   process.exitCode = 2
 }
 

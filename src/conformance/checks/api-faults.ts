@@ -215,19 +215,6 @@ export const apiFaults = checksOf('api-faults', [
     },
   },
   {
-    id: 'list-403-no-renewal',
-    title: 'A refusal with 403 does not make the client renew its tokens',
-    level: 'MUST',
-    why: 'The token is good and its owner may not do this: another token changes nothing (RFC 6750, 3.1).',
-    mend: 'Renew after 401 alone.',
-    needs,
-    async run(context) {
-      await visitUnder(context, 'list-403')
-      const renewals = context.arrived('refresh').length
-      expect(renewals === 0, `${renewals} renewals arrived.`)
-    },
-  },
-  {
     id: 'list-429-not-repeated',
     title: 'An API that is asked too often is not asked more often for it',
     level: 'MUST',

@@ -219,7 +219,7 @@ export const creating: Row[] = [
     id: 'create-refused',
     title: 'What the API refuses comes back to the visitor with what they typed',
     level: 'SHOULD',
-    why: 'A form that is empty again is filled a second time by nobody (specification, 4.1; contract of the API: 422 with every bad field).',
+    why: 'A form that is empty again is filled a second time by nobody (specification, 4.1; the API answers 422 with every bad field).',
     mend: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
     needs,
     async run(context) {

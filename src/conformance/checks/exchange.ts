@@ -360,27 +360,14 @@ export const exchange = checksOf('exchange', [
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
       if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
-      const secrets = [tokens.access_token, tokens.refresh_token, context.platform.clientSecret.reveal()].filter(
-        (text): text is string => typeof text === 'string',
-      )
-      for (const one of trail) {
-        const { response } = one
-        const texts =
-          'status' in response
-            ? [response.body, ...[...response.headers].map(([, value]) => value), one.request.url]
-            : []
-        expect(
-          !texts.some(text => secrets.some(secret => text.includes(secret))),
-          'An answer holds a token or the secret.',
-          one,
-        )
-        for (const line of setCookiesOf(one))
-          expect(
-            /;\s*httponly/i.test(line) || !secrets.some(secret => line.includes(secret)),
-            'A cookie that scripts can read holds a token.',
-            one,
-          )
-      }
+      const secrets = Object.entries({
+        'the access token': tokens.access_token,
+        'the refresh token': tokens.refresh_token,
+        'the client secret': context.platform.clientSecret.reveal(),
+      }).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+      for (const one of trail)
+        for (const [where, text] of placesOf(one))
+          for (const [what, secret] of secrets) expect(!text.includes(secret), `${where} holds ${what}.`, one)
     },
   },
   {
@@ -525,6 +512,19 @@ export const exchange = checksOf('exchange', [
     }),
   ),
 ])
+
+/** Where a script, an extension or a history finds what a request and its answer hold, with what stands there. */
+function placesOf({ request, response }: Exchange): [where: string, text: string][] {
+  if (!('status' in response)) return [['The address of a page', request.url]]
+  return [
+    ['The address of a page', request.url],
+    ['A page', response.body],
+    ...[...response.headers].map(([name, text]): [string, string] => [`The header ${name} of an answer`, text]),
+    ...response.setCookies
+      .filter(line => !/;\s*httponly/i.test(line))
+      .map((line): [string, string] => ['A cookie that scripts can read', line]),
+  ]
+}
 
 export function tokensOf({ response }: Step): { access_token?: unknown; refresh_token?: unknown } | undefined {
   try {

@@ -156,7 +156,7 @@ export const signingOut = checksOf('signing-out', [
     id: 'logout-replay',
     title: 'A copy of the cookies from before signing out opens nothing any more',
     level: 'SHOULD',
-    why: 'Whoever has copied them would stay (OWASP ASVS 7.4.1); the portal ends the access tokens with the refresh token (contract, part 3).',
+    why: 'Whoever has copied them would stay (OWASP ASVS 7.4.1); the portal ends the access tokens with the refresh token (RFC 7009, 2.1).',
     mend: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -171,7 +171,7 @@ export const signingOut = checksOf('signing-out', [
     id: 'logout-revokes',
     title: 'Signing out revokes the refresh token at the portal',
     level: 'SHOULD',
-    why: 'It would work for weeks, wherever it lies (RFC 7009, 1; contract, part 3: revocation_endpoint).',
+    why: 'It would work for weeks, wherever it lies (RFC 7009, 1; the portal lists a revocation_endpoint).',
     mend: 'POST the refresh token to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
@@ -210,7 +210,7 @@ export const signingOut = checksOf('signing-out', [
     id: 'logout-not-silent',
     title: 'Whoever has signed out is not signed in again by the next page',
     level: 'SHOULD',
-    why: 'The portal has a session of its own and signs in without a word, so that signing out would mean nothing (contract, part 4).',
+    why: 'The portal has a session of its own and signs in without a word, so that signing out would mean nothing (OWASP ASVS 7.4.1).',
     mend: 'Remember for a while that the visitor has signed out, and show a button instead of leading on to the login.',
     needs,
     async run(context) {

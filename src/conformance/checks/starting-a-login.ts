@@ -405,15 +405,23 @@ export const startingALogin = checksOf('starting-a-login', [
     why: "A page of another site could begin logins by the dozen with images, and push out the visitor's own (RFC 9700, 4.16; Fetch Metadata).",
     mend: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
-      const others: Record<string, string>[] = [
-        { 'sec-purpose': 'prefetch' },
-        { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
-        { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'cross-site' },
-        { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' },
-      ]
-      for (const headers of others) {
+      const others: Record<string, Record<string, string>> = {
+        'A prefetch': { 'sec-purpose': 'prefetch' },
+        'A frame of another site': { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'cross-site' },
+        'An image on a page of another site': {
+          'sec-fetch-dest': 'image',
+          'sec-fetch-mode': 'no-cors',
+          'sec-fetch-site': 'cross-site',
+        },
+        'A script of another site': {
+          'sec-fetch-dest': 'empty',
+          'sec-fetch-mode': 'cors',
+          'sec-fetch-site': 'cross-site',
+        },
+      }
+      for (const [what, headers] of Object.entries(others)) {
         const exchange = await context.request(context.settings.login, { headers: { ...navigation, ...headers } })
-        expect(setCookiesOf(exchange).length === 0, `A request with ${JSON.stringify(headers)} set a cookie.`, exchange)
+        expect(setCookiesOf(exchange).length === 0, `${what} began a login: it was given a cookie.`, exchange)
       }
     },
   },

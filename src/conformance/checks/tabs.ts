@@ -186,9 +186,6 @@ export const tabs = checksOf('tabs', [
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await begin(context)
-      await browser.visit(context.url(context.settings.login), {
-        stopAt: url => url.origin === context.platform.portalUrl,
-      })
       await comeBack(context, browser, callback)
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       await browser.visit(context.url('/'))

@@ -4,24 +4,30 @@ import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
 /** Headers of requests that decide something. */
-const telling = ['origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-type', 'host']
+const telling = ['origin', 'referer', 'content-type']
 const longestText = 300
+/** Of a jar that is full nobody reads more. */
+const mostCookies = 6
 
 /** Between the browser and the client, or the portal. */
 export function describeExchange({ request, response, durationMs }: Exchange): string {
   const lines = [`${request.method} ${hide(request.url)}`]
+  const fetchMetadata: string[] = []
   for (const [name, value] of Object.entries(request.headers)) {
-    if (name.toLowerCase() === 'cookie') lines.push(`  Cookie: ${hideCookies(value)}`)
-    else if (telling.includes(name.toLowerCase()) && name.toLowerCase() !== 'host')
-      lines.push(`  ${name}: ${hide(value)}`)
+    const [, meta] = /^sec-(?:fetch-)?(site|mode|dest|purpose)$/i.exec(name) ?? []
+    if (meta) fetchMetadata.push(`${meta}=${value}`)
+    else if (name.toLowerCase() === 'cookie')
+      lines.push(`  Cookie: ${firstOf(hideCookies(value), mostCookies).join('; ')}`)
+    else if (telling.includes(name.toLowerCase())) lines.push(`  ${name}: ${hide(value)}`)
   }
+  if (fetchMetadata.length > 0) lines.push(`  Sec-Fetch: ${fetchMetadata.join(', ')}`)
   if (request.body) lines.push(`  ${shorten(hide(request.body))}`)
   if ('fault' in response) return [...lines, `→ no answer: ${response.fault}`].join('\n')
   const type = response.headers.get('content-type')?.split(';')[0] ?? ''
   lines.push(`→ ${response.status} ${type} after ${Math.round(durationMs)} ms`.replace('  ', ' '))
   const location = response.headers.get('location')
   if (location !== null) lines.push(`  Location: ${hide(location)}`)
-  for (const line of response.setCookies) lines.push(`  Set-Cookie: ${hideSetCookie(line)}`)
+  for (const line of firstOf(response.setCookies.map(hideSetCookie), mostCookies)) lines.push(`  Set-Cookie: ${line}`)
   if (location === null && response.body) lines.push(`  ${shorten(hide(textOf(response.body)))}`)
   return lines.join('\n')
 }
@@ -50,6 +56,10 @@ export function textOf(html: string): string {
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()
+}
+
+function firstOf(texts: string[], most: number): string[] {
+  return texts.length > most ? [...texts.slice(0, most), `and ${texts.length - most} more`] : texts
 }
 
 function shorten(text: string): string {

@@ -24,12 +24,9 @@ export function hide(text: string): string {
     .replace(jwt, hashOf)
 }
 
-/** A Cookie header: names stay, values do not. */
-export function hideCookies(header: string): string {
-  return header
-    .split(/;\s*/)
-    .map(cookie => hideValue(cookie))
-    .join('; ')
+/** The cookies of a Cookie header: names stay, values do not. */
+export function hideCookies(header: string): string[] {
+  return header.split(/;\s*/).map(hideValue)
 }
 
 /** A Set-Cookie line: name and attributes stay. */

@@ -1,10 +1,10 @@
 // What a terminal shows: each failure with its evidence, then a summary that fits a screen.
-import { groups } from '../check.ts'
+import { groups, type Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 import { countLine, type Report } from './report.ts'
 
-const mostNamed = 12
+const [mostNamed, mostLines] = [12, 40]
 
 /** One that failed or should be better: what, why, how to mend it, what was seen, and how to see it again. */
 export function describeFailure(result: Result, command: string): string {
@@ -23,46 +23,57 @@ export function describeFailure(result: Result, command: string): string {
 }
 
 /** At most 40 lines; the last one counts. */
-export function summarize({ results, client, command }: Report, { failed, mended, unknown }: Outcome): string {
+export function summarize(report: Report, outcome: Outcome): string {
+  for (let most = mostNamed; ; most--) {
+    const lines = summaryOf(report, outcome, most)
+    if (lines.length <= mostLines || most === 1) return `${lines.join('\n')}\n`
+  }
+}
+
+/** `most`: so many are named of each kind. */
+function summaryOf({ results, client, command }: Report, { failed, mended, unknown }: Outcome, most: number): string[] {
   const lines = [`Conformance of ${client}`, '']
   for (const [group, title] of Object.entries(groups)) {
     const own = results.filter(result => result.group === group)
     if (own.length > 0) lines.push(`  ${title.padEnd(26)}${countLine(own, true)}`)
   }
-  lines.push('')
-  const expected = results.filter(({ id, verdict }) => verdict === 'failed' && !failed.some(one => one.id === id))
-  lines.push(...nameSome('Failed', failed), ...nameSome('Failed, as expected', expected))
+  const of = (wanted: Verdict) => results.filter(({ verdict }) => verdict === wanted)
+  const named = (found: Result[]) => found.map(({ id, reason }) => `${id}: ${reason}`)
+  const expected = of('failed').filter(({ id }) => !failed.some(one => one.id === id))
   lines.push(
-    ...nameSome(
-      'Warned',
-      results.filter(({ verdict }) => verdict === 'warned'),
-      5,
-    ),
-  )
-  lines.push(
-    ...nameSome(
-      'Undecided',
-      results.filter(({ verdict }) => verdict === 'undecided'),
-      5,
-    ),
+    '',
+    ...listSome('Failed', named(failed), most),
+    ...listSome('Failed, as expected', named(expected), most),
+    ...listSome('Warned', named(of('warned')), most),
+    ...listSome('Undecided', named(of('undecided')), most),
+    ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
   if (mended.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${mended.join(', ')}`)
   if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
-  lines.push(countLine(results))
-  return `${lines.join('\n')}\n`
+  return [...lines, countLine(results)]
 }
 
-function nameSome(what: string, results: Result[], most = mostNamed): string[] {
-  if (results.length === 0) return []
-  const named = results.slice(0, most).map(({ id, reason }) => `  ${id}: ${shorten(reason)}`)
-  const more = results.length - named.length
-  return [`${what}:`, ...named, ...(more > 0 ? [`  and ${more} more`] : [])]
+/** How many do not apply for which reason: what most have in common comes first. */
+function countReasons(results: Result[]): string[] {
+  const counts = new Map<string, number>()
+  for (const { reason } of results) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a).map(([reason, count]) => `${count}: ${reason}`)
+}
+
+function listSome(what: string, texts: string[], most: number): string[] {
+  if (texts.length === 0) return []
+  const more = texts.length - most
+  return [
+    `${what}:`,
+    ...texts.slice(0, most).map(text => `  ${shorten(text)}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ]
 }
 
 function shorten(text: string): string {
   const line = text.replace(/\s+/g, ' ')
-  return line.length > 110 ? `${line.slice(0, 109)}…` : line
+  return line.length > 140 ? `${line.slice(0, 139)}…` : line
 }
 
 /** For `--list`, and for docs/conformance-checks.md: every check by group, as Markdown. */
