@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { fault, headersWith, readable, sessionWith } from './fault.ts'
+import { fault, headersWith, sessionWith } from './fault.ts'
 
 /** A cipher without a seal: whoever turns a bit of it turns a bit of what it says. */
 const unsealed = {
@@ -52,20 +52,6 @@ export const cookie = [
     sessionAttributes: seconds =>
       seconds ? right.sessionAttributes(seconds).replace(/; Max-Age=\d+/, '') : right.sessionAttributes(0),
   }),
-  fault('session-readable', 'tokens-sealed', {
-    seal: (_visit, _name, value) => readable.write(value),
-    unseal: (_visit, _name, text) => readable.read(text),
-  }),
-  fault('session-is-the-token', 'tokens-sealed', {
-    seal: (visit, name, value) =>
-      name === visit.parts.sessionCookie
-        ? (value as { accessToken: string }).accessToken
-        : right.seal(visit, name, value),
-    unseal: (visit, name, text) =>
-      name === visit.parts.sessionCookie
-        ? { accessToken: text, visitor: 'me', expiresAt: Date.now() + 60_000 }
-        : right.unseal(visit, name, text),
-  }),
   fault('session-encrypted-and-unsealed', 'cookie-tampered', {
     seal: (visit, _name, value) => unsealed.write(visit, value),
     unseal: (visit, _name, text) => unsealed.read(visit, text),
@@ -107,32 +93,6 @@ export const cookie = [
     'cookie-only-where-it-changes',
     headersWith(() => ({ 'set-cookie': 'seen=1; Path=/; Secure; HttpOnly; SameSite=Lax' })),
   ),
-  fault('token-in-a-page', 'page-no-tokens', {
-    itemOf: (visit, application) =>
-      `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
-  }),
-  fault('token-in-the-address', 'tokens-not-in-browser', {
-    arrive: (visit, login) => ({
-      status: 303,
-      headers: { location: `${login.returnTo}#access_token=${tokenSetIn(visit)}` },
-    }),
-    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
-    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
-  }),
-  fault('token-for-scripts', 'tokens-not-in-browser', {
-    setCookie(visit, name, value, attributes) {
-      right.setCookie(visit, name, value, attributes)
-      const { accessToken } = value as { accessToken?: string }
-      if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
-    },
-  }),
-  fault('old-session-kept-at-login', 'tabs-other-visitor', {
-    keepSession(visit, tokens) {
-      const old = right.readSession(visit)
-      if (old) return old
-      return right.keepSession(visit, tokens)
-    },
-  }),
   fault('login-refuses-large-tokens-with-a-crash', 'cookie-size-9-kb', {
     setCookie(visit, name, value, attributes) {
       try {
@@ -143,8 +103,3 @@ export const cookie = [
     },
   }),
 ]
-
-function tokenSetIn(visit: Visit): string {
-  const text = visit.setCookies.find(line => line.startsWith(right.sessionCookie))?.match(/=([^;]*)/)?.[1] ?? ''
-  return (right.unseal(visit, right.sessionCookie, text) as { accessToken: string }).accessToken
-}

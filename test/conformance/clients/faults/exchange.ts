@@ -1,6 +1,7 @@
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
-import { exchangeWith, fault } from './fault.ts'
+import type { Visit } from '../visit.ts'
+import { exchangeWith, fault, readable } from './fault.ts'
 
 export const exchange = [
   fault('secret-in-the-address', 'exchange-no-query', {
@@ -73,4 +74,38 @@ export const exchange = [
   fault('expires-in-nan', 'token-answer-expires-in-missing', { lifetime: value => Number(value) }),
   fault('expires-in-text', 'token-answer-expires-in-words', { lifetime: value => value as number }),
   fault('expires-in-parsed', 'token-answer-expires-in-null', { lifetime: value => Number.parseInt(String(value), 10) }),
+  fault('session-readable', 'tokens-sealed', {
+    seal: (_visit, _name, value) => readable.write(value),
+    unseal: (_visit, _name, text) => readable.read(text),
+  }),
+  fault('session-is-the-token', 'tokens-sealed', {
+    seal: (visit, name, value) =>
+      name === visit.parts.sessionCookie
+        ? (value as { accessToken: string }).accessToken
+        : right.seal(visit, name, value),
+    unseal: (visit, name, text) =>
+      name === visit.parts.sessionCookie
+        ? { accessToken: text, visitor: 'me', expiresAt: Date.now() + 60_000 }
+        : right.unseal(visit, name, text),
+  }),
+  fault('token-in-the-address', 'tokens-not-in-browser', {
+    arrive: (visit, login) => ({
+      status: 303,
+      headers: { location: `${login.returnTo}#access_token=${tokenSetIn(visit)}` },
+    }),
+    sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    refreshAttributes: seconds => right.refreshAttributes(seconds).replace('Strict', 'Lax'),
+  }),
+  fault('token-for-scripts', 'tokens-not-in-browser', {
+    setCookie(visit, name, value, attributes) {
+      right.setCookie(visit, name, value, attributes)
+      const { accessToken } = value as { accessToken?: string }
+      if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
+    },
+  }),
 ]
+
+function tokenSetIn(visit: Visit): string {
+  const text = visit.setCookies.find(line => line.startsWith(right.sessionCookie))?.match(/=([^;]*)/)?.[1] ?? ''
+  return (right.unseal(visit, right.sessionCookie, text) as { accessToken: string }).accessToken
+}

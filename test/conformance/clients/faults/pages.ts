@@ -95,4 +95,15 @@ export const pages = [
     ...headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
     isFromHere: ({ headers, settings }) => headers.origin === settings.publicUrl,
   }),
+  fault('token-in-a-page', 'page-no-tokens', {
+    itemOf: (visit, application) =>
+      `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
+  }),
+  fault('form-of-another-visitor-taken', 'create-other-visitor', { isFormOf: () => true }),
+  fault('form-sent-twice-creates-twice', 'create-once', { once: (_visit, _name, act) => act() }),
+  fault(
+    'page-after-sign-out-from-the-cache',
+    'page-no-store',
+    headersWith(() => ({ 'cache-control': 'private, max-age=300' })),
+  ),
 ]

@@ -42,11 +42,6 @@ export const signingOut = [
   fault('sign-out-to-anywhere', 'logout-redirect-local', {
     signedOut: visit => ({ status: 303, headers: { location: visit.query.get('returnTo') ?? '/' } }),
   }),
-  fault(
-    'page-after-sign-out-from-the-cache',
-    'page-no-store',
-    headersWith(() => ({ 'cache-control': 'private, max-age=300' })),
-  ),
 ]
 
 function laxSession() {

@@ -1,7 +1,14 @@
-import { right } from '../parts.ts'
+import { type Parts, right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
 import type { Tokens } from '../visit.ts'
 import { fault } from './fault.ts'
+
+const dropsNew: Partial<Parts> = {
+  keepSession(visit, tokens) {
+    const isLogin = visit.url.pathname === '/exchangeToken'
+    return right.keepSession(visit, isLogin ? tokens : { ...tokens, refreshToken: undefined })
+  },
+}
 
 export const stayingSignedIn = [
   fault('renewal-by-each-tab', 'refresh-single-flight', { once: (_visit, _name, act) => act() }),
@@ -21,13 +28,17 @@ export const stayingSignedIn = [
       return [status === 403 ? 401 : status, answer]
     },
   }),
-  fault('new-refresh-token-dropped', 'refresh-token-replaced', {
-    keepSession(visit, tokens) {
-      return right.keepSession(
-        visit,
-        visit.url.pathname === '/exchangeToken' ? tokens : { ...tokens, refreshToken: undefined },
-      )
+  fault('new-refresh-token-dropped', 'refresh-token-replaced', dropsNew),
+  fault('new-refresh-token-dropped-by-who-renews-early', 'refresh-token-replaced', {
+    ...dropsNew,
+    readSession(visit) {
+      const session = right.readSession(visit)
+      return session && session.expiresAt - 30_000 > Date.now() ? session : undefined
     },
+  }),
+  fault('new-refresh-token-dropped-by-who-hears-it-from-the-api', 'refresh-token-replaced', {
+    ...dropsNew,
+    lifetime: () => 86_400,
   }),
   fault('no-new-refresh-token-is-an-end', 'refresh-token-kept', {
     keepSession(visit, tokens: Tokens) {

@@ -44,8 +44,13 @@ export const tabs = [
     seal: (visit, name, value) => right.seal(keyed(visit), name, value),
     unseal: (visit, name, text) => right.unseal(keyed(visit), name, text),
   }),
-  fault('form-of-another-visitor-taken', 'create-other-visitor', { isFormOf: () => true }),
-  fault('form-sent-twice-creates-twice', 'create-once', { once: (_visit, _name, act) => act() }),
+  fault('old-session-kept-at-login', 'tabs-other-visitor', {
+    keepSession(visit, tokens) {
+      const old = right.readSession(visit)
+      if (old) return old
+      return right.keepSession(visit, tokens)
+    },
+  }),
   fault('resent-callback-is-a-crash', 'tabs-callback-again', {
     findLogin(visit, state) {
       const login = right.findLogin(visit, state)
