@@ -44,6 +44,20 @@ const mostValues = 250_000
 const mostLevels = 32
 const longestRetryAfterSeconds = 3600
 
+/** What goes wrong with the other side: the status that the visitor gets, and what follows its name. */
+const faults = {
+  busy: [503, 'is busy. Please try again soon.'],
+  certificate: [
+    502,
+    'could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
+  ],
+  failed: [502, 'is not working right now. Please try again soon.'],
+  overloaded: [503, 'is answering too slowly at the moment. Please try again soon.'],
+  timeout: [504, 'took too long to answer. Please try again.'],
+  unexpected: [502, 'gave an answer that this site does not understand. Please try again.'],
+  unreachable: [502, 'could not be reached. Please try again soon.'],
+} as const
+
 /** Told of each call when it has ended; `status` is `failed` where it got no answer that could be read. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
@@ -58,10 +72,10 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
    * Throws PublicError: 502 unreachable or unintelligible, 503 too many calls open, 504 too slow.
    */
   async function send(call: Call): Promise<Answer> {
-    if (openCalls >= mostOpenCalls) throw busy()
+    if (openCalls >= mostOpenCalls) throw fault('overloaded')
     const startedAt = performance.now()
     const deadlineMs = Math.min(call.deadlineMs, call.context.endsAt - startedAt)
-    if (deadlineMs <= 0) throw tooSlow()
+    if (deadlineMs <= 0) throw fault('timeout', 'the request had no time left')
     openCalls++
     let status = 'failed'
     try {
@@ -70,15 +84,8 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
       return answer
     } catch (error) {
       if (error instanceof PublicError) throw error
-      if (isTimeout(error)) throw tooSlow(error)
-      if (isBadCertificate(error))
-        throw fault(
-          'certificate',
-          502,
-          'could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
-          error,
-        )
-      throw fault('unreachable', 502, 'could not be reached. Please try again soon.', error)
+      if (isTimeout(error)) throw fault('timeout', error)
+      throw fault(isBadCertificate(error) ? 'certificate' : 'unreachable', error)
     } finally {
       openCalls--
       countCall(code, status, (performance.now() - startedAt) / 1000)
@@ -107,9 +114,9 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
   async function read(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
     // A body that is neither read nor destroyed would hold its connection for ever.
-    const refuse = (fault: PublicError) => {
+    const refuse = (refusal: PublicError) => {
       body.on('error', () => {}).destroy()
-      return fault
+      return refusal
     }
     if (status >= 300 && status < 400) throw refuse(unexpected(`redirect ${status}`))
     if (!/^identity$/i.test(String(headers['content-encoding'] ?? 'identity')))
@@ -121,7 +128,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
         size += chunk.length
         openBytes += chunk.length
         if (size > maxBytes) throw refuse(unexpected(`more than ${maxBytes} bytes`))
-        if (openBytes > mostOpenBytes) throw refuse(busy())
+        if (openBytes > mostOpenBytes) throw refuse(fault('overloaded'))
         chunks.push(chunk)
       }
     } finally {
@@ -134,33 +141,23 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     return { status, json, retryAfterSeconds: readRetryAfter(headers) }
   }
 
-  function busy(): PublicError {
-    return fault('overloaded', 503, 'is answering too slowly at the moment. Please try again soon.')
-  }
-
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
-  function unexpected(detail: string): PublicError {
-    return fault('unexpected', 502, 'gave an answer that this site does not understand. Please try again.', detail)
-  }
+  const unexpected = (detail: string) => fault('unexpected', detail)
 
-  /** The other side asks for patience or is broken: 503 with its Retry-After, or 502. */
-  function unavailable({ status, retryAfterSeconds }: Answer): PublicError {
+  /** An answer whose status the caller cannot use: the other side asks for patience, is broken, or says what makes no sense. */
+  function unusable({ status, retryAfterSeconds }: Answer): PublicError {
     const cause = `status ${status}`
-    if (status !== 429 && status !== 503)
-      return fault('failed', 502, 'is not working right now. Please try again soon.', cause)
-    const when = retryAfterSeconds ? `in ${retryAfterSeconds} seconds` : 'soon'
-    return fault('busy', 503, `is busy. Please try again ${when}.`, cause, retryAfterSeconds)
+    if (status === 429 || status === 503) return fault('busy', cause, retryAfterSeconds)
+    return fault(status >= 500 ? 'failed' : 'unexpected', cause)
   }
 
-  function tooSlow(cause: unknown = 'the request had no time left'): PublicError {
-    return fault('timeout', 504, 'took too long to answer. Please try again.', cause)
+  function fault(kind: keyof typeof faults, cause?: unknown, retryAfterSeconds?: number): PublicError {
+    const [status, sentence] = faults[kind]
+    const when = retryAfterSeconds ? sentence.replace('soon', `in ${retryAfterSeconds} seconds`) : sentence
+    return new PublicError(`${code}_${kind}`, status, `The ${name} ${when}`, { cause, retryAfterSeconds })
   }
 
-  function fault(kind: string, status: number, sentence: string, cause?: unknown, retryAfterSeconds?: number) {
-    return new PublicError(`${code}_${kind}`, status, `The ${name} ${sentence}`, { cause, retryAfterSeconds })
-  }
-
-  return { send, unexpected, unavailable }
+  return { send, unexpected, unusable }
 }
 
 /** A signal alone would not do: undici looks at it only once a call has a connection, and that may be long in coming. */

@@ -75,10 +75,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
   }
 
   function fault(answer: Answer): PublicError {
-    const { status } = answer
-    if (status in refusals) return refusal(status)
-    if (status === 429 || status >= 500) return upstream.unavailable(answer)
-    return upstream.unexpected(`status ${status}`)
+    return answer.status in refusals ? refusal(answer.status) : upstream.unusable(answer)
   }
 
   return {
@@ -138,7 +135,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream) {
       )
       const id = isRecord(answer.json) ? asText(answer.json['@id']) : ''
       if (answer.status === 201 && id) return id
-      if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
+      if (answer.status === 429 || answer.status >= 500) throw upstream.unusable(answer)
       throw new FieldError({ groupName: ['The group could not be created. Create one at the login portal.'] })
     },
 

@@ -20,8 +20,7 @@ export const product: Product = {
         const answer = await upstream.send({ method: 'GET', url, headers, context, ...limits })
         // A 401 alone is tried again with a renewed access token, and else leads to the login.
         if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'Please sign in again.')
-        if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
-        if (answer.status !== 200) throw upstream.unexpected(`status ${answer.status}`)
+        if (answer.status !== 200) throw upstream.unusable(answer)
         return answer
       })
       const items = isRecord(json) ? json.ItemList : undefined

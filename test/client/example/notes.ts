@@ -27,9 +27,8 @@ export function createCountThings(apiUrl: string, upstream: Upstream) {
     const limits = { deadlineMs: 10_000, maxBytes: 1024 * 1024 }
     const answer = await upstream.send({ method: 'GET', url: `${apiUrl}/apps/v1`, headers, context, ...limits })
     if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'Please sign in again.')
-    if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
     const items = isRecord(answer.json) ? answer.json.ItemList : undefined
-    if (answer.status !== 200 || !Array.isArray(items)) throw upstream.unexpected(`status ${answer.status}`)
+    if (answer.status !== 200 || !Array.isArray(items)) throw upstream.unusable(answer)
     return items.length
   }
 }

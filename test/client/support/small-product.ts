@@ -28,8 +28,7 @@ export const smallProduct: Product = {
         maxBytes: 8 * 1024 * 1024,
       })
       if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'The API does not accept your sign-in.')
-      if (answer.status === 429 || answer.status >= 500) throw upstream.unavailable(answer)
-      if (answer.status > 201) throw upstream.unexpected(`status ${answer.status}`)
+      if (answer.status > 201) throw upstream.unusable(answer)
       return answer.json
     }
 

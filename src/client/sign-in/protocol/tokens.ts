@@ -32,9 +32,9 @@ export async function exchangeCode(
   codeVerifier: string | undefined,
   context: RequestContext,
 ): Promise<Tokens> {
-  const fields = { grant_type: 'authorization_code', code, redirect_uri: portal.redirectUri, state }
-  const proof: Record<string, string> = codeVerifier ? { code_verifier: codeVerifier } : {}
-  const answer = await postForm(portal, '/api/exchangeToken', { ...fields, ...proof }, context)
+  const proof = codeVerifier && { code_verifier: codeVerifier }
+  const fields = { grant_type: 'authorization_code', code, redirect_uri: portal.redirectUri, state, ...proof }
+  const answer = await postForm(portal, '/api/exchangeToken', fields, context)
   if (answer.status !== 200) throw readRefusal(portal, answer)
   return readTokens(portal, answer, state)
 }
@@ -43,8 +43,9 @@ export async function exchangeCode(
 export async function refreshTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<Tokens> {
   const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
   const answer = await postForm(portal, '/api/exchangeToken', fields, context)
-  const whyForGood = readFinalRefusal(answer)
-  if (whyForGood) throw new RefreshRefused(whyForGood)
+  const error = errorOf(answer)
+  if (error && finalErrors.includes(error)) throw new RefreshRefused(error)
+  if (finalStatuses.includes(answer.status)) throw new RefreshRefused(`status ${answer.status}`)
   if (answer.status !== 200) throw readRefusal(portal, answer)
   const tokens = readTokens(portal, answer, undefined)
   // RFC 6749 6: where no new refresh token comes, the old one stays good.
@@ -88,21 +89,18 @@ export function postForm(
   })
 }
 
-/** The portal answers invalid_grant with 401 and others with 400: the word decides, not the status. */
 function readRefusal({ upstream }: Portal, answer: Answer): Error {
-  if (answer.status === 429 || answer.status >= 500) return upstream.unavailable(answer)
-  const error = isRecord(answer.json) ? answer.json.error : undefined
-  if (typeof error !== 'string' || answer.status < 400) return upstream.unexpected(`status ${answer.status}`)
+  const error = errorOf(answer)
+  if (error === undefined) return upstream.unusable(answer)
   if (error === 'invalid_grant') return new LoginError('invalid_grant')
   const known = /^[a-z_]{1,40}$/.test(error) ? error : 'an unknown error'
   return new LoginError('client_misconfigured', `status ${answer.status}, ${known}`)
 }
 
-function readFinalRefusal({ status, json }: Answer): string | undefined {
-  if (finalStatuses.includes(status)) return `status ${status}`
-  const error = isRecord(json) ? String(json.error) : ''
+/** RFC 6749 5.2. The portal refuses a code with 401 and not with 400: the word decides, and not the status. */
+function errorOf({ status, json }: Answer): string | undefined {
   const isRefusal = status >= 400 && status < 500 && status !== 429
-  return isRefusal && finalErrors.includes(error) ? error : undefined
+  return isRefusal && isRecord(json) && typeof json.error === 'string' ? json.error : undefined
 }
 
 /**

@@ -25,7 +25,12 @@ export function hasSignedOut({ cookies }: FastifyRequest): boolean {
 export function startLogin(sealer: Sealer, cookies: Cookies, state: string, login: Login, now: Date): Cookie[] {
   const expiresAt = new Date(now.getTime() + loginLifetimeMs)
   const payload = [login.returnTo, login.codeVerifier]
-  const tooMany = newestFirst(sealer, cookies).slice(mostPending - 1)
+  const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
+  // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
+  const newestFirst = pendingStates(cookies)
+    .reverse()
+    .sort((one, other) => endOf(other) - endOf(one))
+  const tooMany = newestFirst.slice(mostPending - 1)
   return [...tooMany.map(expireLoginCookie), sealer.sealCookie(prefix + state, payload, expiresAt, 'lax')]
 }
 
@@ -45,14 +50,4 @@ export function expireLoginCookie(state: string): Cookie {
 export function pendingStates(cookies: Cookies): string[] {
   const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
   return names.map(name => name.slice(prefix.length))
-}
-
-function newestFirst(sealer: Sealer, cookies: Cookies): string[] {
-  const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
-  const pending = pendingStates(cookies).map(state => ({ state, end: endOf(state) }))
-  // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
-  return pending
-    .reverse()
-    .sort((one, other) => other.end - one.end)
-    .map(({ state }) => state)
 }

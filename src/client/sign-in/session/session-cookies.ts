@@ -18,6 +18,9 @@ export type Session = SignedIn & {
 /** A session is renewed with it, and ends with it. */
 export type RefreshToken = SignedIn & { value: string }
 
+/** `cookieName`: of the cookie that it came in. */
+export type SentRefreshToken = RefreshToken & { cookieName: string }
+
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
@@ -63,30 +66,27 @@ export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSe
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
   const payload = [token.value, token.visitorId, now.getTime(), token.name]
-  const cookie = sealer.sealCookie(cookieNameOf(token), payload, token.expiresAt, 'strict')
+  const cookieName = refreshPrefix + hash('sha256', token.value, 'base64url').slice(0, 8)
+  const cookie = sealer.sealCookie(cookieName, payload, token.expiresAt, 'strict')
   if (cookie.name.length + cookie.value.length <= longestRefreshCookie) return cookie
   return token.name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
 }
 
 /** Newest first. There can be several: a callback does not see the Strict cookies of whoever was signed in before. */
-export function openRefreshTokens(sealer: Sealer, cookies: Cookies): RefreshToken[] {
-  const tokens: (RefreshToken & { sealedAt: number })[] = []
-  for (const name of refreshCookieNames(cookies)) {
-    const opened = sealer.openCookie(name, cookies)
-    if (!opened) continue
-    const [value, visitorId, sealedAt, shownName = ''] = opened.payload as [string, string, number, string?]
-    tokens.push({ value, visitorId, name: shownName, sealedAt, expiresAt: opened.expiresAt })
-  }
+export function openRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
+  const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
+    const opened = sealer.openCookie(cookieName, cookies)
+    if (!opened) return []
+    const [value, visitorId, sealedAt, name = ''] = opened.payload as [string, string, number, string?]
+    return [{ cookieName, value, visitorId, name, sealedAt, expiresAt: opened.expiresAt }]
+  })
   return tokens.sort((one, other) => other.sealedAt - one.sealedAt)
 }
 
 /** The session's own; without a session the newest. */
-export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): RefreshToken | undefined {
-  return openRefreshTokens(sealer, cookies).find(token => !session || cookieNameOf(token) === session.refreshCookieName)
-}
-
-export function expireRefreshCookie(token: RefreshToken): Cookie {
-  return expire(cookieNameOf(token))
+export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
+  const tokens = openRefreshTokens(sealer, cookies)
+  return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]
 }
 
 /** Takes away the refresh cookies of earlier logins, perhaps of another visitor: a session tells which one is its own. */
@@ -110,8 +110,4 @@ export function hasSessionCookie(cookies: Cookies): boolean {
 /** Others on this host can set cookies, too: only names that we could have given are acted on. */
 function refreshCookieNames(cookies: Cookies): string[] {
   return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
-}
-
-function cookieNameOf({ value }: RefreshToken): string {
-  return refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
 }

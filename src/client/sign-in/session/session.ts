@@ -1,19 +1,19 @@
 // Keeps a visitor signed in: begins the session, renews it before it runs out, and ends it only when it is truly over.
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { Once } from '../../once.ts'
 import type { RequestContext } from '../../upstream.ts'
-import type { Cookie, Cookies, Sealer } from '../../web/seal.ts'
+import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
 import type { ShownVisitor } from '../../web/views.ts'
 import { LoginError, type Portal } from '../protocol/authorization.ts'
 import { RefreshRefused, readSubject, refreshTokens, type Tokens } from '../protocol/tokens.ts'
 import {
   expireOtherRefreshCookies,
-  expireRefreshCookie,
   expireSessionCookies,
   findRefreshToken,
   hasSessionCookie,
   openSession,
   type RefreshToken,
+  type SentRefreshToken,
   type Session,
   sealRefreshToken,
   sealSession,
@@ -69,22 +69,21 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
   /** `session`: one that is good without being renewed, and goes on where that fails. */
   async function renew(
-    refreshToken: RefreshToken,
+    refreshToken: SentRefreshToken,
     cookies: Cookies,
     context: RequestContext,
     session?: Session,
   ): Promise<Restored> {
     const { value, visitorId } = refreshToken
     try {
-      const key = hash('sha256', value, 'base64url')
-      const tokens = await renewals.do(key, () => refreshTokens(portal, value, context))
+      const tokens = await renewals.do(value, () => refreshTokens(portal, value, context))
       return { ...seal(tokens, refreshToken, cookies), event: 'session_renewed', visitorId }
     } catch (error) {
       // The refresh token is spent by now, and what it gave cannot be stored.
       if (error instanceof LoginError && error.code === 'token_too_long') return over(cookies, 'session_ended')
       // Another replica may have renewed meanwhile: its refresh cookie has another name, and its session cookie stays.
       if (error instanceof RefreshRefused) {
-        const ended = [expireRefreshCookie(refreshToken)]
+        const ended = [expire(refreshToken.cookieName)]
         return { session, cookies: ended, event: 'session_ended', visitorId, cause: error.message }
       }
       if (session) return { session, cookies: [], event: 'session_not_renewed', visitorId }
