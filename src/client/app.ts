@@ -8,7 +8,7 @@ import type { Dispatcher } from 'undici'
 import { product as ours } from './applications/product.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
-import { healthRoutes } from './operations/health.ts'
+import { createReady, live } from './operations/health.ts'
 import { type CountEvent, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
 import { endConnectionsOnClose } from './operations/stop.ts'
 import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
@@ -86,9 +86,9 @@ export async function buildClient(config: Config, options: Options, product = ou
   const portalSignOut = `${config.loginUrl}/sign-out`
   useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
 
-  const health = healthRoutes({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
-  app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, health.live)
-  app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, health.ready)
+  const ready = createReady({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
+  app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, live)
+  app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, ready)
 
   await app.register(signIn.routes)
   app.get('/', { exposeHeadRoute: true, preHandler: signIn.optional }, createStartPage(signIn))

@@ -22,6 +22,10 @@ export const settings = [
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
 ] as const
 
+const defaults: Record<string, string> = Object.fromEntries(
+  settings.flatMap(setting => ('default' in setting ? [[setting.name, setting.default]] : [])),
+)
+
 export type Config = ReturnType<typeof readConfig>
 
 type Environment = Record<string, string | undefined>
@@ -54,7 +58,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     return ''
   }
 
-  const text = (name: string, fallback?: string): string =>
+  const text = (name: string, fallback = defaults[name]): string =>
     environment[name]?.trim() || fallback || problem(`${name} is missing.`)
 
   const secret = (name: string, howToGet: string): string => {
@@ -68,8 +72,8 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     }
   }
 
-  const integer = (name: string, fallback: string, most: number): number => {
-    const value = text(name, fallback)
+  const integer = (name: string, most: number): number => {
+    const value = text(name)
     if (/^\d{1,9}$/.test(value) && Number(value) <= most) return Number(value)
     problem(`${name} must be a whole number from 0 to ${most}.`)
     return 0
@@ -92,7 +96,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
   const internal = (name: string, publicAddress: string): string =>
     environment[name] ? address(name, undefined, { allowHttp: true }) : publicAddress
 
-  const port = integer('PORT', '3000', 65535)
+  const port = integer('PORT', 65535)
   const publicUrl = address('PUBLIC_URL', `http://localhost:${port}`, { allowPath: false })
   const loginUrl = address('LOGIN_URL')
   const apiUrl = address('API_URL')
@@ -106,9 +110,9 @@ export function readConfig(environment: Environment, readFile = (path: string) =
 
   const keyList = secret('COOKIE_KEYS', 'Run "npm run setup" to make a .env with a fresh one.')
   const cookieKeys = keyList.split(',').map(key => key.trim())
-  if (keyList && !cookieKeys.every(isKey)) problem(`COOKIE_KEYS must be keys of ${keyForm}.`)
+  if (keyList && !cookieKeys.every(key => /^[\w-]{43}=?$/.test(key))) problem(`COOKIE_KEYS must be keys of ${keyForm}.`)
 
-  const logLevel = text('LOG_LEVEL', 'info')
+  const logLevel = text('LOG_LEVEL')
   if (!['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].includes(logLevel))
     problem('LOG_LEVEL must be trace, debug, info, warn, error, fatal or silent.')
 
@@ -118,7 +122,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     )
 
   const config = {
-    host: text('HOST', 'localhost'),
+    host: text('HOST'),
     port,
     /** An origin: no path, no slash at the end. So are the URLs below, but for a path where the platform has one. */
     publicUrl,
@@ -132,15 +136,10 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     clientSecret: new Secret(clientSecret),
     /** 32 bytes each in base64url, newest first. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
-    metricsPort: environment.METRICS_PORT ? integer('METRICS_PORT', '', 65535) : undefined,
-    prestopDelayMs: integer('PRESTOP_DELAY', '0', 3600) * 1000,
+    metricsPort: environment.METRICS_PORT ? integer('METRICS_PORT', 65535) : undefined,
+    prestopDelayMs: integer('PRESTOP_DELAY', 3600) * 1000,
     logLevel,
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
-}
-
-function isKey(key: string): boolean {
-  const bytes = Buffer.from(key, 'base64url')
-  return /^[\w-]{43}=?$/.test(key) && bytes.length === 32
 }

@@ -1,11 +1,9 @@
 // Starts the client: reads the settings, builds it, listens, and stops cleanly.
-import { pino } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { explain, listen } from './operations/listen.ts'
-import { openLogOutput } from './operations/log-output.ts'
-import { prettyLog } from './operations/pretty-log.ts'
+import { openLog } from './operations/log.ts'
 import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
 import type { Product } from './product.ts'
 
@@ -16,16 +14,7 @@ export async function start(environment: NodeJS.ProcessEnv, product?: Product): 
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
     // Nothing is counted, and the package not even loaded, where nobody reads it.
     const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
-    const options = {
-      level: config.logLevel,
-      base: { app: 'client', version: manifest.version },
-      timestamp: pino.stdTimeFunctions.isoTime,
-    }
-    const isTerminal = process.stdout.isTTY
-    const { output, flush } = isTerminal
-      ? { output: prettyLog(process.stdout), flush: async () => {} }
-      : openLogOutput()
-    const logger = pino(options, output)
+    const { logger, flush } = openLog(config.logLevel, manifest.version)
     exitOnCrash(logger, flush)
     logger.info({ event: 'settings', settings: config })
     const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))

@@ -9,25 +9,15 @@ type Told = {
   isReady?: (() => boolean) | undefined
 }
 
-export function healthRoutes({ cookieKeyIds, isDraining = () => false, isReady = () => true }: Told) {
-  function readStatus() {
-    if (isDraining()) return 'draining'
-    try {
-      return isReady() ? 'ok' : 'not ready'
-    } catch {
-      return 'not ready'
-    }
-  }
+export const live = async () => ({ status: 'ok' })
 
-  return {
-    async live() {
-      return { status: 'ok' }
-    },
-    /** Replicas must show the same key ids, or visitors are signed in and out by turns. */
-    async ready(_request: FastifyRequest, reply: FastifyReply) {
-      const status = readStatus()
-      if (status !== 'ok') reply.code(503)
-      return { status, cookieKeyIds }
-    },
+/** Replicas must show the same key ids, or visitors are signed in and out by turns. */
+export function createReady({ cookieKeyIds, isDraining = () => false, isReady = () => true }: Told) {
+  const askProduct = async () => isReady()
+  return async (_request: FastifyRequest, reply: FastifyReply) => {
+    const isServing = await askProduct().catch(() => false)
+    const status = isDraining() ? 'draining' : isServing ? 'ok' : 'not ready'
+    if (status !== 'ok') reply.code(503)
+    return { status, cookieKeyIds }
   }
 }

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import t from 'tap'
-import { prettyLog } from '../../../src/client/operations/pretty-log.ts'
+import { prettyLog } from '../../../src/client/operations/log.ts'
 
 function lineOf(entry: Record<string, unknown>, level: 'info' | 'warn' | 'error' | 'fatal' | 'debug' = 'info'): string {
   const out = new PassThrough({ encoding: 'utf8' })
