@@ -22,8 +22,8 @@ if (folder) {
 
 const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
   postgres: async t => (await startPostgres(t, { isShared: true })).url,
-  chromium: async t => (await serveChromium(t)).wsEndpoint(),
-  shell: async t => (await serveChromium(t, { isShell: true })).wsEndpoint(),
+  chromium: async t => (await serveChromium(t, { isWhole: true })).wsEndpoint(),
+  shell: async t => (await serveChromium(t)).wsEndpoint(),
 }
 
 const stops: (() => Promise<void>)[] = []

@@ -26,7 +26,7 @@ try {
   const looks = hashOfLooks()
   const both = await startBoth(scope, { hasLab: true })
   // As on phones, where they take no room.
-  const browser = await launchChromium(scope, { switches: ['--hide-scrollbars'] })
+  const browser = await launchChromium(scope, { isWhole: true, switches: ['--hide-scrollbars'] })
   const page = await browser.newPage()
   page.setDefaultTimeout(120_000)
   await visitEveryPage(page, both, usualWords, async name => {

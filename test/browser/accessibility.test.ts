@@ -1,38 +1,35 @@
-// Every page, as assistive technology meets it.
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
+// Every page, as assistive technology, a small screen and large text meet it.
 import t from 'tap'
+import { findViolations, ofColours } from '../support/find-violations.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { isPathOf, listRoutes } from './support/list-routes.ts'
 import { startVisit } from './support/start-visit.ts'
-import { usualWords, visitEveryPage } from './support/visit-every-page.ts'
+import { tooWide } from './support/too-wide.ts'
+import { longestWords, visitEveryPage } from './support/visit-every-page.ts'
 
 const isPage = (path: string) => !/^\/(assets\/|health\/|favicon\.ico)/.test(path)
-
-/** What axe finds with its usual rules and that of targets of 24 px, as `rule: the elements`; in dark with those of colours. */
-async function findBarriers(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
-  await page.emulateMedia({ colorScheme })
-  // A script element would be refused by the policy of the page.
-  await page.evaluate(`self.axe || (() => { ${axe.source} })()`)
-  const isDark = colorScheme === 'dark'
-  const rules = isDark
-    ? 'runOnly: ["color-contrast", "link-in-text-block"]'
-    : 'rules: { "target-size": { enabled: true } }'
-  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ["violations"], ${rules} })`)) as axe.AxeResults
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-}
+/** Of 24 px, which axe leaves alone unless it is asked. */
+const withTargets = { rules: { 'target-size': { enabled: true } } }
 
 t.test(
-  'PG-11: axe finds nothing on any page, in light and in dark; none is kept by the browser, and none left out',
+  'PG-11: axe finds nothing on any page, in light and in dark, and the longest unbroken words make none scroll sideways, at 320 px and with text twice as large; none is kept by the browser, and none left out',
   { skip },
   async t => {
-    const { both, page, clients, front, log, troubles } = await startVisit(t, { browser: { isShell: true } })
+    const { both, page, clients, front, log, troubles } = await startVisit(t)
     const paths: string[] = []
     const titles = new Map<string, string>()
-    await visitEveryPage(page, both, usualWords, async name => {
+    await visitEveryPage(page, both, longestWords, async name => {
       paths.push(new URL(page.url()).pathname)
-      t.same(await findBarriers(page, 'light'), [], `${name}, light`)
-      t.same(await findBarriers(page, 'dark'), [], `${name}, dark`)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      t.same(await findViolations(page, ofColours), [], `${name}, dark`)
+      await page.emulateMedia({ colorScheme: 'light' })
+      t.same(await findViolations(page, withTargets), [], `${name}, light`)
+      await page.setViewportSize({ width: 320, height: 640 })
+      t.ok(((await page.evaluate(tooWide)) as number) <= 0, `${name}, 320 px`)
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      t.ok(((await page.evaluate(tooWide)) as number) <= 0, `${name}, text at 200 %`)
+      await page.evaluate("document.documentElement.style.fontSize = ''")
       const [heading, ...others] = await page.locator('h1').allTextContents()
       t.ok(heading && others.length === 0, `${name} has one heading of the first rank`)
       titles.set(name, await page.title())

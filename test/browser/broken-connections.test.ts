@@ -58,7 +58,7 @@ t.test(
   'CL-29: a callback that never reached the client is sent again by the browser, and signs in',
   { skip },
   async t => {
-    const { page, front, publicUrl, person } = await startVisit(t)
+    const { page, front, publicUrl, person } = await startVisit(t, { browser: { isWhole: true } })
     await page.goto(`${publicUrl}/login`)
     await enterPassword(page, person)
     // The browser repeats it at once, and a second time from its own error page.

@@ -123,7 +123,10 @@ t.test(
 )
 
 t.test('F-41: Back from what a form has created leads to an empty form, and sends nothing again', { skip }, async t => {
-  const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
+  const { page, front, publicUrl, troubles } = await startVisit(t, {
+    at: '/applications/new',
+    browser: { isWhole: true },
+  })
   await type(page)
   await send(page)
   await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
@@ -137,7 +140,7 @@ t.test('F-41: Back from what a form has created leads to an empty form, and send
 })
 
 t.test('PG-14: whoever leaves a form by a link and comes Back finds it as it was', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
   await type(page)
   await page.getByRole('link', { name: 'Your applications' }).first().click()
   await page.getByRole('link', { name: 'Reference client' }).click()

@@ -19,7 +19,7 @@ const vectors = [
 ]
 
 t.test('PG-07: hostile names and descriptions are text on every page that shows them', { skip }, async t => {
-  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: { isShell: true } })
+  const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const name = (index: number) => page.locator('h1').filter({ hasText: vectors[index]! })
   for (const [index, vector] of vectors.entries()) {
     await page.goto(`${publicUrl}/applications/new`)
@@ -51,7 +51,7 @@ t.test('PG-07: hostile names and descriptions are text on every page that shows 
 })
 
 t.test('PG-06: what is no web address is text without a link, though the API tells it', { skip }, async t => {
-  const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: { isShell: true } })
+  const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   const urls = [
     'javascript:alert(1)',
     'JaVaScRiPt:alert(1)',

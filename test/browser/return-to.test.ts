@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { leaving, leavingLater, staying } from '../client/support/redirect-vectors.ts'
 import { skip } from '../support/launch-chromium.ts'
-import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 const vectors = [...leaving, ...leavingLater, ...staying]
@@ -19,8 +18,7 @@ t.test(
   'CL-25: whatever a link to the login names as the page to return to, the login ends on this site',
   { skip },
   async t => {
-    const { both, page, publicUrl, troubles } = await startVisit(t)
-    await signIn(page, both)
+    const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
     for (const vector of vectors) {
       await page.goto(`${publicUrl}/login?returnTo=${encodeURIComponent(vector)}`)
       t.equal(await endOf(page), publicUrl, JSON.stringify(vector))
@@ -34,8 +32,7 @@ t.test(
   'CL-25: whatever address a visitor without a session asks for, the login ends on this site',
   { skip },
   async t => {
-    const { both, context, page, publicUrl, troubles } = await startVisit(t)
-    await signIn(page, both)
+    const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
     for (const vector of vectors.filter(vector => vector.startsWith('/'))) {
       await context.clearCookies({ name: /^__Host-(session|refresh|arrived)/ })
       await page.goto(publicUrl + vector)

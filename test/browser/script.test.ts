@@ -113,7 +113,7 @@ t.test('Copy all copies what Download as .env gives', { skip }, async t => {
 })
 
 t.test('a button says that something is under way, and Back brings it as it was', { skip }, async t => {
-  const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+  const { page, troubles } = await startVisit(t, { at: '/applications/new', browser: { isWhole: true } })
   await page.getByLabel('Name', { exact: true }).fill('Weather station')
   await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
   // Kept for the page after this one: while the form is under way nothing can be asked of the page.

@@ -76,7 +76,7 @@ t.test(
   async t => {
     const both = await startBoth(t)
     const { front, portalUrl } = both
-    const { page, troubles } = await openPage(t)
+    const { page, troubles } = await openPage(t, { isWhole: true })
     await signIn(page, both)
     t.notOk((await historyOf(page)).some(url => url.includes('code=')))
 

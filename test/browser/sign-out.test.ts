@@ -5,7 +5,10 @@ import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
 
 t.test('CK-13, PG-11: after signing out Back shows nothing of the session, and signs nobody in', { skip }, async t => {
-  const { context, page, publicUrl, front, troubles } = await startVisit(t, { at: '/applications' })
+  const { context, page, publicUrl, front, troubles } = await startVisit(t, {
+    at: '/applications',
+    browser: { isWhole: true },
+  })
   await page.getByRole('link', { name: 'Reference client' }).click()
   await page.getByRole('heading', { name: 'Reference client' }).waitFor()
   await page.getByRole('button', { name: 'Sign out' }).click()

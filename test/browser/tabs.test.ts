@@ -56,6 +56,7 @@ t.test('CL-33: a browser that refuses the cookies of this site ends on a page th
   const { publicUrl, front, person } = both
   const refuse = { [`${publicUrl},*`]: { setting: 2 } }
   const browser = await launchChromium(t, {
+    isWhole: true,
     preferences: { profile: { content_settings: { exceptions: { cookies: refuse } } } },
   })
   const { page, context } = await openPage(t, { browser })

@@ -14,7 +14,7 @@ const situations = [...cookies, ...navigations, ...redirects, ...referrers, ...f
 t.test('our browser asks as Chromium does, and keeps the same cookies', { skip }, async t => {
   // A page kept in memory is no request, and one that reloads by itself one too many.
   const switches = ['--disable-features=BackForwardCache', '--disable-auto-reload']
-  const chromium = await launchChromium(t, { switches, isShell: true })
+  const chromium = await launchChromium(t, { switches })
   const rest = [...situations]
   /** What takes longest is waiting for nothing to come: several wait at the same time. */
   const work = async () => {

@@ -10,7 +10,7 @@ const shared: { [what in 'chromium' | 'shell']?: Promise<Browser> } = {}
 
 async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
   const address = await borrow(what)
-  if (!address) return launchChromium(file, { isShell: what === 'shell' })
+  if (!address) return launchChromium(file, { isWhole: what === 'chromium' })
   const browser = await chromium.connect(address)
   file.teardown(() => browser.close())
   return browser
@@ -19,13 +19,13 @@ async function shareChromium(what: 'chromium' | 'shell'): Promise<Browser> {
 export type PageSettings = BrowserContextOptions & {
   /** One that the test has started for itself. */
   browser?: Browser
-  /** For what is drawn on a page: see launchChromium. */
-  isShell?: boolean
+  /** For what the window around a page does: see launchChromium. */
+  isWhole?: boolean
 }
 
 /** Closes with the test. `troubles` collects what must not happen on any page, in this tab or another. */
-export async function openPage(t: Teardown, { browser, isShell, ...options }: PageSettings = {}) {
-  const what = isShell ? 'shell' : 'chromium'
+export async function openPage(t: Teardown, { browser, isWhole, ...options }: PageSettings = {}) {
+  const what = isWhole ? 'chromium' : 'shell'
   if (!browser) shared[what] ??= shareChromium(what)
   const context = await (browser ?? (await shared[what]!)).newContext(options)
   t.teardown(() => context.close())

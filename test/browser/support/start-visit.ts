@@ -1,8 +1,11 @@
 // A person's browser in front of both applications.
+import type { BrowserContext } from 'playwright-core'
 import type { Test } from 'tap'
-import { startBoth } from '../../journey/support/start-both.ts'
+import { createBrowser } from '../../../src/conformance/browser/browser.ts'
+import { HttpBrowser } from '../../journey/support/http-browser.ts'
+import { logIn } from '../../journey/support/log-in.ts'
+import { type Both, startBoth } from '../../journey/support/start-both.ts'
 import { openPage, type PageSettings } from '../../support/open-page.ts'
-import { signIn } from './sign-in.ts'
 
 type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
   /** Where the visitor stands, signed in; left out, nothing is open yet. */
@@ -13,6 +16,31 @@ type Settings = NonNullable<Parameters<typeof startBoth>[1]> & {
 export async function startVisit(t: Test, { at, browser: options = {}, ...settings }: Settings = {}) {
   const both = await startBoth(t, settings)
   const { context, page, troubles } = await openPage(t, options)
-  if (at) await signIn(page, both, at)
+  if (at) {
+    await rememberLogin(context, both)
+    await page.goto(both.publicUrl + at)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  }
   return { ...both, both, context, page, troubles }
+}
+
+/** Client and portal know this browser; a login in its own pages would be most of what a test costs. */
+async function rememberLogin(context: BrowserContext, both: Both): Promise<void> {
+  const browser = createBrowser()
+  await logIn(new HttpBrowser(undefined, browser), both)
+  const sameSites = { strict: 'Strict', lax: 'Lax', none: 'None' } as const
+  await context.addCookies(
+    browser.cookies
+      .list()
+      .map(({ name, value, domain, path, isSecure, isHttpOnly, sameSite = 'lax', expiresAt }) => ({
+        name,
+        value,
+        domain,
+        path,
+        secure: isSecure,
+        httpOnly: isHttpOnly,
+        sameSite: sameSites[sameSite],
+        expires: Number.isFinite(expiresAt) ? expiresAt / 1000 : -1,
+      })),
+  )
 }

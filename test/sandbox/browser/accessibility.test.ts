@@ -1,7 +1,7 @@
 import t from 'tap'
+import { findViolations, ofColours } from '../../support/find-violations.ts'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
-import { findViolations } from '../support/find-violations.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
 
@@ -15,11 +15,11 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page, troubles } = await openPage(t, { isShell: true })
+    const { page, troubles } = await openPage(t)
     await walkPortal(portal, page, async name => {
       t.strictSame(await findViolations(page), [], name)
       await page.emulateMedia({ colorScheme: 'dark' })
-      t.strictSame(await findViolations(page, 'colours'), [], `${name}, dark`)
+      t.strictSame(await findViolations(page, ofColours), [], `${name}, dark`)
       await page.emulateMedia({ colorScheme: 'light' })
       const size = page.viewportSize()!
       await page.setViewportSize({ width: 320, height: 640 })

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
+import { findViolations } from '../../support/find-violations.ts'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { findViolations } from '../support/find-violations.ts'
 import { findFreePort } from '../support/open-portal.ts'
 
 /** A sandbox whose laboratory listens, after a login that failed and a start of an unknown client. */
@@ -23,48 +23,52 @@ async function failToLogIn(sandbox: TestSandbox): Promise<void> {
   await sandbox.portal.inject(startUrl({ client_id: 'a-very-long-client-id-'.repeat(8) }))
 }
 
-for (const colorScheme of ['light', 'dark'] as const)
-  for (const viewport of [
-    { width: 320, height: 640 },
-    { width: 1280, height: 800 },
-  ])
-    t.test(
-      `axe-core finds nothing on the laboratory’s pages, and none scrolls sideways (${colorScheme}, ${viewport.width} pixels)`,
-      { skip },
-      async t => {
-        const { sandbox, labUrl } = await openLab(t)
-        const { page, troubles } = await openPage(t, { isShell: true, colorScheme, viewport })
-        const look = async (name: string) => {
-          t.strictSame(await findViolations(page), [], name)
-          const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
-          t.ok(width <= viewport.width, `${name} is ${width} pixels wide`)
-        }
-        await page.goto(labUrl)
-        await look('none')
-        await failToLogIn(sandbox)
-        await page.goto(labUrl)
-        await look('logins')
-        await page.getByRole('link', { name: /5a0e3f4c/ }).click()
-        await page.getByText('invented at the exchange').or(page.getByText('not begun with')).first().waitFor()
-        for (const details of await page.locator('summary').all()) await details.click()
-        await look('login')
-        await page.getByRole('link', { name: 'faults for it' }).click()
-        await page.getByRole('button', { name: 'exchange-html' }).click()
-        await page.getByText('exchange-html waiting').waitFor()
-        await page.locator('summary').click()
-        await look('client')
-        await page.goto(`${labUrl}/logins/none`)
-        await look('no such login')
-        t.strictSame(troubles, [], 'the console is silent')
-      },
-    )
+const looks = [320, 1280].flatMap(width =>
+  (['light', 'dark'] as const).map(colorScheme => ({ colorScheme, viewport: { width, height: 800 } })),
+)
+
+t.test(
+  'axe-core finds nothing on the laboratory’s pages, and none scrolls sideways, in light and in dark, at 320 and 1280 pixels',
+  { skip },
+  async t => {
+    const { sandbox, labUrl } = await openLab(t)
+    const { page, troubles } = await openPage(t)
+    const look = async (name: string) => {
+      for (const { colorScheme, viewport } of looks) {
+        await page.setViewportSize(viewport)
+        await page.emulateMedia({ colorScheme })
+        const seen = `${name}, ${colorScheme}, ${viewport.width} pixels`
+        t.strictSame(await findViolations(page), [], seen)
+        const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
+        t.ok(width <= viewport.width, `${seen}: it is ${width} pixels wide`)
+      }
+    }
+    await page.goto(labUrl)
+    await look('none')
+    await failToLogIn(sandbox)
+    await page.goto(labUrl)
+    await look('logins')
+    await page.getByRole('link', { name: /5a0e3f4c/ }).click()
+    await page.getByText('invented at the exchange').or(page.getByText('not begun with')).first().waitFor()
+    for (const details of await page.locator('summary').all()) await details.click()
+    await look('login')
+    await page.getByRole('link', { name: 'faults for it' }).click()
+    await page.getByRole('button', { name: 'exchange-html' }).click()
+    await page.getByText('exchange-html waiting').waitFor()
+    await page.locator('summary').click()
+    await look('client')
+    await page.goto(`${labUrl}/logins/none`)
+    await look('no such login')
+    t.strictSame(troubles, [], 'the console is silent')
+  },
+)
 
 t.test('a login appears on the open page by itself, and without JavaScript after a reload', { skip }, async t => {
   const { sandbox, labUrl } = await openLab(t)
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await page.goto(labUrl)
   await page.getByRole('heading', { name: 'Nothing yet' }).waitFor()
-  const plain = await openPage(t, { isShell: true, javaScriptEnabled: false })
+  const plain = await openPage(t, { javaScriptEnabled: false })
   await plain.page.goto(labUrl)
   await failToLogIn(sandbox)
   await page.getByRole('link', { name: /5a0e3f4c/ }).waitFor()

@@ -22,7 +22,7 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page } = await openPage(t, { isShell: true, javaScriptEnabled: false })
+    const { page } = await openPage(t, { javaScriptEnabled: false })
     await page.goto(portal.portalUrl)
     await fillSignUp(page, 'nojs@example.test')
     await page.getByRole('button', { name: 'Create account' }).click()
@@ -58,7 +58,7 @@ t.test(
 
 t.test('with the keyboard alone: sign in, see where the focus is, and allow', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await page.goto(portal.startUrl)
   // Chromium gives the focus a moment after the page has loaded; letters typed before go nowhere.
   await page.getByLabel('E-mail').and(page.locator(':focus')).waitFor()
@@ -86,7 +86,7 @@ t.test('with the keyboard alone: sign in, see where the focus is, and allow', { 
 
 t.test('a refused sign-up leads to the first bad field and says beside it what is wrong', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await page.goto(portal.startUrl)
   await fillSignUp(page, 'someone@example.test')
   const form = page.locator('[action="/sign-up"]')
@@ -142,7 +142,7 @@ t.test('times are the visitor’s own, and UTC without a script', { skip }, asyn
 
 t.test('a button copies a group’s id', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(t, { isShell: true, permissions: ['clipboard-read', 'clipboard-write'] })
+  const { page } = await openPage(t, { permissions: ['clipboard-read', 'clipboard-write'] })
   await signIn(portal, page)
   await page.goto(`${portal.portalUrl}/account/groups`)
   await page.getByRole('button', { name: 'Copy ID of Sandbox developers' }).click()
@@ -152,7 +152,7 @@ t.test('a button copies a group’s id', { skip }, async t => {
 
 t.test('PS-08: a page of another site that frames the portal shows nothing of it', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await signIn(portal, page)
   for (const address of [portal.startUrl, `${portal.portalUrl}/account`, `${portal.portalUrl}/nowhere`]) {
     await page.goto(portal.clientUrl)
@@ -170,7 +170,7 @@ t.test(
   { skip },
   async t => {
     const portal = await openPortal(t)
-    const { page, troubles } = await openPage(t, { isShell: true })
+    const { page, troubles } = await openPage(t)
     await signIn(portal, page)
     const consent = await page.reload()
     t.match(consent?.headers()['content-security-policy'], `form-action 'self' ${portal.clientUrl};`)
@@ -187,7 +187,7 @@ t.test(
 
 t.test('PS-10: signing in and signing up lead straight to the client, once consent was given', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page, troubles } = await openPage(t, { isShell: true })
+  const { page, troubles } = await openPage(t)
   await signIn(portal, page)
   await page.getByRole('button', { name: 'Allow' }).click()
   await page.getByRole('heading', { name: 'Client' }).waitFor()
@@ -219,7 +219,7 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
       .set({ web_page_url: address, privacy_policy_url: address, icon_url: address })
       .execute(),
   )
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await signIn(portal, page)
   for (const name of ['Website', 'Privacy policy', 'Icon']) {
     await page.goto(portal.startUrl)
@@ -235,7 +235,7 @@ t.test('PS-11: a link on the consent page tells its target nothing of the login'
 
 t.test('AZ-16: Back to the answered page, and sending it again, shows a way on', { skip }, async t => {
   const portal = await openPortal(t)
-  const { page } = await openPage(t, { isShell: true })
+  const { page } = await openPage(t)
   await signIn(portal, page)
   const form = { formToken: await page.locator('input[name="formToken"]').inputValue(), decision: 'allow' }
   await page.getByRole('button', { name: 'Allow' }).click()
