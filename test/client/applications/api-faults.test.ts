@@ -3,11 +3,12 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
-import { findFreePort } from '../support/free-port.ts'
+import { nowhere } from '../support/nowhere.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
+import { timed } from '../support/stopwatch.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
@@ -30,11 +31,9 @@ t.test('UP-03: all calls of one request together have one deadline, and what com
   platform.answer('POST /api/exchangeToken', slowly(giveTokens()))
   platform.answer('GET /apps/v1', slowly({ status: 401, body: {} }))
   clock.advance(3601)
-  const startedAt = performance.now()
-  const page = await browser.post('/applications', { ...form, ...typed })
-  const took = performance.now() - startedAt
+  const [page, took] = await timed(browser.post('/applications', { ...form, ...typed }))
   t.equal(page.statusCode, 504)
-  t.ok(took < 2_000, `${took} ms`)
+  t.ok(took.own < 2, `${took.own} s`)
   t.equal(readForm(page, '/applications').name, 'Tides')
   t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
   t.equal(platform.received('POST /apps/v1').length, 0)
@@ -45,15 +44,13 @@ t.test('an API that is silent about groups holds the form up for two seconds at 
   const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('GET /identities/v1/visitor-1/links', () => {})
   await signIn(browser)
-  const startedAt = performance.now()
-  t.equal((await browser.get('/applications/new')).statusCode, 200)
-  const took = performance.now() - startedAt
-  t.ok(took < 3_000, `${took} ms`)
+  const [page, took] = await timed(browser.get('/applications/new'))
+  t.equal(page.statusCode, 200)
+  t.ok(took.own < 3, `${took.own} s`)
 })
 
 t.test('F-19: with the API down the list says so, and a new application can be typed', async t => {
-  const API_URL = `http://127.0.0.1:${await findFreePort()}`
-  const { browser } = await buildApplicationsClient(t, { environment: { API_URL } })
+  const { browser } = await buildApplicationsClient(t, { environment: { API_URL: nowhere } })
   await signIn(browser)
   const list = await browser.get('/applications')
   t.equal(list.statusCode, 502)

@@ -1,6 +1,7 @@
 // The longest lists that the API may give: read as slowly as can be, and asked for by many at once.
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
+import { workOf } from '../support/process-status.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { holdWithSlowReaders } from '../support/slow-reader.ts'
 import { smallHeap, spawnClient } from '../support/spawn-client.ts'
@@ -31,11 +32,13 @@ t.test('UP-04: the most values of a list, asked for by 40 visitors at once, leav
   const list = () => client.browser.get('/applications', { site: 'same-origin' })
   const asking = Array.from({ length: 40 }, list)
   t.equal((await client.get('/health/live')).statusCode, 200)
-  for (const { statusCode } of await Promise.all(asking)) t.ok([200, 503, 504].includes(statusCode), `${statusCode}`)
-  const askedAt = performance.now()
+  // 408: it had no time to read a request before its deadline.
+  for (const { statusCode } of await Promise.all(asking))
+    t.ok([200, 408, 503, 504].includes(statusCode), `${statusCode}`)
+  const before = workOf(client.child.pid)
   await list()
-  const took = performance.now() - askedAt
-  t.ok(took < 3_000, `${took} ms for one`)
+  const worked = workOf(client.child.pid) - before
+  t.ok(worked < 3, `${worked} s for one`)
   platform.answer('GET /apps/v1', { body: collection([applicationRecord('app-1')]) })
   t.equal((await list()).statusCode, 200)
 })

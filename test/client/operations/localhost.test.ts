@@ -7,7 +7,7 @@ import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { importing, type SpawnedClient, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
 
 const isThere = (address: string) =>
   Object.values(networkInterfaces()).some(all => all?.some(one => one.address === address))
@@ -29,10 +29,15 @@ const nameBoth = (known: string[]) => `
   syncBuiltinESMExports()
 `
 
+/** It has come back from starting when it listens on the first of them. */
+const listensOn = (client: SpawnedClient, address: string) =>
+  client.says(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:`)
+
 t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}${rest}`, async t => {
   const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
   const { port } = new URL(client.url)
   for (const address of addresses) {
+    await listensOn(client, address)
     const socket = connect(Number(port), address)
     await once(socket, 'connect')
     socket.destroy()
@@ -45,6 +50,7 @@ for (const address of addresses) {
     `F-26: a request on ${address} is finished when the client is told to stop, and then it stops${rest}`,
     async t => {
       const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
+      await listensOn(client, address)
       const socket = connect(Number(new URL(client.url).port), address)
       await once(socket, 'connect')
       const idle = connect(Number(new URL(client.url).port), address)

@@ -4,18 +4,14 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
-import { findFreePort } from '../support/free-port.ts'
 import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 import { spawnSmallClient } from '../support/spawn-client.ts'
 
 /** A client with its metrics, and how to read them. */
 async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
-  const metricsPort = await findFreePort()
-  const port = await findFreePort()
-  const settings = { METRICS_PORT: String(metricsPort), ...environment }
-  const client = await spawnSmallClient(t, settings, environment.LOG_LEVEL === 'silent' ? { port } : {})
-  const read = async () => (await request(`http://127.0.0.1:${metricsPort}/metrics`)).body.text()
+  const client = await spawnSmallClient(t, { METRICS_PORT: '0', ...environment })
+  const read = async () => (await request(`${client.metricsUrl}/metrics`)).body.text()
   return { client, read }
 }
 
@@ -80,12 +76,7 @@ t.test(
       ...smallApi,
       'GET /things/thing-1': { body: { name: 'one' } },
     })
-    const metricsPort = await findFreePort()
-    const client = await spawnSmallClient(t, {
-      LOGIN_URL: platform.url,
-      API_URL: apiPlatform.url,
-      METRICS_PORT: String(metricsPort),
-    })
+    const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: apiPlatform.url, METRICS_PORT: '0' })
     const { browser } = client
     const canary = `canary${randomBytes(8).toString('hex')}`
     const headers = { 'x-request-id': canary, 'user-agent': canary }
@@ -106,7 +97,7 @@ t.test(
     await browser.post(`/note?${canary}`, { formToken: canary })
 
     const read = async (path: string, method: 'GET' | 'POST' = 'GET') => {
-      const { statusCode, headers, body } = await request(`http://127.0.0.1:${metricsPort}${path}`, { method })
+      const { statusCode, headers, body } = await request(client.metricsUrl + path, { method })
       return { statusCode, type: headers['content-type'], text: await body.text() }
     }
     const { statusCode, type, text } = await read('/metrics')

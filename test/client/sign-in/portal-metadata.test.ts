@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
+import { timed } from '../support/stopwatch.ts'
 
 const route = 'GET /.well-known/oauth-authorization-server'
 
@@ -108,9 +109,8 @@ for (const [what, document] of Object.entries(withoutPkce)) {
 t.test('contract 4: a login waits a second at most for the document, and goes on without it', async t => {
   const never: Script = () => new Promise(() => {})
   const { browser } = await buildTestClient(t, { scripts: { [route]: never } })
-  const before = performance.now()
-  const started = await beginLogin(browser)
-  t.ok(performance.now() - before < 3_000, 'the document has a second, this machine may need another')
+  const [started, took] = await timed(beginLogin(browser))
+  t.ok(took.own < 2, `${took.own} s`)
   t.equal(started.get('code_challenge'), null)
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
 })
@@ -123,9 +123,8 @@ t.test('contract 4: a login that began with PKCE ends with it, though the docume
   t.ok(platform.received('POST /api/exchangeToken')[0]!.form.get('code_verifier'))
 })
 
-t.test('contract 4: the document is asked for at start and kept an hour', { timeout: 10_000 }, async t => {
+t.test('contract 4: the document is asked for at start and kept an hour', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: { [route]: withPkce } })
-  while (platform.received(route).length === 0) await new Promise(setImmediate)
   for (let login = 0; login < 20; login++) await beginLogin(browser)
   t.equal(platform.received(route).length, 1)
   clock.advance(59 * 60)

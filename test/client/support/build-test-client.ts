@@ -68,9 +68,13 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     ...(observeRequests && { observeRequests }),
     ...(requestDeadlineMs !== undefined && { requestDeadlineMs }),
   }
+  const metadata = `GET /.well-known/oauth-authorization-server`
+  const asked = platform.received(metadata).length
   const client = await buildClient(config, options, settings.product)
   await client.ready()
   t.teardown(() => client.close())
+  // Asked at start, in the background: not in the midst of what a test counts.
+  if (config.loginInternalUrl === platform.url && !dispatcher) await platform.isAsked(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }
 

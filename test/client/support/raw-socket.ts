@@ -24,6 +24,23 @@ export async function exchangeRaw(client: FastifyInstance, request: string | Buf
   return Buffer.concat(chunks).toString('latin1')
 }
 
+/** Asks so often, four at a time on one connection, and comes back with every answer. */
+export async function askOften(url: string, path: string, times: number): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const requests = `GET ${path} HTTP/1.1\r\nhost: localhost:3000\r\n\r\n`.repeat(4)
+  let all = ''
+  for (let count = 0; count < times; count += 4) {
+    socket.write(requests)
+    let answers = ''
+    while ((answers.match(/HTTP\/1\.1 /g)?.length ?? 0) < 4) answers += (await once(socket, 'data'))[0]
+    all += answers
+  }
+  socket.destroy()
+  return all
+}
+
 /** The bytes of a GET that asks for the connection to be closed after the answer. */
 export function rawGet(path: string, headers: Record<string, string> = {}): string {
   const lines = Object.entries({ host: 'localhost:3000', connection: 'close', ...headers })

@@ -1,5 +1,5 @@
 // Plays the login portal and the application API for the client's tests, and misbehaves on request.
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -37,6 +37,7 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
   )
   const received: Received[] = []
   const unexpected: string[] = []
+  const arrivals = new EventEmitter()
 
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -45,6 +46,7 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
     const { method = '', url = '', headers } = request
     const one = { method, url, headers, body, form: new URLSearchParams(body) }
     received.push(one)
+    arrivals.emit('one')
     const key = `${method} ${url.split('?', 1)[0]}`
     const answer = script.get(key)
     if (!answer) {
@@ -76,6 +78,10 @@ export async function startScriptedPlatform(t: Test, scripts: Record<string, Scr
     /** All requests, or those of one route, in order. */
     received(key?: string): Received[] {
       return received.filter(({ method, url }) => !key || key === `${method} ${url.split('?', 1)[0]}`)
+    },
+    /** Comes back when a route has been asked so often. */
+    async isAsked(key: string, times = 1): Promise<void> {
+      while (this.received(key).length < times) await once(arrivals, 'one')
     },
     server,
   }

@@ -1,8 +1,8 @@
 // Starts the client as a process of its own, for what only a process shows: signals, its log, its environment.
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
@@ -11,6 +11,7 @@ import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { TestBrowser } from './test-browser.ts'
 
 const main = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
+const tellAddresses = new URL('./tell-addresses.ts', import.meta.url).href
 const smallMain = fileURLToPath(new URL('./small-main.ts', import.meta.url))
 
 export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
@@ -18,8 +19,6 @@ export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 type Options = {
   /** Started in front of the client, such as `underLimit(100)`; then as in production, without the NODE_OPTIONS of tap. */
   prefix?: string[]
-  /** A port where it is to listen, for where its log does not tell. */
-  port?: number
   /** What is run; the client as it is, where a test does not say. */
   program?: string
 }
@@ -37,13 +36,13 @@ export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; e
 export async function spawnClient(
   t: Test,
   environment: Record<string, string>,
-  { prefix, port, program = main }: Options = {},
+  { prefix, program = main }: Options = {},
 ) {
   const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
-  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, program], {
+  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, '--import', tellAddresses, program], {
     env: {
       HOST: '127.0.0.1',
-      PORT: String(port ?? 0),
+      PORT: '0',
       PUBLIC_URL: publicUrl,
       LOGIN_URL: 'http://127.0.0.1:1',
       API_URL: 'http://127.0.0.1:1',
@@ -54,23 +53,28 @@ export async function spawnClient(
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
       ...environment,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  }) as ChildProcessByStdio<null, Readable, Readable>
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit') as Promise<[code: number | null, signal: string | null]>
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
-  let known: string | undefined
-  const listening = () => known ?? /"msg":"Server listening at ([^"]*)"/.exec(output)?.[1]
-  while (!listening()) {
+  const addresses = (child.stdio[3] as Readable).setEncoding('utf8')
+  let told = ''
+  addresses.on('data', text => (told += text))
+  // The metrics come first, where there are any.
+  const own = environment.METRICS_PORT === undefined ? 0 : 1
+  while (told.split('\n').length < own + 2) {
     if (child.exitCode !== null) throw new Error(`The client has not started:\n${output}`)
-    if (port === undefined) await Promise.race([once(child.stdout, 'data'), exited])
-    else if (await accepts(port)) known = `http://127.0.0.1:${port}`
+    await Promise.race([once(addresses, 'data'), exited])
   }
-  const inject = (options: InjectOptions) => send(listening()!, options)
+  const [metricsUrl, url] = [told.split('\n')[0]!, told.split('\n')[own]!]
+  const inject = (options: InjectOptions) => send(url, options)
   return {
     child,
-    url: listening()!,
+    url,
+    /** Where its metrics are, if it has any. */
+    metricsUrl,
     /** In place of a client in this process, for a TestBrowser. */
     client: { inject } as unknown as FastifyInstance,
     browser: new TestBrowser({ inject } as unknown as FastifyInstance, publicUrl, () => new Date()),
@@ -78,7 +82,7 @@ export async function spawnClient(
     output: () => output,
     /** GET, as curl would: fetch says that it is no navigation. */
     async get(path: string, headers: Record<string, string> = {}) {
-      const { statusCode, headers: answered, body } = await request(listening()! + path, { headers })
+      const { statusCode, headers: answered, body } = await request(url + path, { headers })
       return { statusCode, headers: answered, body: await body.text() }
     },
     /** Every line of the log, as an object. */
@@ -97,14 +101,6 @@ export async function spawnClient(
 /** The client with the small product: for whoever signs in. */
 export function spawnSmallClient(t: Test, environment: Record<string, string>, options: Options = {}) {
   return spawnClient(t, environment, { program: smallMain, ...options })
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  return once(socket, 'connect').then(
-    () => Boolean(socket.destroy()),
-    () => false,
-  )
 }
 
 /** What inject does, over a connection of its own. */

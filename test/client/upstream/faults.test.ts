@@ -1,13 +1,14 @@
 // Every way in which an answer can be broken on the wire, at the token exchange and at a page that calls the API.
-import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { nowhere } from '../support/nowhere.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Received, tokenAnswer } from '../support/scripted-platform.ts'
+import { timed } from '../support/stopwatch.ts'
 
 /** What is sent in place of a good answer, whose body is given. */
 type Fault = (socket: Socket, body: string) => unknown
@@ -141,21 +142,12 @@ for (const [what, fault] of Object.entries(harmless)) {
   })
 }
 
-async function closedPort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return `http://127.0.0.1:${port}`
-}
-
 t.test(
   'F-01: a portal that is down at the exchange is a page within a second, and a login to be begun again',
   async t => {
-    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await closedPort() } })
-    const startedAt = performance.now()
-    const page = await signIn(browser)
-    t.ok(performance.now() - startedAt < 1_000)
+    const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: nowhere } })
+    const [page, took] = await timed(signIn(browser))
+    t.ok(took.own < 1, `${took.own} s`)
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'The login portal could not be reached')
     t.match(page.body, 'href="/login"')
@@ -167,7 +159,7 @@ t.test(
 t.test(
   'F-19: with the API down signing in works, the page says so, and the other pages and signing out work',
   async t => {
-    const { browser } = await buildTestClient(t, { environment: { API_URL: await closedPort() } })
+    const { browser } = await buildTestClient(t, { environment: { API_URL: nowhere } })
     t.equal((await signIn(browser)).statusCode, 200)
     const page = await browser.get('/page')
     t.equal(page.statusCode, 502)

@@ -5,6 +5,7 @@ import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
+import { timed } from '../support/stopwatch.ts'
 
 const things = rawAnswer(JSON.stringify(['one', 'two']))
 
@@ -14,23 +15,22 @@ t.test(
     const api = await startRawUpstream(t, () => {})
     const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
     await signIn(browser)
-    const startedAt = performance.now()
-    const pages = Array.from({ length: 500 }, () => browser.copy().get('/page'))
+    const pages = timed(Promise.all(Array.from({ length: 500 }, () => browser.copy().get('/page'))))
     while (api.requests.length < 64) await setImmediate()
 
     for (const path of ['/health/live', '/health/ready', '/login', '/']) {
-      const askedAt = performance.now()
-      t.ok([200, 302].includes((await browser.copy().get(path)).statusCode), path)
-      t.ok(performance.now() - askedAt < 200, `${path}: ${performance.now() - askedAt} ms`)
+      const [{ statusCode }, took] = await timed(browser.copy().get(path))
+      t.ok([200, 302].includes(statusCode), path)
+      t.ok(took.own < 0.2, `${path}: ${took.own} s`)
     }
     t.equal((await signIn(browser.copy())).statusCode, 200)
     t.ok(api.openConnections() <= 64, 'connections have a bound')
 
-    const statuses = (await Promise.all(pages)).map(({ statusCode }) => statusCode)
-    const took = (performance.now() - startedAt) / 1000
+    const [answers, took] = await pages
+    const statuses = answers.map(({ statusCode }) => statusCode)
     t.same([...new Set(statuses)].sort(), [503, 504])
     t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the rest is refused at once')
-    t.ok(took < 13, `UP-03: whoever waits for a connection keeps the deadline, too: ${took} s`)
+    t.ok(took.own < 13, `UP-03: whoever waits for a connection keeps the deadline, too: ${took.own} s`)
 
     api.script = socket => socket.write(things)
     t.equal((await browser.get('/page')).statusCode, 200)
@@ -118,9 +118,8 @@ for (const status of [429, 503]) {
     ] as const) {
       const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
       platform.answer('GET /things', { status, headers, body: {} })
-      const startedAt = performance.now()
-      const page = await browser.get('/page')
-      t.ok(performance.now() - startedAt < 1_000, header)
+      const [page, took] = await timed(browser.get('/page'))
+      t.ok(took.own < 1, header)
       t.equal(page.statusCode, 503, header)
       t.match(textOf(page), words, header)
       t.equal(page.headers['retry-after'], told, header)

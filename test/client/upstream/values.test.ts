@@ -1,7 +1,7 @@
 // What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
-import { memoryOf } from '../support/memory-of.ts'
+import { memoryOf, workOf } from '../support/process-status.ts'
 import { textOf } from '../support/read-form.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
@@ -68,14 +68,15 @@ for (const [what, body] of Object.entries({
     await signIn(client.browser)
     const asking = Array.from({ length: 40 }, () => client.browser.get('/page', { site: 'same-origin' }))
     t.equal((await client.get('/health/live')).statusCode, 200)
+    // 408: it had no time to read a request before its deadline.
     for (const { statusCode } of await Promise.all(asking))
-      t.ok([200, 502, 503, 504].includes(statusCode), `${statusCode}`)
-    const askedAt = performance.now()
+      t.ok([200, 408, 502, 503, 504].includes(statusCode), `${statusCode}`)
+    const before = workOf(client.child.pid)
     const page = await client.browser.get('/page', { site: 'same-origin' })
-    const took = performance.now() - askedAt
-    t.ok(took < 3_000, `${took} ms for one`)
+    const worked = workOf(client.child.pid) - before
+    t.ok(worked < 3, `${worked} s for one`)
     if (page.statusCode === 502) t.match(textOf(page), 'an answer that this site does not understand')
-    t.comment(`${what}: ${Math.round(took)} ms, ${memoryOf(client.child.pid)} MiB`)
+    t.comment(`${what}: ${memoryOf(client.child.pid)} MiB`)
     platform.answer('GET /things', smallApi['GET /things']!)
     t.equal((await client.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   })

@@ -1,11 +1,11 @@
 // What is too large, too odd or not understood is refused early, with a page.
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { textOf } from '../support/read-form.ts'
 import { smallApi } from '../support/small-product.ts'
+import { cpuMs, timed } from '../support/stopwatch.ts'
 
 const form = 'application/x-www-form-urlencoded'
 
@@ -79,17 +79,15 @@ t.test('PG-18: a form in capitals and with a charset is a form', async t => {
 
 t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from the API makes no sense', async t => {
   const { post, browser, platform } = await start(t)
-  const delay = monitorEventLoopDelay({ resolution: 1 })
-  delay.enable()
+  const before = cpuMs()
   t.equal((await post('['.repeat(60_000), 'application/json')).statusCode, 415)
-  delay.disable()
-  t.ok(delay.max / 1e6 < 100, `${delay.max / 1e6} ms`)
+  t.ok(cpuMs() - before < 100, `${cpuMs() - before} ms`)
 
   const deep = '['.repeat(100_000) + ']'.repeat(100_000)
   platform.answer('GET /things', { body: deep })
-  const startedAt = performance.now()
-  t.ok([200, 502].includes((await browser.get('/page')).statusCode))
-  t.ok(performance.now() - startedAt < 1_000)
+  const [{ statusCode }, took] = await timed(browser.get('/page'))
+  t.ok([200, 502].includes(statusCode))
+  t.ok(took.own < 1, `${took.own} s`)
   platform.answer('GET /things', { body: '['.repeat(250_000) })
   t.equal((await browser.get('/page')).statusCode, 502)
 })

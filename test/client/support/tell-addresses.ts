@@ -1,0 +1,13 @@
+// Loaded before a client that is started as a process: tells the test each address that it listens on, as its log may not.
+import { writeSync } from 'node:fs'
+import { type AddressInfo, Server } from 'node:net'
+
+const { listen } = Server.prototype
+
+Server.prototype.listen = function (this: Server, ...parameters: unknown[]) {
+  this.once('listening', () => {
+    const { address, port } = this.address() as AddressInfo
+    writeSync(3, `http://${address.includes(':') ? `[${address}]` : address}:${port}\n`)
+  })
+  return Reflect.apply(listen, this, parameters)
+} as Server['listen']
