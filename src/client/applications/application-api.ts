@@ -1,36 +1,27 @@
 // The application API (part 4.1 of the specification), as typed calls with the visitor's own access token.
 import { FieldError, PublicError } from '../errors.ts'
 import type { Caller } from '../sign-in/sign-in.ts'
-import { type Answer, type Call, isRecord, type Upstream } from '../upstream.ts'
-import type { Fields } from './fields.ts'
+import { type Call, isRecord, type Upstream } from '../upstream.ts'
+import { type Client, type Fields, formFields } from './fields.ts'
 
-/** What is read of every application of a list, of which there may be thousands. */
-export type ListedApplication = {
+/** A text that the API does not tell is empty. */
+export type Application = Omit<Fields, keyof Client> & {
   id: string
-  name: string
-  description: string
-  webPageUrl: string
-  iconUrl: string
-  privacyPolicyUrl: string
   createdAt: Date | undefined
-  groupId: string | undefined
-}
-
-export type Application = ListedApplication & {
   updatedAt: Date | undefined
-  /** Undefined where the API does not tell it. `redirectUris` is one string, a comma-separated list. */
-  client: { redirectUris: string; defaultRedirectUri: string; scopes: string; defaultScopes: string } | undefined
+  /** Undefined where the API does not tell it; lists never do. */
+  client: Client | undefined
 }
 
-export function byNewest(one: ListedApplication, other: ListedApplication): number {
-  return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
+/** Shown once, and stored nowhere here. Times are as in JSON, and left out where the API does not tell. */
+export type Credentials = {
+  clientId: string
+  clientSecret: string
+  appAccessTokens: { id: string; token: string; endsAt?: string }[]
 }
 
-/** `expiresIn` in seconds, and undefined where the API does not tell. */
-export type AppAccessToken = { id: string; token: string; expiresIn: number | undefined }
-
-/** Shown once, and stored nowhere here. */
-export type Credentials = { clientId: string; clientSecret: string; appAccessTokens: AppAccessToken[] }
+/** `isOwn`: whether the visitor made it; undefined where the API does not tell. */
+export type Group = { id: string; name: string; isOwn: boolean | undefined }
 
 // Yours: the data models that the envelope (part 2 of the specification) names.
 const envelopes = {
@@ -39,127 +30,111 @@ const envelopes = {
 }
 
 const usualLimits = { deadlineMs: 10_000, maxBytes: 256 * 1024 }
-const listLimits = { deadlineMs: 10_000, maxBytes: 8 * 1024 * 1024 }
-const groupLimits = { deadlineMs: 2_000, maxBytes: 256 * 1024 }
-/** Of a sentence of the API, in characters. */
-const longestReason = 500
-
-/** `isOwn`: whether the visitor made it; undefined where the API does not tell. */
-export type Group = { id: string; name: string; isOwn: boolean | undefined }
 
 export type ApplicationApi = ReturnType<typeof createApplicationApi>
 
 /** `apiUrl`: where this server reaches the API, without `/apps/v1`. Every call throws PublicError, 401 included. */
-export function createApplicationApi(apiUrl: string, upstream: Upstream) {
-  async function send(caller: Caller, method: Call['method'], path: string, sent?: object, limits = usualLimits) {
-    const headers = { authorization: `Bearer ${caller.accessToken}` }
-    const body = sent && { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(sent) }
-    const answer = await upstream.send({
-      method,
-      url: apiUrl + path,
-      headers,
-      context: caller.context,
-      ...limits,
-      ...body,
-    })
-    if (answer.status === 422 && sent) throw readRefusal(answer.json)
-    if (answer.status !== 401) return answer
-    throw new PublicError('api_unauthorized', 401, 'The application API does not accept your sign-in any more.')
+export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: () => Date) {
+  /** What is answered with the status `expected`; FieldError where it refuses what is `sent`. */
+  async function ask(
+    { accessToken, context }: Caller,
+    method: Call['method'],
+    path: string,
+    expected: number,
+    { sent, ...limits }: { sent?: object } & Partial<typeof usualLimits> = {},
+  ): Promise<Record<string, unknown>> {
+    const headers = { authorization: `Bearer ${accessToken}`, ...(sent && { 'content-type': 'application/json' }) }
+    const body = sent && { body: JSON.stringify(sent) }
+    const call = { method, url: apiUrl + path, headers, context, ...body }
+    const answer = await upstream.send({ ...usualLimits, ...limits, ...call })
+    const { status, json } = answer
+    if (status === expected) return asRecord(json)
+    if (status === 422 && sent) throw readRefusal(json)
+    if (status in refusals) throw refusal(status)
+    throw upstream.unusable(answer)
   }
 
-  function readOne(answer: Answer, status: number): Application {
-    if (answer.status !== status || !isRecord(answer.json)) throw fault(answer)
-    const application = readApplication(answer.json)
+  function readOne(answer: Record<string, unknown>): Application {
+    const application = readApplication(answer)
     if (isApplicationId(application.id)) return application
     throw upstream.unexpected('an application without an id')
   }
 
-  function fault(answer: Answer): PublicError {
-    return answer.status in refusals ? refusal(answer.status) : upstream.unusable(answer)
-  }
-
   return {
     /** Every application that the visitor develops, in the order of the API. */
-    async list(caller: Caller): Promise<ListedApplication[]> {
-      const answer = await send(caller, 'GET', '/apps/v1', undefined, listLimits)
-      const items = isRecord(answer.json) ? answer.json.ItemList : undefined
-      if (answer.status !== 200 || !Array.isArray(items)) throw fault(answer)
+    async list(caller: Caller): Promise<Application[]> {
+      const { ItemList: items } = await ask(caller, 'GET', '/apps/v1', 200, { maxBytes: 8 * 1024 * 1024 })
+      if (!Array.isArray(items)) throw upstream.unexpected('no list')
       // Without an id that fits into an address there is no page to lead to.
-      return items
-        .filter(isRecord)
-        .map(readListed)
-        .filter(({ id }) => isApplicationId(id))
+      return items.map(readApplication).filter(({ id }) => isApplicationId(id))
     },
 
     async get(caller: Caller, id: string): Promise<Application> {
-      return readOne(await send(caller, 'GET', pathOf(id)), 200)
+      return readOne(await ask(caller, 'GET', pathOf(id), 200))
     },
 
     async create(caller: Caller, fields: Fields): Promise<{ id: string; credentials: Credentials }> {
-      const answer = await send(caller, 'POST', '/apps/v1', { ...envelopes.App, data: fields })
-      // Both are about the group that was chosen, so they belong beside that field.
-      if (answer.status === 403) throw new FieldError({ groupId: ['You are not a member of this group.'] })
-      if (answer.status === 404) throw new FieldError({ groupId: ['There is no group with this id.'] })
-      const { id } = readOne(answer, 201)
-      const credentials = readCredentials(answer.json as Record<string, unknown>)
-      if (credentials) return { id, credentials }
+      const sent = { ...envelopes.App, data: fields }
+      const answer = await ask(caller, 'POST', '/apps/v1', 201, { sent }).catch(error => {
+        // Both are about the group that was chosen, so they belong beside that field.
+        if (error.statusCode === 403) throw new FieldError({ groupId: ['You are not a member of this group.'] })
+        if (error.statusCode === 404) throw new FieldError({ groupId: ['There is no group with this id.'] })
+        throw error
+      })
+      const { id } = readOne(answer)
+      const credentials = readCredentials(answer, clock())
+      if (credentials.clientId && credentials.clientSecret) return { id, credentials }
       throw upstream.unexpected('a new application without its client')
     },
 
     /** A field that is left out keeps its value. */
     async update(caller: Caller, id: string, fields: Partial<Fields>): Promise<void> {
-      readOne(await send(caller, 'PUT', pathOf(id), { ...envelopes.App, data: fields }), 200)
+      const sent = { ...envelopes.App, data: fields }
+      readOne(await ask(caller, 'PUT', pathOf(id), 200, { sent }))
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
-      const answer = await send(caller, 'DELETE', pathOf(id))
-      if (answer.status !== 204) throw fault(answer)
+      await ask(caller, 'DELETE', pathOf(id), 204)
     },
 
     /** A new client secret; the one before stays good, the one before that does not. */
     async refreshSecret(caller: Caller, id: string): Promise<string> {
-      const answer = await send(caller, 'POST', `${pathOf(id)}/refreshSecret`)
-      const secret = isRecord(answer.json) ? answer.json.clientSecret : undefined
-      if (answer.status !== 201 || typeof secret !== 'string') throw fault(answer)
-      return secret
+      const { clientSecret } = await ask(caller, 'POST', `${pathOf(id)}/refreshSecret`, 201)
+      if (typeof clientSecret === 'string') return clientSecret
+      throw upstream.unexpected('no client secret')
     },
 
     /** Makes a group, whose member the visitor then is, and answers its id. */
     async createGroup(caller: Caller, name: string): Promise<string> {
-      const answer = await send(caller, 'POST', '/identities/v1', { ...envelopes.Group, data: { name } }).catch(
-        error => {
-          // Whichever field it is about there, here it is this one.
-          const reasons = error instanceof FieldError ? Object.values(error.fields).flat() : []
-          throw reasons.length > 0 ? new FieldError({ groupName: reasons }) : error
-        },
-      )
-      const id = isRecord(answer.json) ? asText(answer.json['@id']) : ''
-      if (answer.status === 201 && id) return id
-      if (answer.status === 429 || answer.status >= 500) throw upstream.unusable(answer)
-      throw new FieldError({ groupName: ['The group could not be created. Create one at the login portal.'] })
+      const refused = (reasons: string[]) => new FieldError({ groupName: reasons })
+      const notCreated = refused(['The group could not be created. Create one at the login portal.'])
+      const sent = { ...envelopes.Group, data: { name } }
+      const answer = await ask(caller, 'POST', '/identities/v1', 201, { sent }).catch(error => {
+        // Whichever field it is about there, here it is this one.
+        const reasons = error instanceof FieldError ? Object.values(error.fields).flat() : []
+        if (reasons.length > 0) throw refused(reasons)
+        throw error.code === 'api_unauthorized' || !(error.statusCode in refusals) ? error : notCreated
+      })
+      const id = asText(answer['@id'])
+      if (id) return id
+      throw notCreated
     },
 
     /** The visitor's groups; undefined where the API does not tell, so that the id has to be typed. */
     async listGroups(caller: Caller): Promise<Group[] | undefined> {
       if (!caller.userId) return undefined
-      try {
-        const path = `/identities/v1/${encodeURIComponent(caller.userId)}/links?type=MemberOf`
-        const answer = await send(caller, 'GET', path, undefined, groupLimits)
-        const items = answer.status === 200 && isRecord(answer.json) ? answer.json.ItemList : undefined
-        if (!Array.isArray(items)) return undefined
-        return items
-          .filter(isRecord)
-          .map(readGroup)
-          .filter(({ id }) => id !== '')
-      } catch (error) {
-        if (error instanceof PublicError && error.statusCode === 401) throw error
-        return undefined
-      }
+      const path = `/identities/v1/${encodeURIComponent(caller.userId)}/links?type=MemberOf`
+      const { ItemList: items } = await ask(caller, 'GET', path, 200, { deadlineMs: 2_000 }).catch(error => {
+        if (error instanceof PublicError && error.statusCode !== 401) return {} as Record<string, unknown>
+        throw error
+      })
+      return Array.isArray(items) ? items.map(readGroup).filter(({ id }) => id) : undefined
     },
   }
 }
 
 const refusals: Record<number, [code: string, message: string]> = {
+  401: ['api_unauthorized', 'The application API does not accept your sign-in any more.'],
   403: ['api_forbidden', 'You are not allowed to do this with this application.'],
   404: ['application_not_found', 'There is no such application, or it is not yours.'],
   409: ['api_conflict', 'The application has changed in the meantime. Open it again, then try once more.'],
@@ -180,74 +155,86 @@ function pathOf(id: string): string {
   return `/apps/v1/${encodeURIComponent(id)}`
 }
 
-function readGroup({ to, data }: Record<string, unknown>): Group {
-  const { name, status } = isRecord(data) ? data : {}
+export function byNewest(one: Application, other: Application): number {
+  return (other.createdAt?.getTime() ?? 0) - (one.createdAt?.getTime() ?? 0)
+}
+
+function readApplication(record: unknown): Application {
+  const { '@id': id, data, metadata, inLinks, client } = asRecord(record)
+  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl } = asRecord(data)
+  const { createdAt, updatedAt } = asRecord(metadata)
+  const group = asList(inLinks).find(link => asRecord(link)['@type'] === 'DeveloperOf')
+  return {
+    id: asText(id),
+    name: asText(name),
+    description: asText(description),
+    webPageUrl: asText(webPageUrl),
+    iconUrl: asText(iconUrl),
+    privacyPolicyUrl: asText(privacyPolicyUrl),
+    groupId: asText(asRecord(group).from),
+    createdAt: asTime(createdAt),
+    updatedAt: asTime(updatedAt),
+    client: isRecord(client) ? readClient(client) : undefined,
+  }
+}
+
+function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }: Record<string, unknown>): Client {
+  return {
+    redirectUris: [redirectUris].flat().map(asText).join(','),
+    defaultRedirectUri: asText(defaultRedirectUri),
+    scopes: asText(scopes),
+    defaultScopes: asText(defaultScopes),
+  }
+}
+
+function readCredentials({ client, tokens }: Record<string, unknown>, now: Date): Credentials {
+  const { clientId, clientSecrets } = asRecord(client)
+  const appAccessTokens = asList(tokens)
+    .map(asRecord)
+    .map(({ id, token, expires_in: seconds }) => {
+      // Of a token that outlives the calendar nothing is said.
+      const isTold = typeof seconds === 'number' && seconds > 0 && seconds < 1e10
+      const endsAt = isTold && { endsAt: new Date(now.getTime() + seconds * 1000).toISOString() }
+      return { id: asText(id), token: asText(token), ...endsAt }
+    })
+  return { clientId: asText(clientId), clientSecret: asText(asList(clientSecrets)[0]), appAccessTokens }
+}
+
+function readGroup(link: unknown): Group {
+  const { to, data } = asRecord(link)
+  const { name, status } = asRecord(data)
   return { id: asText(to), name: asText(name), isOwn: status === undefined ? undefined : status === 'maker' }
 }
 
-/** Whatever is missing or of another type becomes an empty text: one odd record must not hide the others. */
-function readListed(record: Record<string, unknown>): ListedApplication {
-  const data = isRecord(record.data) ? record.data : {}
-  const metadata = isRecord(record.metadata) ? record.metadata : {}
-  const links = Array.isArray(record.inLinks) ? record.inLinks : []
-  const group = links.find(link => isRecord(link) && link['@type'] === 'DeveloperOf')
-  return {
-    id: asText(record['@id']),
-    name: asText(data.name),
-    description: asText(data.description),
-    webPageUrl: asText(data.webPageUrl),
-    iconUrl: asText(data.iconUrl),
-    privacyPolicyUrl: asText(data.privacyPolicyUrl),
-    createdAt: asTime(metadata.createdAt),
-    groupId: asText(group?.from) || undefined,
-  }
-}
-
-function readApplication(record: Record<string, unknown>): Application {
-  const { metadata, client } = record
-  return {
-    ...readListed(record),
-    updatedAt: isRecord(metadata) ? asTime(metadata.updatedAt) : undefined,
-    client: isRecord(client)
-      ? {
-          redirectUris: [client.redirectUris].flat().map(asText).join(','),
-          defaultRedirectUri: asText(client.defaultRedirectUri),
-          scopes: asText(client.scopes),
-          defaultScopes: asText(client.defaultScopes),
-        }
-      : undefined,
-  }
-}
-
-function readCredentials({ client, tokens }: Record<string, unknown>): Credentials | undefined {
-  const secrets = isRecord(client) && Array.isArray(client.clientSecrets) ? client.clientSecrets : []
-  const clientId = isRecord(client) ? asText(client.clientId) : ''
-  const clientSecret = asText(secrets[0])
-  if (!clientId || !clientSecret) return undefined
-  const appAccessTokens = (Array.isArray(tokens) ? tokens : [])
-    .filter(isRecord)
-    .map(({ id, token, expires_in }) => ({
-      id: asText(id),
-      token: asText(token),
-      expiresIn: typeof expires_in === 'number' && expires_in > 0 && expires_in < 1e10 ? expires_in : undefined,
-    }))
-  return { clientId, clientSecret, appAccessTokens }
-}
+/** Of a sentence of the API, in characters. */
+const longestReason = 500
 
 /** The API's own dialect tells of each field, or in a sentence of all of them; OAuth's (RFC 6749 5.2) has a sentence. */
 function readRefusal(json: unknown): FieldError {
-  const { error, error_description } = isRecord(json) ? json : {}
+  const { error, error_description } = asRecord(json)
   const message = isRecord(error) ? error.message : error_description
-  const fields = isRecord(message) ? readMessages(message) : {}
-  if (Object.keys(fields).length > 0) return new FieldError(fields)
+  const fields = Object.entries(asRecord(message)).map(([field, texts]) => [field, readReasons(texts)])
+  if (fields.length > 0) return new FieldError(Object.fromEntries(fields))
   const reason = asText(message).trim().slice(0, longestReason) || 'It does not say why.'
   return new FieldError({}, `The application API did not accept this. ${reason}`)
 }
 
-function readMessages(messages: Record<string, unknown>): Record<string, string[]> {
-  const read = (texts: unknown) => [texts].flat().map(asText).filter(Boolean)
-  const entries = Object.entries(messages).map(([field, texts]) => [field, read(texts)] as const)
-  return Object.fromEntries(entries.map(([field, texts]) => [field, texts.length > 0 ? texts : ['Not accepted.']]))
+/** With the labels of the form in place of the wire's names. */
+function readReasons(texts: unknown): string[] {
+  const labels: Record<string, { label: string }> = formFields
+  const reword = (text: string) => text.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word]?.label ?? word)
+  const reasons = [texts].flat().map(asText).filter(Boolean).map(reword)
+  return reasons.length > 0 ? reasons : ['Not accepted.']
+}
+
+// Whatever is missing or of another type reads as empty: one odd record must not hide the others.
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
+}
+
+function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function asText(value: unknown): string {

@@ -1,105 +1,80 @@
-// One application: its page, a new client secret for it, and its end. Both of these ask first.
+// The page of one application. Right after something was made, it shows the credentials, once; they are stored nowhere here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { FieldError } from '../errors.ts'
-import { logEvent } from '../operations/request-log.ts'
-import { type Caller, visitorOf } from '../sign-in/sign-in.ts'
-import type { Forms, Sent } from '../web/forms.ts'
-import { showMessage, showPage } from '../web/views.ts'
-import { type Application, type ApplicationApi, isApplicationId, noSuchApplication } from './application-api.ts'
-import type { ShowCredentials } from './credentials.ts'
+import { visitorOf } from '../sign-in/sign-in.ts'
+import type { Handovers } from '../web/hand-over.ts'
+import { showPage } from '../web/views.ts'
+import { type ApplicationApi, type Credentials, isApplicationId, noSuchApplication } from './application-api.ts'
 import { isWebUrl } from './fields.ts'
 
-type Parts = Forms & {
-  api: ApplicationApi
-  credentials: ShowCredentials
-  /** This site's own client id: it is an application, too, and ending it ends the site. */
-  clientId: string
-}
+/** `name`: of the application; `isNew` as opposed to its secret alone. */
+type Made = Credentials & { name: string; isNew: boolean }
 
-export function createDetails({ api, credentials, clientId, defineForm }: Parts) {
-  const secretForm = defineQuestion('secret', name => `New client secret for ${name}`)
-  const removalForm = defineQuestion('delete', name => `Remove ${name}`)
+/** `clientId`: this site's own. It is an application, too, and any other has the same portal and API. */
+type Site = { clientId: string; loginUrl: string; apiUrl: string }
 
-  /** A page that asks; for this site itself it wants the name typed. */
-  function defineQuestion(action: 'secret' | 'delete', titleOf: (name: string) => string) {
-    return defineForm({
-      page: `/applications/:id/${action}`,
-      template: `applications/${action}`,
-      async data(request, { signInHref }) {
-        if (signInHref) return { title: 'Your session has ended' }
-        const application = await visitorOf(request).call(caller => api.get(caller, idOf(request)))
-        const title = titleOf(application.name || 'application')
-        return { title, application, isThisSite: application.id === clientId }
-      },
+export type Details = ReturnType<typeof createDetails>
+
+export function createDetails({ api, handovers, site }: { api: ApplicationApi; handovers: Handovers; site: Site }) {
+  async function showApplication(request: FastifyRequest, reply: FastifyReply, id: string) {
+    const [application, groups] = await visitorOf(request).call(caller =>
+      // A page makes two calls at most; its group has an id where there is no room for the name.
+      Promise.all([api.get(caller, id), caller.hasRenewed ? undefined : api.listGroups(caller)]),
+    )
+    const { created, saved } = request.query as Record<string, unknown>
+    const name = application.name || 'Unnamed application'
+    return showPage(reply, 'applications/details', {
+      title: saved === 'yes' ? `Saved: ${name}` : name,
+      name,
+      application,
+      groupName: groups?.find(group => group.id === application.groupId)?.name,
+      isThisSite: id === site.clientId,
+      isWebUrl,
+      wasCreatedEarlier: created === 'earlier',
+      wasSaved: saved === 'yes',
     })
   }
 
-  /** Does it once for the form, however often that is delivered. Throws FieldError where the name is not as asked. */
-  function confirm<T>(request: FastifyRequest, { fields, once }: Sent, act: (caller: Caller, one: Application) => T) {
-    return once(() =>
-      visitorOf(request).call(async caller => {
-        const application = await api.get(caller, idOf(request))
-        if (application.id === clientId && oneLine(fields.confirmation ?? '') !== oneLine(application.name))
-          throw new FieldError({ confirmation: ['This is not the name of the application.'] })
-        return await act(caller, application)
-      }),
-    )
+  function showCredentials(reply: FastifyReply, id: string, made: Made) {
+    const title = made.isNew ? `${made.name} is registered` : `New client secret for ${made.name}`
+    const shown = { ...made, title, id, isThisSite: id === site.clientId, file: writeEnvFile(site, made) }
+    return showPage(reply, 'applications/credentials', shown)
   }
 
   return {
-    secretForm,
-    removalForm,
-
-    async show(request: FastifyRequest, reply: FastifyReply) {
+    show(request: FastifyRequest, reply: FastifyReply) {
       const id = idOf(request)
-      const shownOnce = await credentials.showHandedOver(request, reply, id)
-      if (shownOnce) return shownOnce
-      const { call } = visitorOf(request)
-      const [application, groups] = await call(caller =>
-        // A page makes two calls at most; its group has an id where there is no room for the name.
-        Promise.all([api.get(caller, id), caller.hasRenewed ? undefined : api.listGroups(caller)]),
+      return handovers.take<Made>(request, reply, made =>
+        made ? showCredentials(reply, id, made) : showApplication(request, reply, id),
       )
-      const { created, saved } = request.query as Record<string, unknown>
-      const name = application.name || 'Unnamed application'
-      return showPage(reply, 'applications/details', {
-        title: saved === 'yes' ? `Saved: ${name}` : name,
-        name,
-        application,
-        groupName: groups?.find(group => group.id === application.groupId)?.name,
-        isThisSite: id === clientId,
-        isWebUrl,
-        wasCreatedEarlier: created === 'earlier',
-        wasSaved: saved === 'yes',
-      })
     },
 
-    refreshSecret: secretForm.submit(async (request, reply, sent) => {
-      const id = idOf(request)
-      const made = await confirm(request, sent, async (caller, { name }) => {
-        const clientSecret = await api.refreshSecret(caller, id)
-        return { name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
-      })
-      logEvent(request, 'client_secret_renewed', { application: id })
-      return credentials.handOver(request, reply, id, made)
-    }),
-
-    remove: removalForm.submit(async (request, reply, sent) => {
-      const id = idOf(request)
-      await confirm(request, sent, caller => api.remove(caller, id))
-      logEvent(request, 'application_removed', { application: id })
-      if (id !== clientId) return reply.redirect('/applications?removed=yes', 303)
-      // From here on the API refuses every token of this site.
-      return showMessage(reply, {
-        title: 'This site has been removed',
-        message: 'Nobody can sign in here until its operator registers it again, and gives it the new credentials.',
-        nextStep: { href: '/', text: 'Go to the start page' },
-      })
-    }),
+    /** To the page of the application, which shows them and takes them away: a reload neither makes nor shows them again. */
+    handOver(request: FastifyRequest, reply: FastifyReply, id: string, made: Made) {
+      const path = `/applications/${id}`
+      const { visitorId } = visitorOf(request)
+      if (handovers.leave(reply, { path, visitorId, value: made })) return reply.redirect(path, 303)
+      return showCredentials(reply.code(201), id, made)
+    },
   }
 }
 
+/** The settings of a client, as `node --env-file` and docker read them. */
+function writeEnvFile({ loginUrl, apiUrl }: Site, { name, clientId, clientSecret, appAccessTokens }: Made): string {
+  const tokens = appAccessTokens.map(({ token, endsAt }, index) => {
+    const comment = endsAt ? `# Valid until ${endsAt}\n` : ''
+    return `${comment}APP_ACCESS_TOKEN_${index + 1}=${token}\n`
+  })
+  // A name may hold line breaks, and what follows one would be a setting.
+  return `# ${oneLine(name)}
+LOGIN_URL=${loginUrl}
+API_URL=${apiUrl}
+CLIENT_ID=${clientId}
+CLIENT_SECRET=${clientSecret}
+${tokens.join('')}`
+}
+
 /** As it can be typed into a field. */
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 

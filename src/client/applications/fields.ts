@@ -1,7 +1,5 @@
 // The fields of an application: what the form calls them, what is wrong with them, and what is sent of them.
 import { FieldError } from '../errors.ts'
-import type { Application, ListedApplication } from './application-api.ts'
-import { findRedirectProblem, isPlainHost, splitUris } from './redirect-uris.ts'
 
 type FormField = {
   label: string
@@ -48,7 +46,10 @@ export const formFields = {
 
 type Name = keyof typeof formFields
 export type Typed = Record<Name, string>
+/** What is sent. `redirectUris`: a comma-separated list. */
 export type Fields = Omit<Typed, 'groupName'>
+export type Client = Pick<Fields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
+
 const names = Object.keys(formFields) as Name[]
 
 /** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
@@ -76,21 +77,9 @@ function findProblems(name: Name, fields: Typed, isRequired: boolean): string[] 
   return findProblems(value, fields)
 }
 
-/** Faults that the API found, without its names for the fields. */
-export function inFormWords(problems: Record<string, string[]>): Record<string, string[]> {
-  const labelOf = (word: string) => (Object.hasOwn(formFields, word) ? formFields[word as Name].label : word)
-  const reword = (text: string) => text.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, labelOf)
-  return Object.fromEntries(Object.entries(problems).map(([name, texts]) => [name, texts.map(reword)]))
-}
-
 /** All ten fields: part 2 of the specification leaves none out. Without a default redirect URI it is the first. */
 export function fieldsToCreate({ groupName: _, ...fields }: Typed): Fields {
   return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
-}
-
-/** Whether the API had told of the client when the form was shown: only then does an empty field mean to empty it. */
-export function isClientKnownTo(form: Record<string, string>): boolean {
-  return form.isClientKnown === 'yes'
 }
 
 /**
@@ -104,23 +93,41 @@ export function fieldsToUpdate(typed: Typed, isClientKnown: boolean): Partial<Fi
   return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as Name] || !untold.includes(name)))
 }
 
-/** Whether an application has what a form says. */
-export function hasFields(application: ListedApplication, fields: Fields): boolean {
-  const told = ['name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const
-  return (
-    told.every(field => application[field] === fields[field]) &&
-    (application.groupId ?? fields.groupId) === fields.groupId
-  )
-}
-
-/** Whether an application's client has what a form says; lists do not tell. */
-export function hasClientFields(client: NonNullable<Application['client']>, fields: Fields): boolean {
-  const told = ['redirectUris', 'defaultRedirectUri', 'scopes', 'defaultScopes'] as const
-  return told.every(field => client[field] === fields[field])
-}
-
 /** Whether an address that somebody typed may become a link, and whether the API takes it. */
 export function isWebUrl(value: string): boolean {
   const url = /^https?:\/\/[^\s\\]+$/i.test(value) ? URL.parse(value) : null
   return url !== null && isPlainHost(url)
+}
+
+/** What stands in a list of them, one a line or with commas between. */
+export function splitUris(list: string): string[] {
+  return list.split(/[\s,]+/).filter(Boolean)
+}
+
+/** The rules of the application API for a redirect URI (RFC 6749 3.1.2, RFC 9700 2.6), each with how it is broken. */
+const redirectRules: [says: string, isBroken: (uri: string, url: URL) => boolean][] = [
+  [`must have at most ${longestUrl} characters`, uri => uri.length > longestUrl],
+  ['must be plain ASCII, with everything else percent-encoded', uri => !/^[\x21-\x7e]+$/.test(uri)],
+  ['must not have a fragment (#)', uri => uri.includes('#')],
+  ['must not contain * or \\', uri => /[*\\]/.test(uri)],
+  ['must not contain a user name or password', (_, url) => Boolean(url.username || url.password)],
+  ['must have a host of letters, digits, dots and hyphens', (_, url) => !isPlainHost(url)],
+  [
+    'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1]',
+    (_, { protocol, hostname }) => protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
+  ],
+]
+
+/** A sentence about the first rule that it breaks; none where it keeps them all. */
+function findRedirectProblem(uri: string): string[] {
+  const shown = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
+  const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
+  if (!url) return [`“${shown}” must be a complete address that begins with https://.`]
+  const broken = redirectRules.find(([, isBroken]) => isBroken(uri, url))
+  return broken ? [`“${shown}” ${broken[0]}.`] : []
+}
+
+/** Whether its host can be read as nothing else; URL parsers let `;`, `'` and more through. */
+function isPlainHost({ hostname }: URL): boolean {
+  return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)
 }

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitorOf } from '../sign-in/sign-in.ts'
 import { showPage } from '../web/views.ts'
-import { type ApplicationApi, byNewest, type ListedApplication } from './application-api.ts'
+import { type Application, type ApplicationApi, byNewest } from './application-api.ts'
 
 const pageSize = 50
 
@@ -12,7 +12,7 @@ const orders = {
   newest: { text: 'Newest first', compare: byNewest },
   oldest: { text: 'Oldest first', compare: (one, other) => byNewest(other, one) },
   name: { text: 'By name', compare: (one, other) => compare(one.name, other.name) },
-} satisfies Record<string, { text: string; compare: (one: ListedApplication, other: ListedApplication) => number }>
+} satisfies Record<string, { text: string; compare: (one: Application, other: Application) => number }>
 
 /** `clientId`: this site's own, which is marked. */
 export function createList({ api, clientId }: { api: ApplicationApi; clientId: string }) {

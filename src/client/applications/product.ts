@@ -2,10 +2,10 @@
 import type { Product } from '../product.ts'
 import { createApplicationApi } from './application-api.ts'
 import { createCreation } from './create.ts'
-import { createCredentials } from './credentials.ts'
 import { createDetails } from './details.ts'
 import { createEditing } from './edit.ts'
 import { createList } from './list.ts'
+import { createQuestions } from './questions.ts'
 
 // Yours: the product, by hand and in order.
 export const product: Product = {
@@ -13,23 +13,23 @@ export const product: Product = {
   home: '/applications',
   links: [{ href: '/applications', text: 'Your applications' }],
 
-  pages(signedIn, { config, upstream, clock, ...forms }) {
+  pages(signedIn, { config, upstream, clock, defineForm, handovers }) {
     const { clientId } = config
-    const api = createApplicationApi(config.apiInternalUrl, upstream)
-    const credentials = createCredentials({ ...config, ...forms, clock })
+    const api = createApplicationApi(config.apiInternalUrl, upstream, clock)
     const list = createList({ api, clientId })
-    const details = createDetails({ api, credentials, clientId, ...forms })
-    const creation = createCreation({ api, credentials, clock, ...forms })
-    const editing = createEditing({ api, ...forms })
+    const details = createDetails({ api, handovers, site: config })
+    const creation = createCreation({ api, details, defineForm })
+    const editing = createEditing({ api, defineForm })
+    const questions = createQuestions({ api, details, clientId, defineForm })
     signedIn.get('/applications', list)
     signedIn.get('/applications/new', creation.form.open)
     signedIn.post('/applications', creation.form.route, creation.create)
     signedIn.get('/applications/:id', details.show)
     signedIn.get('/applications/:id/edit', editing.form.open)
     signedIn.post('/applications/:id/edit', editing.form.route, editing.edit)
-    signedIn.get('/applications/:id/secret', details.secretForm.open)
-    signedIn.post('/applications/:id/secret', details.secretForm.route, details.refreshSecret)
-    signedIn.get('/applications/:id/delete', details.removalForm.open)
-    signedIn.post('/applications/:id/delete', details.removalForm.route, details.remove)
+    signedIn.get('/applications/:id/secret', questions.secretForm.open)
+    signedIn.post('/applications/:id/secret', questions.secretForm.route, questions.refreshSecret)
+    signedIn.get('/applications/:id/delete', questions.removalForm.open)
+    signedIn.post('/applications/:id/delete', questions.removalForm.route, questions.remove)
   },
 }

@@ -3,9 +3,9 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { FieldError, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
 import { logFault } from './error-pages.ts'
-import { createFormTokens, createHandovers, expireHandover, type FormToken } from './hand-over.ts'
-import { type Sealer, setCookies } from './seal.ts'
-import { type ShownVisitor, showPage } from './views.ts'
+import { createFormTokens, createHandovers, type FormToken } from './hand-over.ts'
+import type { Sealer } from './seal.ts'
+import { showPage, type VisitorOf } from './views.ts'
 
 export type Fields = Record<string, string>
 
@@ -46,15 +46,11 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 export type Forms = ReturnType<typeof createForms>
 export type Form = ReturnType<Forms['defineForm']>
 
-/** The form was sent, and nobody knows whether it acted. Shown again, it says so in its token, for every replica to read. */
-export class InDoubt extends PublicError {}
-
 const shareMs = 10 * 60 * 1000
 
-/** `visitorOf`: whom a form is shown to. */
-export function createForms(sealer: Sealer, clock: () => Date, visitorOf: (request: FastifyRequest) => ShownVisitor) {
+export function createForms(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
   const tokens = createFormTokens(sealer, clock)
-  const handovers = createHandovers(sealer, clock)
+  const handovers = createHandovers(sealer, clock, visitorOf)
 
   function defineForm({ page, template, data = () => ({}) }: Definition) {
     const done = new Once<unknown>(clock, { shareMs })
@@ -72,22 +68,17 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: (reque
         return page.replace(/:(\w+)/g, (_, name) => encodeURIComponent((params as Fields)[name] ?? ''))
       },
 
-      newToken: (request: FastifyRequest) => tokens.create(visitorOf(request).visitorId),
-
       /** Handles the GET: the form, with what the visitor typed before the session ended. */
-      async open(request: FastifyRequest, reply: FastifyReply): Promise<string> {
-        const draft = handovers.find(request, visitorOf(request).visitorId, 'draft') as Fields | undefined
-        const formToken = form.newToken(request)
-        const html = await show(request, reply, { formToken, fields: draft ?? {}, hasDraft: draft !== undefined })
-        // Only now: a page that fails must not cost what was typed.
-        if (draft) setCookies(reply, expireHandover(request.cookies))
-        return html
+      open(request: FastifyRequest, reply: FastifyReply): Promise<string> {
+        return handovers.take<Fields>(request, reply, draft =>
+          show(request, reply, { fields: draft ?? {}, hasDraft: draft !== undefined }),
+        )
       },
 
       /** Handles the POST. What `work` throws as PublicError is shown in the form, with all that was typed. */
       submit(work: (request: FastifyRequest, reply: FastifyReply, sent: Sent) => Promise<unknown>): Handler {
         return async (request, reply) => {
-          const { formToken, ...fields } = readFields(request.body)
+          const { formToken, ...fields } = readFields(request)
           try {
             const path = form.pathOf(request)
             const token = tokens.check(formToken, visitorOf(request).visitorId, path)
@@ -96,39 +87,46 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: (reque
           } catch (error) {
             if (!template || !isShownInForm(error)) throw error
             logFault(request, error)
-            const again = tokenAfter(error, formToken) ?? form.newToken(request)
-            return show(request, reply.code(error.statusCode), { formToken: again, fields, problem: error })
+            return show(request, reply.code(error.statusCode), {
+              ...tokenAfter(error, formToken),
+              fields,
+              problem: error,
+            })
           }
         }
       },
 
       /** Leaves what was typed for after signing in again. Without a token nobody can say whose form it was. */
       leaveDraft(request: FastifyRequest, reply: FastifyReply): 'left' | 'nothing typed' | 'too long' {
-        const { formToken, ...fields } = readFields(request.body)
+        const { formToken, ...fields } = readFields(request)
         if (!template || Object.keys(fields).length === 0) return 'nothing typed'
         const visitorId = tokens.open(formToken)?.visitorId
-        const draft = { path: form.pathOf(request), kind: 'draft', value: fields } as const
-        return visitorId && handovers.leave(reply, { ...draft, visitorId }) ? 'left' : 'too long'
+        const draft = visitorId && { path: form.pathOf(request), visitorId, value: fields }
+        return draft && handovers.leave(reply, draft, 'lax') ? 'left' : 'too long'
       },
 
       /** The form as it was sent, for a visitor whose session has ended; `signInHref` leads to the login. */
       showUnsent(request: FastifyRequest, reply: FastifyReply, signInHref: string): Promise<string> {
-        const { formToken = '', ...fields } = readFields(request.body)
+        const { formToken = '', ...fields } = readFields(request)
         return show(request, reply, { formToken, fields, signInHref })
       },
     }
 
-    async function show(request: FastifyRequest, reply: FastifyReply, given: Omit<Shown, 'action' | 'errors'>) {
+    async function show(request: FastifyRequest, reply: FastifyReply, given: Partial<Shown> & Pick<Shown, 'fields'>) {
       const errors = given.problem instanceof FieldError ? given.problem.fields : {}
-      const shown: Shown = { action: form.pathOf(request), errors, ...given }
-      return showPage(reply, template!, { title: '', ...shown, ...(await data(request, shown)) })
+      const formToken = given.formToken ?? tokens.create(visitorOf(request).visitorId)
+      const shown: Shown = { action: form.pathOf(request), errors, ...given, formToken }
+      const page = { title: '', ...shown, ...(await data(request, shown)) }
+      return showPage(reply, template!, shown.signInHref ? { ...page, title: 'Your session has ended' } : page)
     }
 
     /** The same token again, so that a form whose answer was lost still acts once; a new one where it is used up. */
-    function tokenAfter(problem: PublicError, text: string | undefined): string | undefined {
-      if (problem.code === 'form_too_old' || problem.code === 'form_used') return undefined
-      const token = tokens.open(text)
-      return token && problem instanceof InDoubt ? tokens.seal({ ...token, mayHaveActed: true }) : text
+    function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
+      const token = tokens.open(formToken)
+      if (!token || code === 'form_used') return {}
+      // Neither done nor refused, as far as is known. Every replica can read it in the form.
+      const isInDoubt = statusCode === 502 || statusCode === 504
+      return { formToken: isInDoubt ? tokens.seal({ ...token, mayHaveActed: true }) : formToken! }
     }
 
     return form
@@ -143,7 +141,7 @@ function isShownInForm(error: unknown): error is PublicError {
 }
 
 /** The text fields of a form; a field that comes twice is left out. */
-export function readFields(body: unknown): Fields {
+function readFields({ body }: FastifyRequest): Fields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }

@@ -3,37 +3,27 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { type Cookie, type Cookies, expire, type Sealer, setCookies } from './seal.ts'
+import type { VisitorOf } from './views.ts'
 
 /**
- * Names the form and whom it was shown to, so that each form acts once and for that visitor. `mayHaveActed`: it was sent
- * before, and nobody knows what became of it.
+ * Names the form and whom it was shown to, so that each form acts once and for that visitor. `shownAt` in milliseconds
+ * since 1970. `mayHaveActed`: it was sent before, and nobody knows what became of it.
  */
-export type FormToken = { id: string; visitorId: string; shownAt: Date; mayHaveActed?: boolean }
+export type FormToken = { id: string; visitorId: string; shownAt: number; mayHaveActed?: boolean }
 
-const tokenPurpose = 'form'
+const tokenPurpose = 'form token'
 const tokenLifetimeMs = 24 * 60 * 60 * 1000
 
 export function createFormTokens(sealer: Sealer, clock: () => Date) {
-  function seal({ id, visitorId, shownAt, mayHaveActed = false }: FormToken): string {
-    const payload = [id, visitorId, shownAt.getTime(), mayHaveActed]
-    return sealer.seal(tokenPurpose, payload, new Date(shownAt.getTime() + tokenLifetimeMs))
-  }
+  const seal = (token: FormToken) => sealer.seal(tokenPurpose, token, new Date(token.shownAt + tokenLifetimeMs))
 
   /** Undefined where it is older than a day, or no token of ours. */
-  function open(text: string | undefined): FormToken | undefined {
-    const opened = sealer.open(tokenPurpose, text)
-    if (!opened) return undefined
-    const [id, visitorId, shownAt, mayHaveActed] = opened.payload as [string, string, number, boolean]
-    return { id, visitorId, shownAt: new Date(shownAt), mayHaveActed }
-  }
+  const open = (text: string | undefined) => sealer.open(tokenPurpose, text)?.payload as FormToken | undefined
 
   return {
     seal,
     open,
-
-    create(visitorId: string): string {
-      return seal({ id: randomUUID(), visitorId, shownAt: clock() })
-    },
+    create: (visitorId: string) => seal({ id: randomUUID(), visitorId, shownAt: clock().getTime() }),
 
     /** Throws PublicError 409 where the form is older than a day, or was shown to another visitor. */
     check(text: string | undefined, visitorId: string, formPage: string): FormToken {
@@ -48,8 +38,8 @@ export function createFormTokens(sealer: Sealer, clock: () => Date) {
   }
 }
 
-/** For the page at `path`, and for nobody but this visitor. A `draft` waits until a login is done, a `secret` does not. */
-export type Handover = { path: string; visitorId: string; kind: 'draft' | 'secret'; value: Record<string, unknown> }
+/** `value`, as JSON, for the page at `path`, and for nobody but this visitor. */
+type Handover = { path: string; visitorId: string; value: unknown }
 
 export type Handovers = ReturnType<typeof createHandovers>
 
@@ -59,12 +49,13 @@ const longest = 3_500
 /** Of all cookies of this client together (docs/decisions/003): Node takes 16 KiB for all headers. */
 const mostOwnBytes = 8 * 1024
 
-export function createHandovers(sealer: Sealer, clock: () => Date) {
+export function createHandovers(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
   return {
-    /** False where it does not fit into a cookie, beside those that there are: then this answer must show it itself. */
-    leave(reply: FastifyReply, handover: Handover): boolean {
-      // A draft is read after signing in, which begins on another site.
-      const sameSite = handover.kind === 'draft' ? 'lax' : 'strict'
+    /**
+     * False where it does not fit into a cookie, beside those that there are: then this answer must show it itself.
+     * What waits for a login is read after coming from another site: it is `lax`.
+     */
+    leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
       const cookie = sealer.sealCookie(name, handover, new Date(clock().getTime() + lifetimeMs), sameSite)
       const { [name]: _, ...others } = reply.request.cookies
       if (cookie.name.length + cookie.value.length > Math.min(longest, mostOwnBytes - ownBytes(others))) return false
@@ -72,11 +63,13 @@ export function createHandovers(sealer: Sealer, clock: () => Date) {
       return true
     },
 
-    /** What was left for this page and this visitor. It stays until expireHandover takes it away. */
-    find(request: FastifyRequest, visitorId: string, kind: Handover['kind']): Handover['value'] | undefined {
-      const handover = sealer.openCookie(name, request.cookies)?.payload as Handover | undefined
-      const isForHere = handover?.path === request.url.split('?', 1)[0]! && handover.kind === kind
-      return isForHere && handover.visitorId === visitorId ? handover.value : undefined
+    /** Shows what was left for this page and this visitor, or undefined, and only then takes it away: a page that fails loses nothing. */
+    async take<T>(request: FastifyRequest, reply: FastifyReply, show: (value: T | undefined) => Promise<string>) {
+      const left = sealer.openCookie(name, request.cookies)?.payload as Handover | undefined
+      const isForHere = left?.path === request.url.split('?', 1)[0] && left?.visitorId === visitorOf(request).visitorId
+      const page = await show(isForHere ? (left?.value as T) : undefined)
+      if (isForHere) setCookies(reply, expireHandover(request.cookies))
+      return page
     },
   }
 }

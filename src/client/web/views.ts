@@ -15,6 +15,8 @@ export type Brand = { name: string; home: string; links: NextStep[] }
 /** What the bar of every page shows of who is signed in. `name`: empty where the portal tells none. `expiresAt`: when the visitor has to sign in again. */
 export type ShownVisitor = { userId: string | undefined; visitorId: string; name: string; expiresAt: Date }
 
+export type VisitorOf = (request: FastifyRequest) => ShownVisitor
+
 type Told = {
   /** Where one signs out of the login portal itself. */
   portalSignOut: string
@@ -23,18 +25,20 @@ type Told = {
   visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
 }
 
-type Views = { eta: Eta; templates: string[]; common: object; visitorIfAny: Told['visitorIfAny'] }
+type Views = { eta: Eta; render: (request: FastifyRequest, page: string, data: object) => string }
 
 export function useViews(app: FastifyInstance, { visitorIfAny, ...told }: Told): void {
-  const templates = globSync('**/*.eta', { cwd: folder })
+  const eta = loadAll()
   const common = { ...told, assets: serveAssets(app), formatTime }
-  app.decorate('views', { eta: loadAll(templates), templates, common, visitorIfAny } satisfies Views)
+  const render: Views['render'] = (request, page, data) =>
+    eta.render(`/${page}.eta`, { ...common, visitor: visitorIfAny(request), requestId: request.id, ...data })
+  app.decorate('views', { eta, render } satisfies Views)
 }
 
 /** All at the start: where no file can be opened any more, there must be a page to say so. */
-function loadAll(templates: string[]): Eta {
+function loadAll(): Eta {
   const eta = new Eta({ views: folder, cache: true })
-  for (const name of templates) {
+  for (const name of globSync('**/*.eta', { cwd: folder })) {
     const path = join(folder, name)
     // Indentation is for who reads the template, and not for who waits for the page.
     eta.loadTemplate(path, readFileSync(path, 'utf8').replace(/^[ \t]+/gm, ''))
@@ -43,19 +47,12 @@ function loadAll(templates: string[]): Eta {
 }
 
 export function hasTemplate(app: FastifyInstance, page: string): boolean {
-  return app.getDecorator<Views>('views').templates.includes(`${page}.eta`)
+  return app.getDecorator<Views>('views').eta.templatesSync.get(join(folder, `${page}.eta`)) !== undefined
 }
 
 /** The page's HTML, for a handler to return. `page` is the template's name without `.eta`; `title` says where the visitor is. */
 export async function showPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
-  const { request } = reply
-  const { visitorIfAny } = reply.server.getDecorator<Views>('views')
-  return render(reply, page, { visitor: visitorIfAny(request), requestId: request.id, ...data })
-}
-
-function render(reply: FastifyReply, page: string, data: object): string {
-  const { eta, common } = reply.server.getDecorator<Views>('views')
-  const html = eta.render(`/${page}.eta`, { ...common, ...data })
+  const html = reply.server.getDecorator<Views>('views').render(reply.request, page, data)
   reply.type('text/html; charset=utf-8')
   return html
 }
@@ -80,13 +77,13 @@ export function showMessage(reply: FastifyReply, message: Message) {
  * A page that goes on to `path` by itself. A redirect would not do: after one that began on another site the browser
  * still keeps the Strict cookies back (RFC 6265bis 5.2), also those that this very answer has set.
  */
-export async function showGoOn(reply: FastifyReply, path: string) {
+export function showGoOn(reply: FastifyReply, path: string) {
   // The address of this page may hold a code, which no Referer may carry on.
   reply.headers({
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     'referrer-policy': 'no-referrer',
   })
-  return render(reply.code(200), 'go-on', { path })
+  return showPage(reply.code(200), 'go-on', { title: 'One moment', path })
 }
 
 const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
@@ -108,6 +105,6 @@ function serveAssets(app: FastifyInstance): Record<'style' | 'script' | 'icon', 
 }
 
 /** UTC, because the server does not know where the visitor is. */
-export function formatTime(time: Date): string {
+function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }

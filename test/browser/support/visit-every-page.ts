@@ -102,7 +102,7 @@ export async function visitEveryPage(
   await look('new-client-secret')
 
   await visit('remove-this-site', `/applications/${both.clientId}/delete`)
-  await page.getByLabel(/^Type/).fill('Something else')
+  await page.getByLabel(/^Name/).fill('Something else')
   await press('Remove application')
   await page.getByRole('alert').waitFor()
   await look('remove-this-site-refused')
