@@ -6,9 +6,10 @@ import { trackMethods } from '../method-not-allowed.ts'
 import { observeRequests } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { createServer } from '../server.ts'
+import { readAsset } from '../web/assets.ts'
 import { callsAssets, showCallsPage } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { registerViews } from '../web/views.ts'
+import { registerViews, stylesheet } from '../web/views.ts'
 import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
 import { callsPageOf, descriptionOf, descriptionRoutes } from './descriptions.ts'
@@ -21,6 +22,8 @@ import { requireToken, whoMay } from './require-token.ts'
 import { schemas } from './schemas.ts'
 
 const exposeHeadRoute = true
+
+const icon = readAsset('api-icon.svg')
 
 /** Reading is all that an application's own token is for. */
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
@@ -52,7 +55,7 @@ export async function buildApi(parts: Parts): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
-      await registerViews(pages, { icon: 'api-icon.svg', assets: ['sandbox.css', ...callsAssets] })
+      await registerViews(pages, { icon, assets: [stylesheet, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(parts.addresses))
       pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(callsPageOf(parts.addresses)))

@@ -5,7 +5,8 @@ import type { Mailbox } from '../mail.ts'
 import type { Secret } from '../secret.ts'
 import { createServer } from '../server.ts'
 import type { Observer, Step } from '../steps.ts'
-import { registerViews } from '../web/views.ts'
+import { readAsset } from '../web/assets.ts'
+import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
 import { descriptionOf } from './description/description.ts'
 import * as ofFaults from './description/fault-operations.ts'
@@ -35,6 +36,9 @@ import { makePeople } from './set-up/people.ts'
 import { reset } from './set-up/reset.ts'
 import type { SetUpParts } from './set-up/set-up-parts.ts'
 import { signIn } from './set-up/sign-in.ts'
+
+const icon = readAsset('lab/icon.svg')
+const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
 export interface Lab {
   server: FastifyInstance
@@ -115,11 +119,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const mail = mailboxRoutes(mailbox)
   server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
-  await registerViews(server, {
-    layout: 'lab/layout',
-    icon: 'lab/icon.svg',
-    assets: ['sandbox.css', 'local-times.js', 'lab/lab.css', 'lab/live.js', 'lab/faults.js'],
-  })
+  await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
   const pages = pageRoutes({ logins, ordered, addresses })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)

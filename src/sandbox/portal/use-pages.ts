@@ -3,10 +3,14 @@ import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
+import { readAsset } from '../web/assets.ts'
 import { callsAssets } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { portalAssets, registerViews } from '../web/views.ts'
+import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import { showErrorPages } from './error-pages.ts'
+
+const icon = readAsset('icon.svg')
+const ownAssets = ['copy-buttons.js', 'show-passwords.js'].map(readAsset)
 
 export async function usePages(
   scope: FastifyInstance,
@@ -15,7 +19,7 @@ export async function usePages(
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)
   await scope.register(cookie)
-  await registerViews(scope, { assets: [...portalAssets, ...callsAssets] })
+  await registerViews(scope, { icon, assets: [stylesheet, localTimes, ...ownAssets, ...callsAssets] })
   scope.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
   showErrorPages(scope, parts)
 }

@@ -1,6 +1,7 @@
 // A page on which people read an OpenAPI document and try its calls: Swagger UI, from files of our own, inside our layout.
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readAsset } from './assets.ts'
 import { setPageHeaders } from './page-headers.ts'
 
 /** For registerViews, in the scope that shows the page. */
@@ -9,7 +10,7 @@ export const callsAssets = [
   fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui-bundle.js')),
   'calls.css',
   'calls.js',
-]
+].map(readAsset)
 
 interface CallsPage {
   title: string

@@ -68,7 +68,7 @@ for (const database of await openDatabases(t)) {
   t.test(
     `F-33: a database of an older sandbox gets the steps that it lacks, all or none (${database.name})`,
     async t => {
-      const url = await database.make(t)
+      const url = await database.makeEmpty(t)
       const store = await openWith(t, url, firstSchema)
       await fill(store)
       await t.rejects(openWith(t, url, firstSchema, colours, nonsense), { message: /step “nonsense” .* syntax error/ })
@@ -83,7 +83,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(`F-33: what was stored before makers were noted stays, with an unknown one (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     await fill(await openWith(t, url, firstSchema))
     const store = await openWith(t, url, firstSchema, makers)
     t.match(await rowsOf(store, 'applications'), [{ id: 'app', name: 'App', made_by_client: '' }])
@@ -92,7 +92,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(`F-33: what was stored before there were bounds is counted as it would be now (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const before = await openWith(t, url, firstSchema)
     await fill(before)
     const awkward = '"quoted" \\ \u0001\t\n\r\b\f\u007f é 🐎 \u2028 </script>'
@@ -110,7 +110,7 @@ for (const database of await openDatabases(t)) {
   t.test(
     `a step that makes a table anew takes nothing with it that belongs to its rows (${database.name})`,
     async t => {
-      const url = await database.make(t)
+      const url = await database.makeEmpty(t)
       await fill(await openWith(t, url, firstSchema))
       const store = await openWith(t, url, firstSchema, sharedLinks)
       for (const table of ['applications', 'client_secrets', 'consents'])
@@ -122,7 +122,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(`a step that leaves rows without what they belong to is refused and undone (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const store = await openWith(t, url, firstSchema)
     await fill(store)
     const noGroups: Migration = { name: 'no groups', statements: [colours.statements[0]!, 'delete from groups'] }

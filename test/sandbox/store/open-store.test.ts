@@ -16,7 +16,7 @@ const databases = await openDatabases(t)
 
 for (const database of databases) {
   t.test(`F-33: a database of somebody else is refused and left as it is (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const foreign = 'create table customers (name text)'
     if (database.name === 'SQLite') new DatabaseSync(pathOf(url)).exec(foreign)
     else await query(url, foreign)
@@ -32,7 +32,7 @@ for (const database of databases) {
   })
 
   t.test(`F-33: a database whose version is none is refused, and no step runs again (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     for (const version of [-1, 0]) {
       await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version }).execute())
@@ -43,25 +43,29 @@ for (const database of databases) {
   })
 
   t.test(`F-33: a new schema in a database that was there is a warning, once (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     if (database.name === 'SQLite') writeFileSync(pathOf(url), '')
     const newsOf = ({ logLines }: TestSandbox) =>
       logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'new-database')
     t.match(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [{ level: 40 }])
     t.strictSame(newsOf(await buildTestSandbox(t, { databaseUrl: url })), [])
     if (database.name === 'SQLite')
-      t.match(newsOf(await buildTestSandbox(t)), [{ level: 30 }], 'a file that this start made is expected')
+      t.match(
+        newsOf(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) })),
+        [{ level: 30 }],
+        'a file that this start made is expected',
+      )
   })
 
   t.test(`F-33: a database of a newer sandbox is refused (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     await sandbox.store.write(db => db.updateTable('sandbox_schema').set({ version: 999 }).execute())
     await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /newer sandbox \(schema 999/ })
   })
 
   t.test(`F-35: a database that lost its signing keys is refused (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     await sandbox.store.write(db => db.deleteFrom('keys').where('kind', '=', 'signing').execute())
     await t.rejects(buildTestSandbox(t, { databaseUrl: url }), { message: /signing or sealing key/ })
@@ -70,7 +74,7 @@ for (const database of databases) {
   t.test(
     `F-35: a database whose signing key cannot be read is refused, and the key not shown (${database.name})`,
     async t => {
-      const url = await database.make(t)
+      const url = await database.makeEmpty(t)
       const sandbox = await buildTestSandbox(t, { databaseUrl: url })
       for (const material of ['{"canary', '{"kty":"canary"}', '']) {
         await sandbox.store.write(db =>
@@ -84,7 +88,7 @@ for (const database of databases) {
   )
 
   t.test(`two instances that start at the same time make one schema and one seed (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const [one, other] = await Promise.all([
       buildTestSandbox(t, { databaseUrl: url }),
       buildTestSandbox(t, { databaseUrl: url }),
@@ -97,7 +101,7 @@ for (const database of databases) {
   })
 
   t.test(`a second start changes nothing but a changed redirect URI (${database.name})`, async t => {
-    const url = await database.make(t)
+    const url = await database.makeEmpty(t)
     const first = await buildTestSandbox(t, { databaseUrl: url })
     const accessToken = await getAccessToken(first)
     await first.close()
@@ -116,7 +120,7 @@ t.test(
   'F-33: a new PostgreSQL database with an extension’s views is empty, one with a view of somebody else is not',
   async t => {
     const postgres = databases.find(({ name }) => name === 'PostgreSQL')!
-    const databaseUrl = await postgres.make(t)
+    const databaseUrl = await postgres.makeEmpty(t)
     for (const extension of ['pg_stat_statements', 'pg_buffercache'])
       await query(databaseUrl, `create extension ${extension}`)
     const views = "select viewname from pg_views where schemaname = 'public'"
@@ -125,7 +129,7 @@ t.test(
     t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })))
     t.ok(await getAccessToken(await buildTestSandbox(t, { databaseUrl })), 'a second start finds its own tables')
     t.strictSame(await query(databaseUrl, views), before)
-    const foreignUrl = await postgres.make(t)
+    const foreignUrl = await postgres.makeEmpty(t)
     await query(foreignUrl, 'create view customers as select 1 as name')
     await t.rejects(buildTestSandbox(t, { databaseUrl: foreignUrl }), { message: /not the sandbox’s/ })
   },

@@ -9,12 +9,12 @@ import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 
 const [sqlite, postgres] = await openDatabases(t)
 const stores: { name: string; make: (t: Test) => Promise<string> }[] = [
-  { name: 'SQLite', make: t => sqlite!.make(t) },
-  { name: 'PostgreSQL', make: t => postgres!.make(t) },
+  { name: 'SQLite', make: t => sqlite!.makeEmpty(t) },
+  { name: 'PostgreSQL', make: t => postgres!.makeEmpty(t) },
   // Time between two statements is what a check and a change that are not one statement fail by.
   {
     name: 'PostgreSQL, 5 ms slower',
-    make: async t => (await startPostgresProxy(t, await postgres!.make(t), { delayMs: 5 })).url,
+    make: async t => (await startPostgresProxy(t, await postgres!.makeEmpty(t), { delayMs: 5 })).url,
   },
 ]
 

@@ -24,7 +24,7 @@ const stranger = { email: 'stranger@example.test', password: 'a long password of
 
 /** A database that holds what the first version left, changed by the SQL that is given. */
 async function makeOld(t: Test, database: TestDatabase, change = ''): Promise<string> {
-  const url = await database.make(t)
+  const url = await database.makeEmpty(t)
   if (database.name === 'SQLite') {
     const file = new DatabaseSync(url.slice('sqlite:'.length))
     file.exec(script + change)

@@ -2,7 +2,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { type Browser, exchange, getAccessToken, locationOf, openBrowser, signIn } from './browser.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
-import { readDescription } from './check-answer.ts'
+import { type CheckAnswer, readDescription } from './check-answer.ts'
 import { submitForm } from './forms.ts'
 
 type Api = Pick<TestSandbox, 'portal' | 'api'>
@@ -18,6 +18,9 @@ export interface ApiCaller {
   /** Throws when the answer is not as the API's own description has it. */
   call: Call
 }
+
+/** The same for all of a process. */
+let description: Promise<CheckAnswer> | undefined
 
 /** The seeded user, the only member of the group that was seeded, with a token from the whole login. */
 export async function callAsDeveloper(sandbox: Api): Promise<ApiCaller & { groupId: string }> {
@@ -53,7 +56,8 @@ export async function callFromPortal(sandbox: Api, browser: Browser): Promise<Ap
 
 /** Whoever has this access token. */
 export async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
-  const checkAnswer = await readDescription(api)
+  description ??= readDescription(api)
+  const checkAnswer = await description
   const call: Call = async (method, url, payload) => {
     const answer = await api.inject({
       method,

@@ -3,31 +3,31 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { borrow } from '../../support/borrow.ts'
-import { makeSqliteUrl } from './build-test-sandbox.ts'
-import { startPostgres } from './start-postgres.ts'
+import { makeSqliteDatabase, makeSqliteUrl } from './build-test-sandbox.ts'
+import { newDatabase, startPostgres } from './start-postgres.ts'
 
 export interface TestDatabase {
   name: 'SQLite' | 'PostgreSQL'
-  /** The address of a new, empty database, which goes with the test. */
+  /** The address of a database that a sandbox has just made: with tables and keys, and nothing else. It goes with the test. */
   make(t: Test): Promise<string>
+  /** The same without tables. */
+  makeEmpty(t: Test): Promise<string>
 }
 
 /** Starts what is needed for as long as the given test (usually the file itself) runs. */
 export async function openDatabases(t: Test): Promise<TestDatabase[]> {
-  const url = (await borrow('postgres')) ?? (await startPostgres(t)).url
+  const url = (await borrow('postgres')) ?? (await startPostgres(t, { isShared: true })).url
   const postgres = new pg.Client({ connectionString: url })
   await postgres.connect()
   t.teardown(() => postgres.end())
+  async function copy(t: Test, template: string): Promise<string> {
+    const name = `test_${randomBytes(8).toString('hex')}`
+    await postgres.query(`create database ${name} template ${template} strategy file_copy`)
+    t.teardown(() => postgres.query(`drop database ${name} with (force)`))
+    return Object.assign(new URL(url), { pathname: `/${name}` }).href
+  }
   return [
-    { name: 'SQLite', make: makeSqliteUrl },
-    {
-      name: 'PostgreSQL',
-      async make(t) {
-        const name = `test_${randomBytes(8).toString('hex')}`
-        await postgres.query(`create database ${name}`)
-        t.teardown(() => postgres.query(`drop database ${name} with (force)`))
-        return Object.assign(new URL(url), { pathname: `/${name}` }).href
-      },
-    },
+    { name: 'SQLite', make: makeSqliteDatabase, makeEmpty: makeSqliteUrl },
+    { name: 'PostgreSQL', make: t => copy(t, newDatabase), makeEmpty: t => copy(t, 'template1') },
   ]
 }

