@@ -1,23 +1,51 @@
-// Runs tap on all tests, or on the files and folders that it is given: npm test -- test/client
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { statSync } from 'node:fs'
+// Runs all tests, or those of the files and folders that it is given: npm test -- test/client
+import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
 
+const { include, serial, timeout } = parse(readFileSync('.taprc', 'utf8')) as {
+  include: string[]
+  serial: string[]
+  timeout: number
+}
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory()
-// In a folder tap itself looks for JavaScript only.
 const given = process.argv.slice(2).map(path => (isFolder(path) ? join(path, '**/*.test.ts') : path))
+const files = globSync(given.length > 0 ? given : include).sort()
+if (files.length === 0) t.bailout(`There is no test: ${given.join(' ')}`)
+
 // What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
-const strictness = process.env.CI ? ['--fail-skip'] : []
-// tap leaves one core idle; most of these tests wait half of their time.
-const parallel = `--jobs=${Math.min(8, availableParallelism() + 1)}`
-const tap = spawn('tap', [parallel, ...strictness, ...given], {
-  stdio: 'inherit',
+t.options.failSkip = Boolean(process.env.CI)
+// All of them take longer than one may.
+t.setTimeout(0)
+// One more than there are cores: most of these tests wait half of their time.
+t.jobs = Math.min(8, availableParallelism() + 1)
+const env = {
+  ...process.env,
+  TAP_TIMEOUT: String(timeout),
+  TAP_FAIL_SKIP: t.options.failSkip ? '1' : '0',
   // Every file is a process, and most of its start is the reading of the same modules.
-  env: { ...process.env, NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/node') },
-})
-// Whoever is told to stop lets tap stop first, which says how far it came.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
-const [code] = await once(tap, 'close')
-process.exitCode = code ?? 1
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, '../node_modules/.cache/node'),
+}
+// tap's own runner has each process, and whatever that starts, load what measures coverage: a third of the processor time
+// of most files. By way of env, because it adds that to whatever it starts directly, too.
+const [program = '', ...parameters] = [
+  ...(process.platform === 'win32' ? [] : ['env', '-u', 'NODE_OPTIONS']),
+  process.execPath,
+  `--import=${import.meta.resolve('./track-no-promises.ts')}`,
+]
+for (const name of [...files.filter(file => !serial.includes(file)), ...files.filter(file => serial.includes(file))])
+  t.spawn(program, [...parameters, name], {
+    name,
+    env,
+    stdio: 'inherit',
+    timeout: timeout * 1000,
+    buffered: !serial.includes(name),
+    // Where in this file it was started helps nobody.
+    at: null,
+    stack: '',
+  })
+
+// Whoever is told to stop says how far it came, and leaves nothing running.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())

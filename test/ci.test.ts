@@ -31,12 +31,12 @@ function run(cwd: string, environment: Record<string, string>, ...command: strin
 
 const fileOf = (lines: string) => `import t from 'tap'\n${lines}\n`
 
-/** scripts/test.ts on tests of its own. */
+/** What `npm test` runs, on tests of its own. */
 function runTests(t: Test, files: Record<string, string>, environment: Record<string, string>, ...given: string[]) {
   const folder = makeFolder(t, { ...files, 'package.json': '{ "type": "module" }' })
   cpSync('.taprc', join(folder, '.taprc'))
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
-  return run(folder, environment, process.execPath, resolve('scripts/test.ts'), '--disable-coverage', ...given)
+  return run(folder, environment, process.execPath, resolve('scripts/lend.ts'), resolve('scripts/test.ts'), ...given)
 }
 
 const passing = fileOf("t.pass('one')\nt.pass('two')")
@@ -53,23 +53,35 @@ t.test('npm test runs what is in a folder, its own folders too, and nothing else
   t.equal(code, 0)
 })
 
-t.test('npm test ends with an error where a test fails, and where a file ends before its tests', async t => {
-  for (const text of [
-    fileOf("t.fail('on purpose')"),
-    fileOf('process.exit(3)'),
-    fileOf("process.kill(process.pid, 'SIGKILL')"),
-  ])
-    t.not((await runTests(t, { 'test/a.test.ts': passing, 'test/b.test.ts': text }, {})).code, 0, text)
+t.test('npm test ends with an error, and names the file, whatever keeps its tests from passing', async t => {
+  const files = {
+    'test/fails.test.ts': fileOf("t.fail('on purpose')"),
+    'test/leaves.test.ts': fileOf('process.exit(3)'),
+    'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')"),
+    'test/throws-later.test.ts': fileOf("t.pass('one')\nsetTimeout(() => { throw new Error('nobody catches this') })"),
+    'test/rejects.test.ts': fileOf("t.pass('one')\nPromise.reject(new Error('nobody waits for this'))"),
+    'test/throws-within.test.ts': fileOf(
+      "t.test('one', () => new Promise(() => setTimeout(() => { throw new Error('on its own') })))",
+    ),
+    'test/takes-long.test.ts': fileOf(
+      "t.setTimeout(200)\nt.test('one', () => new Promise(end => setTimeout(end, 20_000)))",
+    ),
+  }
+  const { code, output } = await runTests(t, { ...files, 'test/passes.test.ts': passing }, {})
+  t.not(code, 0)
+  for (const name of Object.keys(files)) t.match(output, new RegExp(`^not ok \\d+ - ${name}`, 'm'), name)
+  t.match(output, /^ok \d+ - test\/passes\.test\.ts/m)
 })
 
 t.test('what is left out is a failure in CI, and only there', async t => {
   const files = {
     'test/a.test.ts': fileOf("t.pass('one')\nt.test('needs more', { skip: 'not here' }, async () => {})"),
+    'test/b.test.ts': '// Nothing yet.',
   }
   t.equal((await runTests(t, files, {})).code, 0)
   const { code, output } = await runTests(t, files, { CI: 'true' })
   t.not(code, 0)
-  t.match(output, /# \{ total: 2, pass: 1, fail: 1/)
+  t.match(output, /# \{ total: 3, pass: 1, fail: 2/)
 })
 
 /** .ci/run, where the tests of the project and of the starter write these lines and end with these codes. */
