@@ -88,7 +88,7 @@ export function observeRequests(
     const { kind = kindOf(request), about, checks = [], reason, fault, answer } = notesOf(request)
     if (told.has(request) || (!kind && !reason)) return
     told.add(request)
-    const { headersSent, statusCode } = reply.raw
+    const { headersSent, statusCode, writableFinished } = reply.raw
     tellStep({
       id: request.id,
       at: new Date(clock().getTime() - Math.round(reply.elapsedTime)),
@@ -97,7 +97,12 @@ export function observeRequests(
       route: request.routeOptions.url ?? '(none)',
       durationMs: Math.round(reply.elapsedTime),
       request: { method: request.method, url: request.url, headers: toTexts(request.headers), body: request.body },
-      response: { status: headersSent ? statusCode : 0, headers: toTexts(reply.getHeaders()), body: answer },
+      response: {
+        status: headersSent ? statusCode : 0,
+        headers: toTexts(reply.getHeaders()),
+        body: answer,
+        ...(!writableFinished && { isCut: true }),
+      },
       about,
       checks,
       reason,

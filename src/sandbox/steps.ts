@@ -117,7 +117,14 @@ export interface Step {
   route: string
   durationMs: number
   request: { method: string; url: string; headers: Texts; body: unknown }
-  response: { /** 0 where there was none. */ status: number; headers: Texts; body: unknown }
+  response: {
+    /** 0 where there was none. */
+    status: number
+    headers: Texts
+    body: unknown
+    /** The connection ended before the last byte went out. */
+    isCut?: boolean
+  }
   about: About
   checks: Check[]
   reason: Reason | undefined

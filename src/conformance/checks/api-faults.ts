@@ -292,6 +292,21 @@ export const apiFaults = checksOf('api-faults', [
       expect(performance.now() - began < 10_000, `It took ${Math.round(performance.now() - began)} ms.`)
     },
   },
+  {
+    id: 'list-bounded',
+    title: 'The client hangs up on a list of 32 MB',
+    level: 'SHOULD',
+    why: 'An answer that is read to its end, whatever its size, fills the memory that all visitors share (CWE-770).',
+    mend: 'Count the bytes of every answer while reading, and give up beyond some megabytes.',
+    needs,
+    async run(context) {
+      await visitUnder(context, 'list-large', {}, 1)
+      await context.platform.settle(2000)
+      const step = context.arrived('api').find(({ fault }) => fault?.name === 'list-large')
+      if (!step) throw new NotApplicable('the page does not ask for the list')
+      expect(step.response.isCut, 'The client read it to its end.', step)
+    },
+  },
   ...['reset', 'html', '503'].map(
     (mishap): Omit<Check, 'group'> => ({
       id: `list-${mishap}-status`,

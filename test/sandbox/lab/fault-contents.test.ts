@@ -166,6 +166,11 @@ t.test(
     t.ok('description' in nameless.data)
     t.notOk('client' in (await ask('create', 'members-missing', { member: 'client' })))
     t.same((await ask('list', 'not-a-list')).ItemList, {})
+    const { headers } = await calls.list()
+    await order('list-large')
+    const large = await sandbox.api.inject({ url: '/apps/v1', headers })
+    t.ok(large.payload.length > 32 * 1024 * 1024)
+    t.same(large.json(), (await sandbox.api.inject({ url: '/apps/v1', headers })).json())
 
     const shapes = [
       await ask('create', '422-sentence'),

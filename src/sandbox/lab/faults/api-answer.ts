@@ -1,5 +1,6 @@
 // What can go wrong in what the application API says: refusals of other shapes, and texts and members that nobody expects.
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { type Answer, json, type Mishap, type Mishaps } from './mishap.ts'
 import { textUpTo } from './options.ts'
 import type { Place } from './places.ts'
@@ -56,11 +57,28 @@ const contentMishaps: Mishaps = {
   },
 }
 
+/** More than anybody reads of a list of applications, and than the buffers of a connection hold. */
+const largeMiB = 32
+
+function* spacesBefore(body: string): Generator<string> {
+  const piece = ' '.repeat(1024 * 1024)
+  for (let count = 0; count < largeMiB; count++) yield piece
+  yield body
+}
+
 const listMishaps: Mishaps = {
   '5000': change('There are 5,000 applications.', answer => ({
     ...(answer as Members),
     ItemList: Array.from({ length: 5000 }, (_, index) => makeApplication(index)),
   })),
+  large: {
+    does: `${largeMiB} MiB of spaces stand before the list, which is right.`,
+    acted: ['after'],
+    act({ answer, wire }) {
+      wire.resetAtEnd()
+      return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
+    },
+  },
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: {} })),
 }
 

@@ -15,6 +15,7 @@ export const apiFaults = [
     },
   }),
   fault('api-redirect-followed', 'list-redirect-302', { redirects: 'follow' }),
+  fault('api-read-without-bound', 'list-bounded', { readBody: response => response.text() }),
   fault('api-waited-for-without-end', 'list-never', { deadlineMs: 86_400_000 }),
   fault('create-tried-again', 'create-reset-after-not-repeated', {
     async send(visit, request) {
