@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { authorizeUrl } from './sign-in/protocol/authorization.ts'
-import { postForm } from './sign-in/protocol/tokens.ts'
+import { createPortal } from './sign-in/protocol/tokens.ts'
 import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
 
 export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
@@ -93,11 +93,12 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 
 /** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
 const checkCredentials: Check = async (config, dispatcher) => {
-  const portal = { ...config, upstream: createUpstream('login portal', 'portal', dispatcher) }
+  const upstream = createUpstream('login portal', 'portal', dispatcher)
+  const portal = createPortal(config, upstream, () => new Date())
   const code = randomBytes(15).toString('hex')
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
   try {
-    const { json, status } = await postForm(portal, '/api/exchangeToken', fields, outsideRequests('doctor'))
+    const { json, status } = await portal.post('/api/exchangeToken', fields, outsideRequests('doctor'))
     const error = isRecord(json) ? json.error : undefined
     if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
     if (error === 'invalid_client')

@@ -9,7 +9,7 @@ const mostUnderWay = 8
 /**
  * Classes for a server. Node begins all the requests that it finds in 64 KiB, thousands of them, and each would hold its
  * page for a sender who reads nothing; with these the connection ends at the first one too many, and the rest is not
- * even parsed. Counted where Node makes an answer: some it gives by itself, and nobody else is told of them.
+ * even parsed. It counts where Node makes an answer, because Node gives some by itself and tells nobody of them.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
   const underWay = new WeakMap<Socket, number>()

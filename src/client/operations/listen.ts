@@ -1,18 +1,18 @@
 // Listens where the settings say, on every address of localhost, and says which setting to change where that fails.
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
 /** Throws ConfigError. Nothing is left listening then once the client is closed. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
-  const openDoor = prepareDoors(app)
+  const listenAlso = prepareListeners(app)
   let taken: number | undefined
   for (const address of await addressesOf(host)) {
     try {
       if (taken === undefined) await app.listen({ host: address, port })
-      else await openDoor(address, taken)
+      else await listenAlso(address, taken)
       taken ??= (app.server.address() as AddressInfo).port
     } catch (error) {
       // Hosts files name ::1 on machines without it, too.
@@ -41,23 +41,24 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * A server listens on one address; further ones hand their connections over to it, so that its deadlines, its bounds and
- * its stop are theirs, too. Fastify's own second server is waited for by nobody.
+ * A server listens on one address. Listeners on the others hand their connections over to it, and so share its deadlines,
+ * bounds and stop. Fastify would start a second server by itself, and stop without waiting for what that one answers.
  */
-function prepareDoors(app: FastifyInstance) {
-  const doors: Server[] = []
+function prepareListeners(app: FastifyInstance) {
+  const listeners: Server[] = []
   app.addHook('preClose', async () => {
-    for (const door of doors) door.close()
+    for (const listener of listeners) listener.close()
   })
   app.addHook('onClose', async () => {
     app.server.closeIdleConnections()
-    await Promise.all(doors.map(door => door.listening || once(door, 'close')))
+    await Promise.all(listeners.map(listener => listener.listening || once(listener, 'close')))
   })
 
   return async (address: string, port: number) => {
-    const door = createServer({ allowHalfOpen: true, noDelay: true }, socket => app.server.emit('connection', socket))
-    await once(door.listen(port, address), 'listening')
-    doors.push(door)
+    const handOver = (socket: Socket) => app.server.emit('connection', socket)
+    const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
+    await once(listener.listen(port, address), 'listening')
+    listeners.push(listener)
     app.log.info(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
   }
 }

@@ -44,7 +44,7 @@ export function logRequests(app: FastifyInstance, countEvent: CountEvent = () =>
   })
 }
 
-/** From here on the request's lines tell whose it is: by a hash, which tells visitors apart and names none. */
+/** From here on the lines of this request have a hash of the visitor's id, which tells visitors apart and names none. */
 export function logAsVisitor(request: FastifyRequest, visitorId: string): void {
   request.setDecorator('visitorHash', hash('sha256', visitorId, 'base64url').slice(0, 12))
 }

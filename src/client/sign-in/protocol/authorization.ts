@@ -15,18 +15,14 @@ export type Registration = {
   cancelUrl: string
 }
 
-export type Portal = Registration & { upstream: Upstream; readMetadata: ReturnType<typeof createMetadataReader> }
-
 /** What the portal says of itself (RFC 8414). It decides what is sent, and never where: every address is a setting. */
 export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
+
+type Informed = Registration & { readMetadata: ReturnType<typeof createMetadataReader> }
 
 const metadataLimits = { deadlineMs: 1_000, maxBytes: 64 * 1024 }
 const metadataFreshMs = 60 * 60 * 1000
 const retryAfterMs = 30 * 1000
-
-export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date): Portal {
-  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock) }
-}
 
 /** Part 4.2 of the specification. `codeVerifier`: RFC 7636, undefined where the portal does not list S256. */
 export function authorizeUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
@@ -99,13 +95,13 @@ export function checkState({ state }: Callback): void {
 }
 
 /** RFC 9207: not an answer of another server, mixed in. A portal may promise to name itself each time. */
-export async function checkIssuer({ iss }: Callback, portal: Portal, context: RequestContext): Promise<void> {
+export async function checkIssuer({ iss }: Callback, portal: Informed, context: RequestContext): Promise<void> {
   if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalid('iss')
   if (!iss && (await portal.readMetadata(context)).isIssuerRequired) throw invalid('no iss')
 }
 
 /** Part 4.3 of the specification: a code, the subject, and our own client id. */
-export function checkCode({ code, subject, client_id }: Callback, portal: Portal): void {
+export function checkCode({ code, subject, client_id }: Callback, portal: Registration): void {
   if (!code) throw invalid('no code')
   if (!subject) throw invalid('no subject')
   if (client_id !== portal.clientId) throw invalid('client_id')
@@ -119,7 +115,7 @@ function invalid(cause: string): LoginError {
  * Asks at most once an hour, and never holds anybody up for more than a second. What the portal once offered is not
  * forgotten because it cannot be read just now: only another document of the portal changes it.
  */
-function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date) {
+export function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date) {
   let latest = Promise.resolve<Metadata>({ usesPkce: false, isIssuerRequired: false, revokes: false })
   let askedAt = 0
   let freshMs = 0

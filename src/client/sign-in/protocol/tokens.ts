@@ -1,6 +1,6 @@
 // Server to server: exchanges a code, renews, revokes, asks for the visitor's name, and trusts nothing in the answers.
-import { type Answer, isRecord, type RequestContext } from '../../upstream.ts'
-import { LoginError, type Portal } from './authorization.ts'
+import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
+import { createMetadataReader, LoginError, type Registration } from './authorization.ts'
 
 export type Tokens = {
   accessToken: string
@@ -25,6 +25,23 @@ const usualLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
 /** For what a visitor waits for that can be done without. */
 const shortLimits = { ...usualLimits, deadlineMs: 1_000 }
 
+export type Portal = ReturnType<typeof createPortal>
+
+/** The login portal, as this server reaches it. */
+export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date) {
+  const { loginInternalUrl, clientId, clientSecret } = registration
+  // Plain in here and nowhere else.
+  const credentials = { client_id: clientId, client_secret: clientSecret.reveal() }
+
+  /** RFC 6749 2.3.1: the client secret goes into the body, and nowhere else. */
+  function post(path: string, fields: Record<string, string>, context: RequestContext, limits = usualLimits) {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams({ ...fields, ...credentials }).toString()
+    return upstream.send({ method: 'POST', url: loginInternalUrl + path, headers, body, context, ...limits })
+  }
+  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock), post }
+}
+
 /** Part 4.2 of the specification; sent once, whatever happens. Throws LoginError, and PublicError of the upstream. */
 export async function exchangeCode(
   portal: Portal,
@@ -34,7 +51,7 @@ export async function exchangeCode(
 ): Promise<Tokens> {
   const proof = codeVerifier && { code_verifier: codeVerifier }
   const fields = { grant_type: 'authorization_code', code, redirect_uri: portal.redirectUri, state, ...proof }
-  const answer = await postForm(portal, '/api/exchangeToken', fields, context)
+  const answer = await portal.post('/api/exchangeToken', fields, context)
   if (answer.status !== 200) throw readRefusal(portal, answer)
   return readTokens(portal, answer, state)
 }
@@ -42,7 +59,7 @@ export async function exchangeCode(
 /** RFC 6749 6. Throws RefreshRefused where it fails for good; LoginError and PublicError where it fails for now. */
 export async function refreshTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<Tokens> {
   const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
-  const answer = await postForm(portal, '/api/exchangeToken', fields, context)
+  const answer = await portal.post('/api/exchangeToken', fields, context)
   const error = errorOf(answer)
   if (error && finalErrors.includes(error)) throw new RefreshRefused(error)
   if (finalStatuses.includes(answer.status)) throw new RefreshRefused(`status ${answer.status}`)
@@ -54,39 +71,20 @@ export async function refreshTokens(portal: Portal, refreshToken: string, contex
 
 /** RFC 7009: ends the refresh token and what it gave. */
 export async function revokeTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<void> {
-  const answer = await postForm(portal, '/api/revokeToken', { token: refreshToken }, context, shortLimits)
+  const answer = await portal.post('/api/revokeToken', { token: refreshToken }, context, shortLimits)
   if (answer.status !== 200) throw readRefusal(portal, answer)
 }
 
-/** What the portal calls the visitor, fit to be shown; empty where it does not tell, which is no fault. */
+/** The visitor's name, without what would disturb the text around it; empty where the portal tells none, which is no fault. */
 export async function fetchName(portal: Portal, { accessToken }: Tokens, context: RequestContext): Promise<string> {
   const { upstream, loginInternalUrl } = portal
   const [url, headers] = [`${loginInternalUrl}/api/me`, { authorization: `Bearer ${accessToken}` }]
   const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
   const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
   if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
-  // Letters, marks, numbers, punctuation, symbols and joiners: nothing that controls, or turns the text around it.
+  // Letters, marks, numbers, punctuation, symbols and joiners; nothing that controls text or turns its direction.
   const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
   return [...words].slice(0, longestName).join('')
-}
-
-/** RFC 6749 2.3.1: the client secret goes into the body, and nowhere else. */
-export function postForm(
-  { upstream, loginInternalUrl, clientId, clientSecret }: Omit<Portal, 'readMetadata'>,
-  path: '/api/exchangeToken' | '/api/revokeToken',
-  fields: Record<string, string>,
-  context: RequestContext,
-  limits = usualLimits,
-): Promise<Answer> {
-  const form = new URLSearchParams({ ...fields, client_id: clientId, client_secret: clientSecret.reveal() })
-  return upstream.send({
-    method: 'POST',
-    url: loginInternalUrl + path,
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: form.toString(),
-    context,
-    ...limits,
-  })
 }
 
 function readRefusal({ upstream }: Portal, answer: Answer): Error {

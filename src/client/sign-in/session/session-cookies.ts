@@ -29,7 +29,7 @@ const longestPart = 4_000
 const longestSession = 4_900
 const longestRefreshCookie = 300
 
-/** Throws LoginError where the access token is too long for cookies. A name gives way before. */
+/** Throws LoginError where the access token is too long for cookies; before that, the name is left out. */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
   const { accessToken, visitorId, name, expiresAt, refreshAt, refreshCookieName, refreshEndsAt } = session
   const payload = [accessToken, visitorId, +refreshAt, refreshCookieName, +refreshEndsAt, name]
@@ -60,9 +60,9 @@ export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSe
 }
 
 /**
- * Undefined where the refresh token is too long for its cookie: the session then ends with its access token. A name gives
- * way before. The cookie's name holds a hash of the token: of two replicas that renew at once, the one that comes too
- * late takes away the cookie of the old token by name, and never the other's new one.
+ * Undefined where the refresh token is too long for its cookie: the session then ends with its access token. Before that,
+ * the name is left out. The cookie's name holds a hash of the token, because of two replicas that renew at once the one
+ * that comes too late takes away a cookie by name: that of the old token, and never the other's new one.
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
   const payload = [token.value, token.visitorId, now.getTime(), token.name]

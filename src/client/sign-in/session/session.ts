@@ -4,8 +4,8 @@ import { Once } from '../../once.ts'
 import type { RequestContext } from '../../upstream.ts'
 import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
 import type { ShownVisitor } from '../../web/views.ts'
-import { LoginError, type Portal } from '../protocol/authorization.ts'
-import { RefreshRefused, readSubject, refreshTokens, type Tokens } from '../protocol/tokens.ts'
+import { LoginError } from '../protocol/authorization.ts'
+import { type Portal, RefreshRefused, readSubject, refreshTokens, type Tokens } from '../protocol/tokens.ts'
 import {
   expireOtherRefreshCookies,
   expireSessionCookies,
