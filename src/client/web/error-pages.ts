@@ -31,7 +31,7 @@ const titles: Record<number, string> = {
   504: 'The platform took too long to answer',
 }
 
-/** Makes the handler of all errors, which answers what is to be sent. */
+/** Makes the handler of all errors. What it returns is to be sent. */
 export function createErrorPages(productName: string, signInAnew: SignInAnew) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     try {
@@ -41,7 +41,8 @@ export function createErrorPages(productName: string, signInAnew: SignInAnew) {
       // Fastify would answer by itself, with a path of this machine.
       const internal = asPublicError(fault as Error)
       logFault(request, internal)
-      return answerPlainly(reply, internal, productName)
+      reply.code(500).type('text/html; charset=utf-8')
+      return plainPage(internal.message, productName)
     }
   }
 
@@ -107,13 +108,12 @@ function describe(cause: unknown, withStack: boolean): unknown {
 }
 
 /** Complete by itself, for where the templates are at fault. */
-function answerPlainly(reply: FastifyReply, { statusCode, message }: PublicError, productName: string): FastifyReply {
-  const page = [
+function plainPage(message: string, productName: string): string {
+  return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${productName}</title>`,
     '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
     `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
-  ]
-  return reply.code(statusCode).type('text/html; charset=utf-8').send(page.join('\n'))
+  ].join('\n')
 }
 
 /** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */

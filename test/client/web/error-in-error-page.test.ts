@@ -38,7 +38,7 @@ for (const template of ['message.eta', 'layout.eta']) {
     async t => {
       const { browser, log } = await buildBroken(t, template)
       await signIn(browser)
-      for (const path of ['/nowhere', '/page', '/exchangeToken?code=x']) {
+      for (const path of ['/nowhere', '/page', '/exchangeToken?code=x', '/page/%ff']) {
         const before = log.length
         isPlain(t, await browser.get(path))
         const lines = log.slice(before).filter(line => line.includes('canary of a template'))
