@@ -272,12 +272,12 @@ t.test('a step with a fault names it in its login, in the HAR, in the events and
 })
 
 t.test('who leaves before a late platform has acted is not acted for, and who leaves after that was', async t => {
-  const { sandbox, order, steps } = await buildFaultLab(t)
+  const { sandbox, order, steps, untilConsumed } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   for (const name of ['exchange-late', 'exchange-late-after']) {
     const { id } = await order(name, { options: { seconds: 30 } })
     const call = await calls.exchange()
-    await askRaw(sandbox.portal, call, { patienceMs: 50 })
+    await askRaw(sandbox.portal, call, { untilThen: () => untilConsumed(id) })
     while (!(await steps()).some(({ fault }) => fault?.id === id)) await new Promise(setImmediate)
     // Whatever it still did would be done before this one is answered.
     await askRaw(sandbox.portal, await calls.exchange())
@@ -286,7 +286,7 @@ t.test('who leaves before a late platform has acted is not acted for, and who le
 })
 
 t.test('no fault holds up the stop of the sandbox, whatever its client does', async t => {
-  const { sandbox, order, show } = await buildFaultLab(t)
+  const { sandbox, order, untilConsumed } = await buildFaultLab(t)
   const calls = await platformCalls(sandbox)
   const faults = ['list-never', 'list-late', 'list-drip', 'list-endless-body', 'list-endless-header']
   const sockets = []
@@ -297,7 +297,7 @@ t.test('no fault holds up the stop of the sandbox, whatever its client does', as
     // It reads nothing, so that what has no end cannot even be written.
     socket.pause()
     socket.write(`GET ${url} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${headers.authorization}\r\n\r\n`)
-    while ((await show(id)).consumed === 0) await new Promise(setImmediate)
+    await untilConsumed(id)
     sockets.push(socket)
   }
   const begun = performance.now()

@@ -16,7 +16,10 @@ const isJson = (text: string) => {
 
 interface Wire {
   options?: object
-  how?: Parameters<typeof askRaw>[2]
+  /** When the client has enough. */
+  enough?: (text: string, pieces: number) => boolean
+  /** Its client leaves when an answer would have come. */
+  isSilent?: true
   isRight(raw: Raw): boolean
 }
 
@@ -28,10 +31,10 @@ const wires: Record<string, Wire> = {
       isReset && body.length > 0 && body.length < Number(headers['content-length']),
   },
   late: { options: { seconds: 0.06 }, isRight: ({ status, ms }) => status >= 200 && status < 300 && ms > 50 },
-  never: { how: { patienceMs: 60 }, isRight: ({ text, isReset }) => text === '' && !isReset },
+  never: { isSilent: true, isRight: ({ text, isReset }) => text === '' && !isReset },
   drip: {
     options: { seconds: 0.002 },
-    how: { enough: (_, pieces) => pieces > 10 },
+    enough: (_, pieces) => pieces > 10,
     isRight: ({ body, pieces }) => pieces > 10 && body.length < 100,
   },
   half: {
@@ -49,11 +52,11 @@ const wires: Record<string, Wire> = {
       headers['content-encoding'] === 'gzip' && isJson(gunzipSync(Buffer.from(body, 'latin1')).toString()),
   },
   'endless-body': {
-    how: { enough: text => text.length > 100_000 },
+    enough: text => text.length > 100_000,
     isRight: ({ status, headers, body }) => status < 300 && !headers['content-length'] && body.length > 90_000,
   },
   'endless-header': {
-    how: { enough: text => text.length > 100_000 },
+    enough: text => text.length > 100_000,
     isRight: ({ text }) =>
       text.startsWith('HTTP/1.1 200 OK\r\n') && !text.includes('\r\n\r\n') && text.length > 100_000,
   },
@@ -94,6 +97,8 @@ const isTried = ({ place, name }: Fault) => {
   return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'
 }
 
+const health = { method: 'GET', url: '/health/live', headers: {}, body: '' }
+
 /** Nothing else changes what these look at. */
 const ofTheirOwn = ['exchange', 'refresh', 'revoke', 'create']
 
@@ -109,7 +114,13 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     if (!wire) continue
     const call = await calls[place as keyof typeof calls]()
     const { id } = await lab.order(name, wire.options && { options: wire.options })
-    const raw = await askRaw(lab.sandbox[call.listener], call, wire.how)
+    const listener = lab.sandbox[call.listener]
+    const untilThen = async () => {
+      await lab.untilConsumed(id)
+      // Whatever was sent comes before this answer.
+      await askRaw(listener, { ...health, listener: call.listener })
+    }
+    const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
     // What comes late has been done late.
     if (call.hasActed) t.equal(await call.hasActed(), acted === 'after' || mishap === 'late', `${name}: acted`)

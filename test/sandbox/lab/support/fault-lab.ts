@@ -1,4 +1,5 @@
 // A sandbox whose answers can be made to go wrong, and what the laboratory says of it.
+import { setImmediate } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { buildTestSandbox, type TestSandbox } from '../../support/build-test-sandbox.ts'
 import { checkLabAnswer } from '../../support/call-lab.ts'
@@ -38,6 +39,7 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
     await checkLabAnswer(sandbox.lab!, { method, url }, answer)
     return answer
   }
+  const show = async (id: string): Promise<ToldFault> => (await call('GET', `/lab/v1/faults/${id}`)).json()
   return {
     sandbox,
     call,
@@ -49,7 +51,12 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
       return answer.json()
     },
 
-    show: async (id: string): Promise<ToldFault> => (await call('GET', `/lab/v1/faults/${id}`)).json(),
+    show,
+
+    /** Once somebody has consumed it. */
+    async untilConsumed(id: string): Promise<void> {
+      while ((await show(id)).consumed === 0) await setImmediate()
+    },
 
     /** All steps that are remembered, those of the newest login first. */
     async steps(): Promise<ToldStep[]> {

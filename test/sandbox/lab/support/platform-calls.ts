@@ -76,8 +76,12 @@ export async function platformCalls(sandbox: TestSandbox) {
     store.read.selectFrom('invitations').select('id').where('user_id', '=', stranger.userId).execute()
   const link = `/identities/v1/${stranger.userId}/link/${groupId}`
   const invite = { context: memberContext, type: 'MemberOf' }
-  const removeInvitations = () =>
-    store.write(db => db.deleteFrom('invitations').where('user_id', '=', stranger.userId).execute())
+  /** Those that are open, and the count of all. */
+  const forgetInvitations = () =>
+    store.transaction(async db => {
+      await db.deleteFrom('invitations').where('user_id', '=', stranger.userId).execute()
+      await db.deleteFrom('failures').execute()
+    })
 
   return {
     async exchange() {
@@ -143,11 +147,11 @@ export async function platformCalls(sandbox: TestSandbox) {
       })
     },
     async link() {
-      await removeInvitations()
+      await forgetInvitations()
       return write('POST', link, invite, async () => (await invitations()).length > 0, portalToken)
     },
     async unlink() {
-      await removeInvitations()
+      await forgetInvitations()
       await sandbox.api.inject({
         method: 'POST',
         url: link,

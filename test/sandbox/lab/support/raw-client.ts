@@ -15,14 +15,14 @@ export interface Raw {
   ms: number
 }
 
-/** `enough` is asked at each piece, and ends it. With `patienceMs` it also ends when nothing came for so long. */
+/** `enough` is asked at each piece, and ends it. So does `untilThen`, once it has resolved. */
 export async function askRaw(
   listener: FastifyInstance,
   { method, url, headers, body }: PlatformCall,
   {
     enough = () => false,
-    patienceMs,
-  }: { enough?: (text: string, pieces: number) => boolean; patienceMs?: number } = {},
+    untilThen,
+  }: { enough?: (text: string, pieces: number) => boolean; untilThen?: () => Promise<unknown> } = {},
 ): Promise<Raw> {
   const socket = await openSocket(listener)
   const begun = performance.now()
@@ -37,7 +37,6 @@ export async function askRaw(
     pieces++
     if (enough(text, pieces)) socket.destroy()
   })
-  if (patienceMs !== undefined) socket.setTimeout(patienceMs, () => socket.destroy())
   const lines = [
     `${method} ${url} HTTP/1.1`,
     'host: 127.0.0.1',
@@ -46,7 +45,12 @@ export async function askRaw(
     ...(body ? [`content-length: ${Buffer.byteLength(body)}`] : []),
   ]
   socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
-  await new Promise(resolve => socket.once('close', resolve))
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  if (untilThen) {
+    await untilThen()
+    socket.destroy()
+  }
+  await closed
   const end = text.indexOf('\r\n\r\n')
   const [first = '', ...rest] = text.slice(0, end === -1 ? 0 : end).split('\r\n')
   return {
