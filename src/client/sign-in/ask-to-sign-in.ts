@@ -1,7 +1,7 @@
 // What a visitor without a session gets in place of a signed-in page: the way to the login, and nothing lost.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
-import { type Form, formOf } from '../web/forms.ts'
+import { formOf } from '../web/forms.ts'
 import { expire, setCookies } from '../web/seal.ts'
 import { isFromAnotherSite, localPath } from '../web/security.ts'
 import { showGoOn, showMessage } from '../web/views.ts'
@@ -13,7 +13,8 @@ type Shown = FastifyReply | Promise<string>
 
 /** `home`: where a login ends that began on no page of ours. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, home: string): Shown {
-  if (request.method !== 'GET') return interruptForm(request, reply, formOf(request)!)
+  const form = formOf(request)
+  if (form) return form.interrupt(request, reply, signInTo(form.pathOf(request), 'Sign in and continue'))
   const here = localPath(request.url) ?? home
   if (isKeptBack(request)) return showGoOn(reply, here)
 
@@ -41,19 +42,6 @@ export function showSignedOut(reply: FastifyReply, returnTo: string): Shown {
   const nextStep = signInTo(returnTo, 'Sign in')
   const message = 'Sign in to see this page.'
   return showMessage(reply.code(401), { title: 'You are signed out', message, nextStep, hasSignedOut: true })
-}
-
-/** What was typed is shown again after signing in, and never sent without the visitor. */
-function interruptForm(request: FastifyRequest, reply: FastifyReply, form: Form): Shown {
-  const nextStep = signInTo(form.pathOf(request), 'Sign in and continue')
-  const messages = {
-    'nothing typed': 'Nothing was done. Please sign in and try again.',
-    left: 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.',
-  }
-  const draft = form.leaveDraft(request, reply)
-  reply.code(401)
-  if (draft === 'too long') return form.showUnsent(request, reply, nextStep.href)
-  return showMessage(reply, { title: 'Your session has ended', message: messages[draft], nextStep })
 }
 
 export function signInTo(path: string, text: string): NextStep {

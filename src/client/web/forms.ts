@@ -1,11 +1,11 @@
 // A form from its first look to its last: shown, sent, shown again with what is wrong, and saved while the visitor signs in.
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
-import { FieldError, PublicError } from '../errors.ts'
+import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
 import { logFault } from './error-pages.ts'
 import { createFormTokens, createHandovers, type FormToken } from './hand-over.ts'
 import type { Sealer } from './seal.ts'
-import { showPage, type VisitorOf } from './views.ts'
+import { showMessage, showPage, type VisitorOf } from './views.ts'
 
 export type Fields = Record<string, string>
 
@@ -47,6 +47,7 @@ export type Forms = ReturnType<typeof createForms>
 export type Form = ReturnType<Forms['defineForm']>
 
 const shareMs = 10 * 60 * 1000
+const sessionEnded = 'Your session has ended'
 
 export function createForms(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
   const tokens = createFormTokens(sealer, clock)
@@ -96,19 +97,23 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: Visito
         }
       },
 
-      /** Leaves what was typed for after signing in again. Without a token nobody can say whose form it was. */
-      leaveDraft(request: FastifyRequest, reply: FastifyReply): 'left' | 'nothing typed' | 'too long' {
-        const { formToken, ...fields } = readFields(request)
-        if (!template || Object.keys(fields).length === 0) return 'nothing typed'
-        const visitorId = tokens.open(formToken)?.visitorId
-        const draft = visitorId && { path: form.pathOf(request), visitorId, value: fields }
-        return draft && handovers.leave(reply, draft, 'lax') ? 'left' : 'too long'
-      },
-
-      /** The form as it was sent, for a visitor whose session has ended; `signInHref` leads to the login. */
-      showUnsent(request: FastifyRequest, reply: FastifyReply, signInHref: string): Promise<string> {
+      /**
+       * Answers a POST without a session: what was typed waits for the login that `nextStep` leads to, or is shown as it
+       * was sent. It is never sent without the visitor.
+       */
+      interrupt(request: FastifyRequest, reply: FastifyReply, nextStep: NextStep): Promise<string> {
         const { formToken = '', ...fields } = readFields(request)
-        return show(request, reply, { formToken, fields, signInHref })
+        const isTyped = template !== undefined && Object.keys(fields).length > 0
+        // Without a token nobody can say whose form it was.
+        const visitorId = tokens.open(formToken)?.visitorId
+        const draft = isTyped && visitorId ? { path: form.pathOf(request), visitorId, value: fields } : undefined
+        const isLeft = draft !== undefined && handovers.leave(reply, draft, 'lax')
+        reply.code(401)
+        if (isTyped && !isLeft) return show(request, reply, { formToken, fields, signInHref: nextStep.href })
+        const message = isLeft
+          ? 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.'
+          : 'Nothing was done. Please sign in and try again.'
+        return showMessage(reply, { title: sessionEnded, message, nextStep })
       },
     }
 
@@ -117,7 +122,7 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: Visito
       const formToken = given.formToken ?? tokens.create(visitorOf(request).visitorId)
       const shown: Shown = { action: form.pathOf(request), errors, ...given, formToken }
       const page = { title: '', ...shown, ...(await data(request, shown)) }
-      return showPage(reply, template!, shown.signInHref ? { ...page, title: 'Your session has ended' } : page)
+      return showPage(reply, template!, shown.signInHref ? { ...page, title: sessionEnded } : page)
     }
 
     /** The same token again, so that a form whose answer was lost still acts once; a new one where it is used up. */
