@@ -18,23 +18,14 @@ import {
   readCallback,
 } from './protocol/authorization.ts'
 import { exchangeCode, fetchName, type Tokens } from './protocol/tokens.ts'
-import {
-  arrivedMark,
-  expireLoginCookie,
-  hasSignedOut,
-  type Login,
-  loginLifetimeMs,
-  openLogin,
-  signedOutMark,
-  startLogin,
-} from './session/login-cookies.ts'
+import { arrivedMark, hasSignedOut, type Login, loginLifetimeMs, signedOutMark } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 import { inWords } from './words.ts'
 
 const again = { href: '/login', text: 'Sign in again' }
 
-export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn }: Parts) {
+export function createLogin({ portal, logins, sessions, clock, home, afterSignIn }: Parts) {
   /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
   const exchanges = new Once<Tokens>(clock, { shareMs: 0, refuseMs: loginLifetimeMs })
 
@@ -47,7 +38,7 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
     const state = randomBytes(16).toString('base64url')
     const { usesPkce } = await portal.readMetadata(contextOf(request))
     const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
-    setCookies(reply, startLogin(sealer, request.cookies, state, { returnTo, codeVerifier }, clock()))
+    setCookies(reply, logins.begin(request.cookies, state, { returnTo, codeVerifier }))
     return reply.redirect(authorizeUrl(portal, state, codeVerifier), 302)
   }
 
@@ -60,7 +51,7 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
     checkState(callback)
     const login = findLoginOfThisBrowser(request, callback)
     // A login has one answer, whatever it says.
-    setCookies(reply, [expireLoginCookie(callback.state)])
+    setCookies(reply, [logins.expire(callback.state)])
     await checkIssuer(callback, portal, context)
     if (callback.error) return showRefusal(reply, callback)
     checkCode(callback, portal)
@@ -81,7 +72,7 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
 
   /** RFC 6749 10.12: whoever brings a state without the cookie of its login did not begin it. */
   function findLoginOfThisBrowser({ cookies }: FastifyRequest, { state }: Callback): Login {
-    const login = openLogin(sealer, cookies, state)
+    const login = logins.find(cookies, state)
     if (login) return login
     if (exchanges.has(state)) throw new LoginError('login_used')
     throw new LoginError(Object.keys(cookies).length > 0 ? 'login_unknown' : 'login_without_cookies')
@@ -97,8 +88,7 @@ export function createLogin({ portal, sealer, sessions, clock, home, afterSignIn
   /** GET /cancelled: the portal's way back for a visitor who declines. It may add the state, and need not. */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
-    if (typeof state === 'string' && openLogin(sealer, request.cookies, state))
-      setCookies(reply, [expireLoginCookie(state)])
+    if (typeof state === 'string' && logins.find(request.cookies, state)) setCookies(reply, [logins.expire(state)])
     return showDeclined(reply)
   }
 

@@ -11,7 +11,7 @@ import { createLogin } from './login.ts'
 import type { Registration } from './protocol/authorization.ts'
 import { createPortal } from './protocol/tokens.ts'
 import { createRequireSession, type Visitor, visitorIfAny, visitorWith } from './require-session.ts'
-import { hasSignedOut } from './session/login-cookies.ts'
+import { createLogins, hasSignedOut } from './session/login-cookies.ts'
 import { createSessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 import { createSignOut } from './sign-out.ts'
@@ -74,6 +74,7 @@ function createParts(registration: Registration, options: SignInOptions) {
   const sessions = createSessions(sealer, portal, clock)
   return {
     portal,
+    logins: createLogins(sealer, clock),
     sessions,
     sealer,
     clock,

@@ -4,11 +4,11 @@ import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import { expireHandover } from '../web/hand-over.ts'
 import { expire, setCookies } from '../web/seal.ts'
 import { revokeTokens } from './protocol/tokens.ts'
-import { arrivedMark, expireLoginCookie, pendingStates, signedOutMark } from './session/login-cookies.ts'
+import { arrivedMark, signedOutMark } from './session/login-cookies.ts'
 import { expireSessionCookies, openRefreshTokens, openSession } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 
-export function createSignOut({ portal, sealer, beforeSignOut }: Parts) {
+export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { cookies } = request
     const session = openSession(sealer, cookies)
@@ -16,7 +16,7 @@ export function createSignOut({ portal, sealer, beforeSignOut }: Parts) {
     await beforeSignOut?.(session, request)
     setCookies(reply, [
       ...expireSessionCookies(cookies),
-      ...pendingStates(cookies).map(expireLoginCookie),
+      ...logins.expireAll(cookies),
       ...expireHandover(cookies),
       expire(arrivedMark.name),
       signedOutMark,

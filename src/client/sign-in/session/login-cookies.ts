@@ -18,36 +18,40 @@ export function hasSignedOut({ cookies }: FastifyRequest): boolean {
   return signedOutMark.name in cookies
 }
 
-/**
- * Lax, because a Strict cookie never comes back with the portal's redirect. The state is the cookie's name and the
- * sealed value opens under that name alone: whoever brings a state without its cookie did not begin the login.
- */
-export function startLogin(sealer: Sealer, cookies: Cookies, state: string, login: Login, now: Date): Cookie[] {
-  const expiresAt = new Date(now.getTime() + loginLifetimeMs)
-  const payload = [login.returnTo, login.codeVerifier]
-  const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
-  // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
-  const newestFirst = pendingStates(cookies)
-    .reverse()
-    .sort((one, other) => endOf(other) - endOf(one))
-  const tooMany = newestFirst.slice(mostPending - 1)
-  return [...tooMany.map(expireLoginCookie), sealer.sealCookie(prefix + state, payload, expiresAt, 'lax')]
-}
+export function createLogins(sealer: Sealer, clock: () => Date) {
+  const expireOne = (state: string): Cookie => ({ ...expire(prefix + state), sameSite: 'lax' })
 
-/** Undefined where this browser has not begun the login of this state, or longer than ten minutes ago. */
-export function openLogin(sealer: Sealer, cookies: Cookies, state: string): Login | undefined {
-  const opened = sealer.openCookie(prefix + state, cookies)
-  if (!opened) return undefined
-  const [returnTo, codeVerifier] = opened.payload as [string, string | null]
-  return { returnTo, codeVerifier: codeVerifier ?? undefined }
-}
+  return {
+    /**
+     * Lax, because a Strict cookie never comes back with the portal's redirect. The state is the cookie's name and the
+     * sealed value opens under that name alone: whoever brings a state without its cookie did not begin the login.
+     */
+    begin(cookies: Cookies, state: string, { returnTo, codeVerifier }: Login): Cookie[] {
+      const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
+      const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
+      // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
+      const newestFirst = pendingStates(cookies)
+        .reverse()
+        .sort((one, other) => endOf(other) - endOf(one))
+      const cookie = sealer.sealCookie(prefix + state, [returnTo, codeVerifier], expiresAt, 'lax')
+      return [...newestFirst.slice(mostPending - 1).map(expireOne), cookie]
+    },
 
-export function expireLoginCookie(state: string): Cookie {
-  return { ...expire(prefix + state), sameSite: 'lax' }
+    /** Undefined where this browser has not begun the login of this state, or longer than ten minutes ago. */
+    find(cookies: Cookies, state: string): Login | undefined {
+      const opened = sealer.openCookie(prefix + state, cookies)
+      if (!opened) return undefined
+      const [returnTo, codeVerifier] = opened.payload as [string, string | null]
+      return { returnTo, codeVerifier: codeVerifier ?? undefined }
+    },
+
+    expire: expireOne,
+    expireAll: (cookies: Cookies): Cookie[] => pendingStates(cookies).map(expireOne),
+  }
 }
 
 /** Others on this host can set cookies, too: only names that we could have given are acted on. */
-export function pendingStates(cookies: Cookies): string[] {
+function pendingStates(cookies: Cookies): string[] {
   const names = Object.keys(cookies).filter(name => /^__Host-login-[\w-]{22}$/.test(name))
   return names.map(name => name.slice(prefix.length))
 }
