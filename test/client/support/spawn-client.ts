@@ -27,7 +27,10 @@ type Options = {
 export const importing = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`
 
 /** A prefix that leaves the client as much heap as Node takes by itself in a container of 256 MiB. */
-export const smallHeap = ['NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1']
+export const smallHeap = [
+  'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=1',
+  `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? ''}`,
+]
 
 /** A prefix that leaves the client so many open files and connections. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
