@@ -14,18 +14,23 @@ if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter 
 
 const going = leftBehind(size).filter(path => existsSync(path))
 const app = 'src/client/app.ts'
+const home = 'views/client/home.eta'
 const documents = globSync('docs/**/*.md').filter(path => !going.includes(path))
-const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, ...documents]
+const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, home, ...documents]
 const copies = 'data/left-behind'
 const inGit = isInGit()
 if (!inGit) for (const path of [...going, ...changing]) cpSync(path, join(copies, path), { recursive: true })
 
 const ciRun = readFileSync('scripts/starter/ci-run')
+const bareHome = readFileSync('scripts/starter/bare-home.eta', 'utf8')
 for (const path of going) rmSync(path, { recursive: true })
 mkdirSync('.ci')
 writeFileSync('.ci/run', ciRun, { mode: 0o755 })
 
-if (size.bare) rewrite(app, text => text.replace("'./applications/product.ts'", "'./bare/product.ts'"))
+if (size.bare) {
+  rewrite(app, text => text.replace("'./applications/product.ts'", "'./bare/product.ts'"))
+  rewrite(home, () => bareHome)
+}
 rewrite('Dockerfile', text => rewriteDockerfile(text, name))
 for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
 writeFileSync('README.md', writeReadme(name, size))

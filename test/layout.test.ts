@@ -248,10 +248,19 @@ t.test('a decision record has at most 40 lines, with context, decision and conse
   const records = globSync('docs/decisions/*.md')
   t.ok(records.length > 0)
   for (const path of records) {
-    t.match(path, /\/\d{3}-[\w-]+\.md$/)
+    const [, number] = /\/(\d{3})-[\w-]+\.md$/.exec(path) ?? []
+    t.ok(number && read(path).startsWith(`# ${number} `), `${path} begins with its number`)
     t.ok(read(path).split('\n').length <= 41, `${path} is short`)
     for (const heading of ['Context', 'Decision', 'Consequences']) t.match(read(path), `## ${heading}`, path)
   }
+})
+
+t.test('each decision has a number of its own, and each that the code names is there', async t => {
+  const numbers = [...globSync('docs/decisions/*.md')].map(path => /(\d{3})-/.exec(path)?.[1])
+  t.equal(new Set(numbers).size, numbers.length)
+  for (const path of globSync(['{src,test,scripts,views,bench}/**/*.{ts,eta,css}']))
+    for (const [, number] of read(path).matchAll(/docs\/decisions\/(\d{3})/g))
+      t.ok(numbers.includes(number), `${path} names ${number}`)
 })
 
 t.test('the client can be read in an afternoon', async t => {

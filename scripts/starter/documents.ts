@@ -4,12 +4,18 @@ import { dirname, join } from 'node:path'
 import { settings } from '../../src/client/config.ts'
 import type { Size } from './left-behind.ts'
 
+/** In place of its files: the product is what is replaced, and no document has to be changed with it. */
+const ofProduct =
+  '| Its name, home, links and routes, and the data model of its API | the folder that `app.ts` imports it from |\n'
+const isOfProduct = (path: string) => /^src\/client\/(applications|bare)\//.test(path)
+
 /** A document that stays: without the parts on leaving and on what is not there, and with no link that leads nowhere. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- From here on it is about the sandbox\. -->\n/
   return text
     .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
-    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) ? row : ''))
+    .replace(/^\|.*`src\/client\/\w+\/product\.ts`.*\|\n/m, ofProduct)
+    .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
     .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
     .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
       existsSync(join(dirname(path), target)) ? link : words,
@@ -31,8 +37,9 @@ export function rewriteDockerfile(text: string, name: string): string {
 const onSandbox = `
 ## The sandbox
 
-\`npm run demo\` starts client and sandbox together, with secrets of its own making; \`npm run sandbox\` the sandbox alone.
-\`npm run conformance\` judges the client ([more](docs/conformance.md)). None of them is part of the image.
+\`npm ci && npm run demo\` starts client and sandbox together, with secrets of its own making; \`npm run sandbox\` the sandbox
+alone ([settings](docs/sandbox-settings.md)), and \`npm run sandbox:register -- --redirect-uri URI\` prints the settings of a client
+of it. Its [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)). None of them is part of the image.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {

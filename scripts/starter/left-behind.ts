@@ -6,6 +6,7 @@ export type Size = { bare: boolean; sandbox: boolean }
 /** Compares with others, shows, tests or describes this repository, and makes starters of it. */
 const always = [
   'bench',
+  'docs/screenshots',
   'compose.yaml',
   'compose.scale.yaml',
   'compose.sandbox.yaml',
@@ -49,13 +50,13 @@ const bare = ['src/client/bare', 'test/client/bare']
 /** Paths of files and folders, of which some may not be there. */
 export function leftBehind(size: Size): string[] {
   const keptDocs = size.sandbox
-    ? /^docs\/((make-it-yours|security-model|operations|backup|clients-in-other-languages|laboratory|faults|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|031|043|044|046|045|047|050)-.*)$/
-    : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/00\d-.*)$/
+    ? /^docs\/((make-it-yours|security-model|operations|backup|clients-in-other-languages|laboratory|faults|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|055|031|043|044|046|045|047|050)-.*)$/
+    : /^docs\/((make-it-yours|security-model|operations)\.md|decisions\/(00\d|055)-.*)$/
   return [
     ...always,
     ...(size.sandbox ? [] : sandbox),
     ...(size.bare || !size.sandbox ? together : []),
     ...(size.bare ? applications : bare),
-    ...globSync('docs/**/*.*').filter(path => !keptDocs.test(path)),
+    ...globSync(['docs/*.*', 'docs/decisions/*.*']).filter(path => !keptDocs.test(path)),
   ]
 }

@@ -54,7 +54,7 @@ export function createProduct(file: string): Product {
       const form = defineForm({
         page: '/notes/new',
         template: 'form',
-        data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note' }], button: 'Save' }),
+        data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note', required: true }], button: 'Save' }),
       })
       signedIn.get('/notes/new', form.open)
       signedIn.post(
