@@ -53,7 +53,7 @@ export function forgotPasswordRoutes(
     if (credentials) mailbox.deliver({ to: normaliseEmail(email), subject: 'Reset your password', text: write(link) })
     request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
     return reply.viewAsync('reset-mail-sent', {
-      title: 'Check your email',
+      title: 'Check your e-mail',
       email,
       minutes: resetLinkMinutes,
       mailboxUrl: mailbox.url,

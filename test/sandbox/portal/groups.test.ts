@@ -160,7 +160,7 @@ for (const database of await openDatabases(t)) {
     const path = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec(shown.body)?.[1] ?? ''
     const group = await browser.get(path)
     t.match(group.body, newcomer.email)
-    t.match(group.body, 'created the group, you')
+    t.match(group.body, '(you), created the group')
     t.match(group.body, 'There are no open invitations.')
     const other = await (await openAsDeveloper(sandbox)).get(groupsPath)
     t.notMatch(other.body, 'Weather', 'groups of others are not shown')
@@ -180,7 +180,7 @@ for (const database of await openDatabases(t)) {
     t.notMatch((await friend.get('/account/token')).body, groupId)
 
     const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
-    t.match((await follow(friend, declined)).body, 'You are not a member of that group, and not invited to it.')
+    t.match((await follow(friend, declined)).body, 'You declined the invitation.')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 404, 'too late')
 
@@ -220,7 +220,7 @@ for (const database of await openDatabases(t)) {
     await answerInvitation(friend, 'accept')
     const page = await friend.get(path)
     const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
-    t.match(left.body, 'You are not a member of that group, and not invited to it.')
+    t.match(left.body, 'You are no longer a member of that group.')
     t.equal((await submitForm(friend, page, path, { change: 'leave' })).statusCode, 303, 'sent twice')
 
     t.match((await maker.get(path)).body, 'the group is removed when you leave')

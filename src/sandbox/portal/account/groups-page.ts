@@ -19,6 +19,7 @@ interface Shown {
   /** Ids of groups, from the address: said is only what is true of them. */
   joined?: unknown
   left?: unknown
+  declined?: unknown
   name?: string
   nameProblem?: string
   invitationProblem?: string
@@ -27,18 +28,20 @@ interface Shown {
 export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
-  async function showGroups(reply: FastifyReply, { joined, left, ...shown }: Shown) {
+  async function showGroups(reply: FastifyReply, { joined, left, declined, ...shown }: Shown) {
     const { request } = reply
     const userId = visitorOf(request).id
     const groups = await listGroupsOf(store.read, userId)
     const invitations = await listInvitationsOf(store.read, userId, shownInvitations)
-    const isIn = [...groups.map(({ id }) => id), ...invitations.map(({ groupId }) => groupId)].includes(String(left))
+    const links = [...groups.map(({ id }) => id), ...invitations.map(({ groupId }) => groupId)]
+    const isOver = (groupId: unknown) => groupId !== undefined && !links.includes(String(groupId))
     return showAccountPage(reply, 'account/groups', {
       title: 'Your groups',
       groups,
       invitations,
       joined: groups.find(group => group.id === joined),
-      hasLeft: left !== undefined && !isIn,
+      hasLeft: isOver(left),
+      hasDeclined: isOver(declined),
       isFull: groups.length >= bounds.groupsOfUser,
       longestName,
       newGroup: makeAccountForm(parts, request, 'create group'),
@@ -48,8 +51,8 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
   }
 
   async function show(request: FastifyRequest, reply: FastifyReply) {
-    const { joined, left } = request.query as Record<string, unknown>
-    return showGroups(reply, { joined, left })
+    const { joined, left, declined } = request.query as Record<string, unknown>
+    return showGroups(reply, { joined, left, declined })
   }
 
   async function create(request: FastifyRequest, reply: FastifyReply) {
@@ -75,7 +78,7 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
       return showGroups(reply, { invitationProblem })
     }
     request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
-    return reply.redirect(`${path}?${isAccepted ? 'joined' : 'left'}=${encodeURIComponent(groupId)}`, 303)
+    return reply.redirect(`${path}?${isAccepted ? 'joined' : 'declined'}=${encodeURIComponent(groupId)}`, 303)
   }
 
   return { show, create, answerInvitation }
