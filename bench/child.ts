@@ -13,9 +13,9 @@ export type Cost = { cpuMicroseconds: number; memoryMiB: number; milliseconds: n
 const patienceMs = 30_000
 const probe = fileURLToPath(new URL('probe.ts', import.meta.url))
 
-/** One whose CPU time and memory can be read. */
-export function startMeasuredChild(script: string, environment: Environment): ChildProcess {
-  return run(['--import', probe, script], environment, ['pipe', 'ipc'])
+/** One whose CPU time and memory can be read. `before`: what Node is told of it besides. */
+export function startMeasuredChild(script: string, environment: Environment, before: string[] = []): ChildProcess {
+  return run([...before, '--import', probe, script], environment, ['pipe', 'ipc'])
 }
 
 /** One that talks through messages, and prints what a person should see. */
