@@ -16,7 +16,7 @@ function makeFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'signals-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   for (const name of ['package.json', 'check-node.mjs']) cpSync(name, join(folder, name))
-  for (const name of ['src', 'views', 'node_modules']) symlinkSync(resolve(name), join(folder, name))
+  for (const name of ['src', 'views', 'scripts', 'node_modules']) symlinkSync(resolve(name), join(folder, name))
   return folder
 }
 

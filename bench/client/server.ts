@@ -18,7 +18,7 @@ const scripts = {
 }
 
 /** The others gain nothing by it: their sources are JavaScript, or one file. */
-const asByNpmStart = ['--import', pathOf('../../src/client/operations/keep-compiled.ts')]
+const asByNpmStart = ['--import', pathOf('../../scripts/keep-compiled.ts')]
 
 export type ServerName = keyof typeof scripts
 export const serverNames = Object.keys(scripts) as ServerName[]

@@ -45,7 +45,7 @@ export function createCreation({ api, details, defineForm }: Parts) {
    * Browsers send a form again by themselves when the connection drops before the answer, and people press twice. The
    * API takes no idempotency key and replicas share no memory, so a process that does not know the form looks for its
    * application first. What is left is two replicas within one round trip to the API. A list that cannot be read stops
-   * only a form that may have created one already (docs/decisions/055). Without credentials where one was there.
+   * only a form that may have created one already (docs/decisions/058). Without credentials where one was there.
    */
   async function createFor(
     call: CallAsVisitor,

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 
-const keepCompiled = resolve('src/client/operations/keep-compiled.ts')
+const keepCompiled = resolve('scripts/keep-compiled.ts')
 
 function start(cwd: string): string {
   // By way of env, because tap adds to the environment of whatever a test starts directly.
@@ -13,10 +13,10 @@ function start(cwd: string): string {
 }
 
 t.test('what npm start compiles is kept beside the packages', async t => {
-  t.match(JSON.parse(readFileSync('package.json', 'utf8')).scripts.start, 'src/client/operations/keep-compiled.ts src/')
+  t.match(JSON.parse(readFileSync('package.json', 'utf8')).scripts.start, 'scripts/keep-compiled.ts src/')
   const folder = t.testdir({ 'main.ts': "const text: string = 'one'\nconsole.log(text)\n" })
   const kept = () =>
-    globSync('node_modules/.cache/client/**/*', { cwd: folder, withFileTypes: true }).filter(e => e.isFile())
+    globSync('node_modules/.cache/compiled/**/*', { cwd: folder, withFileTypes: true }).filter(e => e.isFile())
   t.equal(start(folder), 'one\n')
   const { length } = kept()
   t.ok(length > 0)
