@@ -1,8 +1,10 @@
-// What a check is given: browsers, people, the platform, and words for what it found.
+// What a check is given: browsers, people, the platform, and what of it all is its own.
 import type { Step, StepKind } from '../sandbox/steps.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
+import { describePage, isCallFor } from './findings.ts'
+import { markOf, marksIn, tokensGivenIn, tokensSentIn } from './marks.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
@@ -204,84 +206,4 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     elapsedMs: () => performance.now() - startedAt,
   }
   return context
-}
-
-/** The client has failed unless this holds; the message says what was seen instead. */
-export function expect(
-  isRight: unknown,
-  message: string,
-  ...evidence: (Exchange | Step | Page | string)[]
-): asserts isRight {
-  if (!isRight) throw new Failed(message, evidence.flatMap(describe))
-}
-
-/** The same for a login that differs from a plain one: where no plain one works, nothing can be said of this. */
-export async function expectSignedIn(
-  context: CheckContext,
-  browser: Browser,
-  message: string,
-  ...evidence: Page[]
-): Promise<void> {
-  if (await context.isSignedIn(browser)) return
-  await context.signedIn()
-  throw new Failed(message, evidence.flatMap(describe))
-}
-
-export function statusOf({ response }: Exchange): number {
-  return 'status' in response ? response.status : 0
-}
-
-export function bodyOf({ response }: Exchange): string {
-  return 'body' in response ? response.body : ''
-}
-
-export function headerOf({ response }: Exchange, name: string): string | undefined {
-  return 'headers' in response ? (response.headers.get(name) ?? undefined) : undefined
-}
-
-export function setCookiesOf({ response }: Exchange): string[] {
-  return 'setCookies' in response ? response.setCookies : []
-}
-
-/** A call with this person's token: of the API, or of the portal's page about who that is. */
-export function isCallFor(step: Step, userId: string): boolean {
-  return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
-}
-
-/** Without the query, which the evidence has: what matters would stand behind it. */
-export function describePage({ url, status, trail }: Page): string {
-  const last = trail.at(-1)?.response
-  const address = url.replace(/\?.*$/s, '')
-  return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
-}
-
-function describe(what: Exchange | Step | Page | string): string[] {
-  if (typeof what === 'string') return [what]
-  if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
-  return ['listener' in what ? describeStep(what) : describeExchange(what)]
-}
-
-/** What ties a request to a login: values that no two logins share. */
-function marksIn(address: string): string[] {
-  const query = address.split('?')[1]?.split('#')[0] ?? ''
-  return [...new URLSearchParams(query)].flatMap(([name, value]) => markOf(name, value))
-}
-
-function markOf(name: string, value: unknown): string[] {
-  return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
-}
-
-function tokensSentIn({ request }: Step): unknown[] {
-  const { refresh_token, token } = (request.body ?? {}) as Record<string, unknown>
-  return [refresh_token, token, /^bearer (.+)$/i.exec(String(request.headers.authorization ?? ''))?.[1]].filter(Boolean)
-}
-
-function tokensGivenIn({ kind, response }: Step): unknown[] {
-  if (!['exchange', 'refresh'].includes(kind) || typeof response.body !== 'string') return []
-  try {
-    const { access_token, refresh_token } = JSON.parse(response.body) as Record<string, unknown>
-    return [access_token, refresh_token].filter(token => typeof token === 'string')
-  } catch {
-    return []
-  }
 }

@@ -4,10 +4,8 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
-import { buildLab } from './lab/build-lab.ts'
-import type { EdgePowers } from './lab/faults/edge.ts'
+import { openLab } from './lab/open-lab.ts'
 import { createLifetimes } from './lifetimes.ts'
-import { noteFault, noteKind, noteTrap, whoAndWhy } from './observe.ts'
 import type { Parts } from './parts.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -18,8 +16,6 @@ import { idleLifetimeSeconds } from './store/grants.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
-import { enlargeAccessToken } from './tokens/access-token.ts'
-import { findProvenClient } from './tokens/find-proven-client.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 import { createSourceReader } from './trusted-proxies.ts'
 
@@ -67,33 +63,21 @@ export async function buildSandbox(
     const { accessTokenSeconds, codeSeconds } = config
     const lifetimes = createLifetimes({ accessTokenSeconds, refreshTokenSeconds: idleLifetimeSeconds, codeSeconds })
     const keyRing = await openKeyRing(store, clock)
-    const setUp = {
-      addresses,
-      store,
-      keyRing,
-      passwords,
-      clock,
-      lifetimes,
-      async applySeeds() {
-        if (seed) logSeeding(logger, await seedStore(store, seed, { passwords, clock, isForced: true }))
-      },
-      async askPortal(request: { url: string; headers: Record<string, string> }) {
-        const { location } = (await portal.inject(request)).headers
-        return { location: typeof location === 'string' ? location : undefined }
-      },
-    }
-    const proof = { addresses, store, keyRing, clock }
-    const powers: EdgePowers = {
-      clientOf: request => whoAndWhy(request).clientId,
-      provenClientOf: request => findProvenClient(proof, request),
-      enlargeToken: (token, bytes) => enlargeAccessToken(proof, token, bytes),
-      noteKind,
-      noteFault,
-      noteTrap,
-    }
     const lab =
       config.lab &&
-      (await buildLab({ addresses, labUrls: config.lab.urls, token: config.lab.token, clock, logger, setUp }))
+      (await openLab(config.lab, {
+        addresses,
+        store,
+        keyRing,
+        passwords,
+        clock,
+        logger,
+        lifetimes,
+        async applySeeds() {
+          if (seed) logSeeding(logger, await seedStore(store, seed, { passwords, clock, isForced: true }))
+        },
+        portal: () => portal,
+      }))
     const parts: Parts = {
       addresses,
       lifetimes: lifetimes.of,
@@ -104,7 +88,7 @@ export async function buildSandbox(
       logger,
       observe: tellAll([lab?.observe, onStep]),
       explainAt: lab?.explainAt,
-      atEdge: lab?.atEdge(powers),
+      atEdge: lab?.atEdge,
       mailbox: lab?.mailbox,
       isStopping: () => isStopping,
       probe: createProbe(store, clock),

@@ -1,7 +1,8 @@
 // What the client makes of an application API that does not answer as it should.
 import type { Browser, Page } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable } from '../check.ts'
-import { type CheckContext, describePage, expect } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect } from '../findings.ts'
 import { openCreateForm } from './create-form.ts'
 import { makeApplication } from './pages.ts'
 import { trappedIn } from './portal-faults.ts'

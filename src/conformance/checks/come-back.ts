@@ -1,6 +1,7 @@
 // The way of a browser from the portal back to the client, as far as it is to be changed on the way.
 import type { Browser, Page } from '../browser/browser.ts'
-import { type CheckContext, expect, type Start } from '../context.ts'
+import type { CheckContext, Start } from '../context.ts'
+import { expect } from '../findings.ts'
 
 /** Goes to a callback as a browser does that the portal sends back. */
 export async function comeBack(

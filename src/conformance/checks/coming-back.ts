@@ -1,15 +1,7 @@
 import type { Browser, Page } from '../browser/browser.ts'
 import { type Check, checksOf, Undecided } from '../check.ts'
-import {
-  bodyOf,
-  type CheckContext,
-  describePage,
-  expect,
-  expectSignedIn,
-  headerOf,
-  setCookiesOf,
-  statusOf,
-} from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { bodyOf, describePage, expect, expectSignedIn, headerOf, setCookiesOf, statusOf } from '../findings.ts'
 import { begin, comeBack, cookieHeader, errorCallback, expectRefused, navigationHeaders } from './come-back.ts'
 import { foreignLoads, isInside } from './page-content.ts'
 import { returnTo } from './return-to.ts'

@@ -1,6 +1,7 @@
 // What the cookies of a session say and hold, and what the client makes of cookies that it has not written so.
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
-import { type CheckContext, describePage, expect, setCookiesOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect, setCookiesOf } from '../findings.ts'
 import { begin, comeBack } from './come-back.ts'
 import { openSession, ownCookies, plant, type Session, visitPage } from './sessions.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'

@@ -3,7 +3,8 @@ import type { Step } from '../../sandbox/steps.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'
-import { type CheckContext, describePage } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage } from '../findings.ts'
 import type { Person } from '../platform.ts'
 
 export interface OpenForm {

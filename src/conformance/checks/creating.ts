@@ -1,7 +1,8 @@
 // Creating an application: from the client's own form alone, once, and in the visitor's name.
 import type { Form } from '../browser/form.ts'
 import { type Check, Undecided } from '../check.ts'
-import { bodyOf, type CheckContext, describePage, expect } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { bodyOf, describePage, expect } from '../findings.ts'
 import { cookieHeader } from './come-back.ts'
 import { created, forge, openCreateForm, submitCreate } from './create-form.ts'
 

@@ -2,7 +2,8 @@
 import type { Step } from '../../sandbox/steps.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
-import { type CheckContext, describePage, expect, expectSignedIn, setCookiesOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect, expectSignedIn, setCookiesOf } from '../findings.ts'
 import { begin, comeBack } from './come-back.ts'
 import { readSetCookie } from './set-cookies.ts'
 

@@ -1,7 +1,8 @@
 // What the client prints, to the end of the run of each check: nothing in it may be of use to a reader.
 import type { Browser } from '../browser/browser.ts'
 import { checksOf } from '../check.ts'
-import { type CheckContext, expect, setCookiesOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { expect, setCookiesOf } from '../findings.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from './create-form.ts'
 
 const needs = ['start' as const]

@@ -1,7 +1,8 @@
 // The client's pages: who sees them, what they hold and load, and which forms they take.
 import type { Browser, Page } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
-import { bodyOf, type CheckContext, describePage, expect, headerOf, statusOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { bodyOf, describePage, expect, headerOf, statusOf } from '../findings.ts'
 import type { Person } from '../platform.ts'
 import { cookieHeader } from './come-back.ts'
 import { creating } from './creating.ts'

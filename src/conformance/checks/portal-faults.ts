@@ -1,7 +1,8 @@
 // What the client makes of a login portal that does not answer the exchange as it should.
 import type { Page } from '../browser/browser.ts'
 import { type Check, checksOf } from '../check.ts'
-import { type CheckContext, describePage, expect } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect } from '../findings.ts'
 
 interface Failed {
   page: Page

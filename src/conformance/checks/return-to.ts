@@ -1,6 +1,6 @@
 // Where a login leads to in the end, for clients that can be told.
 import type { Check } from '../check.ts'
-import { describePage, expect, expectSignedIn } from '../context.ts'
+import { describePage, expect, expectSignedIn } from '../findings.ts'
 import { begin, comeBack } from './come-back.ts'
 
 type Row = Omit<Check, 'group'>

@@ -2,7 +2,8 @@
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form } from '../browser/form.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
-import { bodyOf, type CheckContext, describePage, expect, headerOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { bodyOf, describePage, expect, headerOf } from '../findings.ts'
 import { tokensOf } from './exchange.ts'
 import { visitPage } from './sessions.ts'
 

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Browser } from '../browser/browser.ts'
 import { checksOf, Failed, NotApplicable } from '../check.ts'
-import { type CheckContext, expect, expectSignedIn, setCookiesOf, statusOf } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { expect, expectSignedIn, setCookiesOf, statusOf } from '../findings.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 /** What the start must carry, and its value where it is given (part 4.2 of the specification). */

@@ -1,7 +1,7 @@
 // The state of a login: whose it is, how often it serves, and what is compared.
 import { randomBytes } from 'node:crypto'
 import { type Check, NotApplicable, Undecided } from '../check.ts'
-import { describePage, expect } from '../context.ts'
+import { describePage, expect } from '../findings.ts'
 import { begin, comeBack, errorCallback, expectRefused } from './come-back.ts'
 
 type Row = Omit<Check, 'group'>

@@ -1,6 +1,7 @@
 // One visitor in several tabs and windows, one client in several processes.
 import { type Check, checksOf, Undecided } from '../check.ts'
-import { type CheckContext, describePage, expect } from '../context.ts'
+import type { CheckContext } from '../context.ts'
+import { describePage, expect } from '../findings.ts'
 import { begin, comeBack } from './come-back.ts'
 import { created, openCreateForm } from './create-form.ts'
 import { expiredSession, needsRenewal } from './sessions.ts'

@@ -8,6 +8,7 @@ import type { Observer, Step } from '../steps.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
+import { clientNames } from './client-names.ts'
 import { descriptionOf } from './description/description.ts'
 import * as ofFaults from './description/fault-operations.ts'
 import * as ofLogins from './description/login-operations.ts'
@@ -120,7 +121,8 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
   await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
-  const pages = pageRoutes({ logins, ordered, addresses })
+  const namesOf = setUp ? clientNames(setUp.store) : async () => new Map<string, string>()
+  const pages = pageRoutes({ logins, ordered, addresses, namesOf })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)

@@ -1,8 +1,9 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
+import type { NamesOf } from './client-names.ts'
 import { explanations } from './explanations.ts'
-import { catalogue } from './faults/catalogue.ts'
+import { catalogue, tellFault } from './faults/catalogue.ts'
 import { tellOrdered } from './faults/fault-routes.ts'
 import type { OrderedFaults } from './faults/ordered.ts'
 import type { Logins } from './logins.ts'
@@ -26,7 +27,7 @@ export const pageHeaders = {
   ].join('; '),
 }
 
-type Parts = { logins: Logins; ordered: OrderedFaults; addresses: Addresses }
+type Parts = { logins: Logins; ordered: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
 
 /** One of each kind, as buttons; all others have a field. */
 const usualFaults = [
@@ -44,19 +45,21 @@ const usualFaults = [
   'api-redirect-307',
 ]
 
-export function pageRoutes({ logins, ordered, addresses }: Parts) {
+export function pageRoutes({ logins, ordered, addresses, namesOf }: Parts) {
   return {
     async list(request: FastifyRequest, reply: FastifyReply) {
       const { clientId: asked } = request.query as { clientId?: unknown }
       const clientId = typeof asked === 'string' && asked !== '' ? asked : undefined
       const all = logins.list({})
       const found = clientId === undefined ? all : logins.list({ clientId })
+      const clientIds = [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed)
+      const names = await namesOf(clientId === undefined ? clientIds : [...clientIds, clientId])
       return reply.headers(pageHeaders).viewAsync('lab/logins', {
         title: 'Logins',
         path: '/',
         ...addresses,
         faults: clientId !== undefined && {
-          usual: usualFaults,
+          usual: usualFaults.map(name => ({ name, does: tellFault(catalogue.get(name)!).does })),
           names: [...catalogue.keys()],
           ordered: ordered
             .list()
@@ -64,7 +67,8 @@ export function pageRoutes({ logins, ordered, addresses }: Parts) {
             .map(tellOrdered),
         },
         clientId,
-        clientIds: [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed),
+        nameOf: (id: string) => names.get(id) ?? id,
+        clientIds,
         more: found.length > mostListed,
         logins: found
           .slice(0, mostListed)
@@ -93,12 +97,15 @@ export function pageRoutes({ logins, ordered, addresses }: Parts) {
       const login = logins.find((request.params as { id: string }).id)
       reply.headers(pageHeaders)
       if (!login) return showNone(reply, 'There is no such login')
+      const { clientId } = login
+      const name = clientId && (await namesOf([clientId])).get(clientId)
       return reply.viewAsync('lab/login', {
-        title: `Login of ${login.clientId ?? 'an unknown client'}`,
+        title: `Login of ${name ?? clientId ?? 'an unknown client'}`,
+        name,
         numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
         login: {
           id: login.id,
-          clientId: login.clientId,
+          clientId,
           leftOut: login.leftOut,
           startedAt: login.steps[0]?.at,
           outcome: outcomeOf(login),

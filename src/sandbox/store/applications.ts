@@ -69,6 +69,16 @@ export async function findApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
+/** By id, the names of those of these that there are. */
+export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<string, string>> {
+  const query = db
+    .selectFrom('applications')
+    .select(['id', 'name'])
+    .where('id', 'in', ids)
+    .where('removed_at', 'is', null)
+  return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))
+}
+
 /** The same, and its row stays locked until the transaction ends. */
 export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
   const row = await db

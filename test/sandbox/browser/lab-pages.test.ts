@@ -48,7 +48,7 @@ t.test(
     await failToLogIn(sandbox)
     await page.goto(labUrl)
     await look('logins')
-    await page.getByRole('link', { name: /5a0e3f4c/ }).click()
+    await page.getByRole('link', { name: 'Reference client' }).click()
     await page.getByText('invented at the exchange').or(page.getByText('not begun with')).first().waitFor()
     for (const details of await page.locator('summary').all()) await details.click()
     await look('login')
@@ -71,10 +71,10 @@ t.test('a login appears on the open page by itself, and without JavaScript after
   const plain = await openPage(t, { javaScriptEnabled: false })
   await plain.page.goto(labUrl)
   await failToLogIn(sandbox)
-  await page.getByRole('link', { name: /5a0e3f4c/ }).waitFor()
-  t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 0)
+  await page.getByRole('link', { name: 'Reference client' }).waitFor()
+  t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 0)
   await plain.page.reload()
-  t.equal(await plain.page.getByRole('link', { name: /5a0e3f4c/ }).count(), 1)
+  t.equal(await plain.page.getByRole('link', { name: 'Reference client' }).count(), 1)
 })
 
 t.test('a fault is ordered, refused with what is wrong, and taken back on the page of a client', { skip }, async t => {

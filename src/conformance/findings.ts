@@ -1,0 +1,61 @@
+// Words of a check for what it found: what it expects of what a browser and the platform have seen.
+import type { Step } from '../sandbox/steps.ts'
+import type { Browser, Exchange, Page } from './browser/browser.ts'
+import { Failed } from './check.ts'
+import type { CheckContext } from './context.ts'
+import { describeExchange, describeStep } from './report/describe.ts'
+
+/** The client has failed unless this holds; the message says what was seen instead. */
+export function expect(
+  isRight: unknown,
+  message: string,
+  ...evidence: (Exchange | Step | Page | string)[]
+): asserts isRight {
+  if (!isRight) throw new Failed(message, evidence.flatMap(describe))
+}
+
+/** The same for a login that differs from a plain one: where no plain one works, nothing can be said of this. */
+export async function expectSignedIn(
+  context: CheckContext,
+  browser: Browser,
+  message: string,
+  ...evidence: Page[]
+): Promise<void> {
+  if (await context.isSignedIn(browser)) return
+  await context.signedIn()
+  throw new Failed(message, evidence.flatMap(describe))
+}
+
+export function statusOf({ response }: Exchange): number {
+  return 'status' in response ? response.status : 0
+}
+
+export function bodyOf({ response }: Exchange): string {
+  return 'body' in response ? response.body : ''
+}
+
+export function headerOf({ response }: Exchange, name: string): string | undefined {
+  return 'headers' in response ? (response.headers.get(name) ?? undefined) : undefined
+}
+
+export function setCookiesOf({ response }: Exchange): string[] {
+  return 'setCookies' in response ? response.setCookies : []
+}
+
+/** A call with this person's token: of the API, or of the portal's page about who that is. */
+export function isCallFor(step: Step, userId: string): boolean {
+  return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
+}
+
+/** Without the query, which the evidence has: what matters would stand behind it. */
+export function describePage({ url, status, trail }: Page): string {
+  const last = trail.at(-1)?.response
+  const address = url.replace(/\?.*$/s, '')
+  return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
+}
+
+function describe(what: Exchange | Step | Page | string): string[] {
+  if (typeof what === 'string') return [what]
+  if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
+  return ['listener' in what ? describeStep(what) : describeExchange(what)]
+}

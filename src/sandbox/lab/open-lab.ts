@@ -1,0 +1,40 @@
+// The laboratory as part of a sandbox: what the platform lends it to act with.
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { LabConfig } from '../config.ts'
+import { noteFault, noteKind, noteTrap, whoAndWhy } from '../observe.ts'
+import { enlargeAccessToken } from '../tokens/access-token.ts'
+import { findProvenClient } from '../tokens/find-proven-client.ts'
+import { buildLab, type Lab } from './build-lab.ts'
+import type { EdgePowers } from './faults/edge.ts'
+import type { SetUpParts } from './set-up/set-up-parts.ts'
+
+interface Lent extends Omit<SetUpParts, 'askPortal'> {
+  logger: FastifyBaseLogger
+  /** It is built after the laboratory, which has to be there when it is. */
+  portal: () => FastifyInstance
+}
+
+/** As buildLab, for listeners that know what to tell of their requests. */
+export async function openLab(
+  { urls, token }: LabConfig,
+  { logger, portal, ...lent }: Lent,
+): Promise<Omit<Lab, 'atEdge'> & { atEdge: ReturnType<Lab['atEdge']> }> {
+  const { addresses, clock } = lent
+  const setUp: SetUpParts = {
+    ...lent,
+    async askPortal(request) {
+      const { location } = (await portal().inject(request)).headers
+      return { location: typeof location === 'string' ? location : undefined }
+    },
+  }
+  const powers: EdgePowers = {
+    clientOf: request => whoAndWhy(request).clientId,
+    provenClientOf: request => findProvenClient(lent, request),
+    enlargeToken: (accessToken, bytes) => enlargeAccessToken(lent, accessToken, bytes),
+    noteKind,
+    noteFault,
+    noteTrap,
+  }
+  const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp })
+  return { ...lab, atEdge: lab.atEdge(powers) }
+}
