@@ -8,7 +8,6 @@ import type { Observer, Step } from '../steps.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
-import { clientNames } from './client-names.ts'
 import { descriptionOf } from './description/description.ts'
 import * as ofFaults from './description/fault-operations.ts'
 import * as ofLogins from './description/login-operations.ts'
@@ -27,7 +26,7 @@ import { answerInLabDialect } from './lab-error.ts'
 import { loginRoutes } from './login-routes.ts'
 import { type Bounds, createLogins } from './logins.ts'
 import { createMailbox, mailboxRoutes } from './mailbox.ts'
-import { pageRoutes } from './pages.ts'
+import { type NamesOf, pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
 import { makeApplications } from './set-up/applications.ts'
 import { expire } from './set-up/expire.ts'
@@ -61,11 +60,12 @@ export interface LabOptions {
   logger: FastifyBaseLogger
   /** What set-up works with. Without it the laboratory only looks on. */
   setUp?: SetUpParts | undefined
+  namesOf?: NamesOf
   bounds?: Bounds
 }
 
 export async function buildLab(options: LabOptions): Promise<Lab> {
-  const { labUrls, token, clock, logger, setUp, bounds } = options
+  const { labUrls, token, clock, logger, setUp, bounds, namesOf = async () => new Map() } = options
   const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
@@ -121,7 +121,6 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
   await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
-  const namesOf = setUp ? clientNames(setUp.store) : async () => new Map<string, string>()
   const pages = pageRoutes({ logins, ordered, addresses, namesOf })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)

@@ -1,11 +1,14 @@
 // The laboratory as part of a sandbox: what the platform lends it to act with.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import type { LabConfig } from '../config.ts'
+import { isId } from '../is-id.ts'
 import { noteFault, noteKind, noteTrap, whoAndWhy } from '../observe.ts'
+import type { Secret } from '../secret.ts'
+import { findApplicationNames } from '../store/applications.ts'
 import { enlargeAccessToken } from '../tokens/access-token.ts'
 import { findProvenClient } from '../tokens/find-proven-client.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { EdgePowers } from './faults/edge.ts'
+import type { NamesOf } from './pages.ts'
 import type { SetUpParts } from './set-up/set-up-parts.ts'
 
 interface Lent extends Omit<SetUpParts, 'askPortal'> {
@@ -16,7 +19,7 @@ interface Lent extends Omit<SetUpParts, 'askPortal'> {
 
 /** As buildLab, for listeners that know what to tell of their requests. */
 export async function openLab(
-  { urls, token }: LabConfig,
+  { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, ...lent }: Lent,
 ): Promise<Omit<Lab, 'atEdge'> & { atEdge: ReturnType<Lab['atEdge']> }> {
   const { addresses, clock } = lent
@@ -35,6 +38,8 @@ export async function openLab(
     noteFault,
     noteTrap,
   }
-  const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp })
+  // Where the store cannot be asked, a login is still told by its client's id.
+  const namesOf: NamesOf = ids => findApplicationNames(lent.store.read, ids.filter(isId)).catch(() => new Map())
+  const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
   return { ...lab, atEdge: lab.atEdge(powers) }
 }

@@ -1,7 +1,6 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
-import type { NamesOf } from './client-names.ts'
 import { explanations } from './explanations.ts'
 import { catalogue, tellFault } from './faults/catalogue.ts'
 import { tellOrdered } from './faults/fault-routes.ts'
@@ -26,6 +25,9 @@ export const pageHeaders = {
     "base-uri 'none'",
   ].join('; '),
 }
+
+/** By client id; a client that nobody registered, or that is gone, has none. */
+export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 type Parts = { logins: Logins; ordered: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
 
