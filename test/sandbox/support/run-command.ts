@@ -5,13 +5,13 @@ import { promisify } from 'node:util'
 
 const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
 
-/** `settings` are all that it knows of the environment. */
+/** `settings` are all that it knows of the environment, but for where compiled code is kept. */
 export async function runCommand(
   name: 'backup' | 'register' | 'rotate-keys' | 'seed',
   settings: Record<string, string>,
   ...options: string[]
 ): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, ...settings }
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings }
   const path = fileURLToPath(new URL(`${name}.ts`, folder))
   try {
     return { exitCode: 0, ...(await promisify(execFile)(process.execPath, [path, ...options], { env })) }

@@ -1,7 +1,7 @@
 // The sandbox as a process of its own: started, asked over real connections, and killed.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
@@ -60,9 +60,12 @@ export async function startSandbox(t: Test, options: StartOptions): Promise<Sand
     throw new Error(`the sandbox ended with ${code}: ${stderr}`)
   })
   const { portalPort, apiPort } = await Promise.race([ready, failed])
+  // Connections are used again, which costs a third, and there are as many as requests: none waits behind another.
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
   return {
-    portal: overHttp(portalPort),
-    api: overHttp(apiPort),
+    portal: overHttp(portalPort, agent),
+    api: overHttp(apiPort, agent),
     portalPort,
     apiPort,
     pid: child.pid as number,
@@ -141,20 +144,19 @@ function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], ports, isUn
   return { child, exited, logLines: [] as string[] }
 }
 
-function overHttp(port: number): FastifyInstance {
-  const inject = (call: InjectOptions | string) => send(port, typeof call === 'string' ? { url: call } : call)
+function overHttp(port: number, agent: Agent): FastifyInstance {
+  const inject = (call: InjectOptions | string) => send(port, agent, typeof call === 'string' ? { url: call } : call)
   // Whoever asks needs inject and nothing else.
   return { inject } as unknown as FastifyInstance
 }
 
-async function send(port: number, { method = 'GET', url, headers = {}, payload }: InjectOptions) {
+async function send(port: number, agent: Agent, { method = 'GET', url, headers = {}, payload }: InjectOptions) {
   const body = payload === undefined || typeof payload === 'string' ? payload : JSON.stringify(payload)
   const response = await new Promise<{ statusCode: number; headers: NodeJS.Dict<string | string[]>; body: string }>(
     (resolve, reject) => {
       const contentType = typeof payload === 'object' ? { 'content-type': 'application/json' } : {}
       const outgoing = request(
-        // A connection for each request: nothing waits behind another, and nothing is sent twice.
-        { host: '127.0.0.1', port, method, path: String(url), headers: { ...contentType, ...headers }, agent: false },
+        { host: '127.0.0.1', port, method, path: String(url), headers: { ...contentType, ...headers }, agent },
         incoming => {
           let text = ''
           incoming.setEncoding('utf8').on('data', chunk => {
