@@ -17,8 +17,12 @@ const good = {
 }
 
 function start(t: Test, environment: Record<string, string | undefined>) {
-  // Only what is set here, and nothing of the machine's.
-  const child = spawn(process.execPath, [main], { env: { ...good, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+  // Only what is set here, and nothing of the machine's but what was compiled before.
+  const { NODE_COMPILE_CACHE } = process.env
+  const child = spawn(process.execPath, [main], {
+    env: { ...good, NODE_COMPILE_CACHE, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
