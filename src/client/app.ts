@@ -31,14 +31,15 @@ export type Options = {
   /** What is counted by name: logins, refreshes. */
   countEvent?: CountEvent
   countCall?: CountCall
-  isDraining?: () => boolean
+  /** Aborted when the process was told to stop. */
+  draining?: AbortSignal
   /** For a whole request, with all calls to the portal and the API. */
   requestDeadlineMs?: number
 }
 
 /** Rejects where a part was told of a route or a template that is not there. */
 export async function buildClient(config: Config, options: Options, product = ours): Promise<FastifyInstance> {
-  const { logger, clock = () => new Date(), isDraining, requestDeadlineMs = 25_000, countCall } = options
+  const { logger, clock = () => new Date(), draining, requestDeadlineMs = 25_000, countCall } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
   const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`
   const sealer = createSealer(config.cookieKeys, registration, clock)
@@ -86,7 +87,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   const portalSignOut = `${config.loginUrl}/sign-out`
   useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
 
-  const ready = createReady({ cookieKeyIds: sealer.keyIds, isDraining, isReady: product.isReady })
+  const ready = createReady({ cookieKeyIds: sealer.keyIds, draining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, live)
   app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, ready)
 

@@ -20,19 +20,14 @@ export async function start(environment: NodeJS.ProcessEnv, product?: Product): 
     const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
     if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
 
-    let isDraining = false
-    const client = await buildClient(config, { logger, ...metrics, isDraining: () => isDraining }, product)
+    const draining = new AbortController()
+    const client = await buildClient(config, { logger, ...metrics, draining: draining.signal }, product)
     const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
       throw explain(error, 'METRICS_PORT', host, metricsPort!)
     })
-    stopOnSignal(client, config.prestopDelayMs, {
-      onDraining: () => {
-        isDraining = true
-      },
-      async onStopped() {
-        metricsServer?.close()
-        await flush()
-      },
+    stopOnSignal(client, config.prestopDelayMs, draining, async () => {
+      metricsServer?.close()
+      await flush()
     })
     await listen(client, host, port)
   } catch (error) {

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 type Told = {
   cookieKeyIds: string[]
-  /** Told to stop, so that a load balancer should send nothing more. */
-  isDraining?: (() => boolean) | undefined
+  /** Aborted when the process was told to stop, so that a load balancer should send nothing more. */
+  draining: AbortSignal | undefined
   /** Whether the product can serve. */
   isReady?: (() => boolean) | undefined
 }
@@ -12,11 +12,11 @@ type Told = {
 export const live = async () => ({ status: 'ok' })
 
 /** Replicas must show the same key ids, or visitors are signed in and out by turns. */
-export function createReady({ cookieKeyIds, isDraining = () => false, isReady = () => true }: Told) {
+export function createReady({ cookieKeyIds, draining, isReady = () => true }: Told) {
   const askProduct = async () => isReady()
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     const isServing = await askProduct().catch(() => false)
-    const status = isDraining() ? 'draining' : isServing ? 'ok' : 'not ready'
+    const status = draining?.aborted ? 'draining' : isServing ? 'ok' : 'not ready'
     if (status !== 'ok') reply.code(503)
     return { status, cookieKeyIds }
   }

@@ -4,19 +4,18 @@ import type { FastifyInstance } from 'fastify'
 const hardStopMs = 10_000
 
 /**
- * On SIGTERM or SIGINT; a second one exits at once. `onDraining` makes /health/ready answer 503, `onStopped` closes what
- * is not the client's own. SIGHUP is ignored: there is nothing to read again, and a lost terminal is no reason to stop.
+ * On SIGTERM or SIGINT; a second one exits at once. `draining` makes /health/ready answer 503, `onStopped` closes what is
+ * not the client's own. SIGHUP is ignored: there is nothing to read again, and a lost terminal is no reason to stop.
  */
 export function stopOnSignal(
   app: FastifyInstance,
   prestopDelayMs: number,
-  { onDraining, onStopped }: { onDraining: () => void; onStopped: () => Promise<void> },
+  draining: AbortController,
+  onStopped: () => Promise<void>,
 ): void {
-  let isStopping = false
   const stop = async (signal: string) => {
-    if (isStopping) process.exit(1)
-    isStopping = true
-    onDraining()
+    if (draining.signal.aborted) process.exit(1)
+    draining.abort()
     app.log.info({ event: 'stopping', signal })
     await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
     // Fastify waits for every request, also for one whose body never comes.

@@ -18,7 +18,8 @@ export type Registration = {
 /** What the portal says of itself (RFC 8414). It decides what is sent, and never where: every address is a setting. */
 export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
 
-type Informed = Registration & { readMetadata: ReturnType<typeof createMetadataReader> }
+/** Never fails: without a document a login goes on exactly as the specification has it. */
+type ReadMetadata = (context: RequestContext) => Promise<Metadata>
 
 const metadataLimits = { deadlineMs: 1_000, maxBytes: 64 * 1024 }
 const metadataFreshMs = 60 * 60 * 1000
@@ -95,7 +96,11 @@ export function checkState({ state }: Callback): void {
 }
 
 /** RFC 9207: not an answer of another server, mixed in. A portal may promise to name itself each time. */
-export async function checkIssuer({ iss }: Callback, portal: Informed, context: RequestContext): Promise<void> {
+export async function checkIssuer(
+  { iss }: Callback,
+  portal: Registration & { readMetadata: ReadMetadata },
+  context: RequestContext,
+): Promise<void> {
   if (iss && iss.replace(/\/+$/, '') !== portal.loginUrl) throw invalid('iss')
   if (!iss && (await portal.readMetadata(context)).isIssuerRequired) throw invalid('no iss')
 }
@@ -115,13 +120,12 @@ function invalid(cause: string): LoginError {
  * Asks at most once an hour, and never holds anybody up for more than a second. What the portal once offered is not
  * forgotten because it cannot be read just now: only another document of the portal changes it.
  */
-export function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date) {
+export function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date): ReadMetadata {
   let latest = Promise.resolve<Metadata>({ usesPkce: false, isIssuerRequired: false, revokes: false })
   let askedAt = 0
   let freshMs = 0
 
-  /** Never fails: without a document a login goes on exactly as the specification has it. */
-  return (context: RequestContext): Promise<Metadata> => {
+  return context => {
     const now = clock().getTime()
     // A clock that was set back must not make it good for longer.
     if (now >= askedAt && now < askedAt + freshMs) return latest
