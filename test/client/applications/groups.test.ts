@@ -169,3 +169,14 @@ t.test('F-23: a token that is refused for the name of the group is renewed once,
   t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
 })
+
+t.test('F-23: a token that is refused while the group is made is renewed once, and the form is done', async t => {
+  const { browser, platform, create, form, made } = await withoutGroup(t)
+  let calls = 0
+  platform.answer('POST /identities/v1', (request, response) =>
+    calls++ === 0 ? send(response, { status: 401, body: {} }) : create(request, response),
+  )
+  t.equal((await browser.post('/applications', { ...form, groupName: 'Weather people' })).statusCode, 303)
+  t.equal(made().length, 2, 'refused, and done')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+})

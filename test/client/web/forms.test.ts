@@ -67,6 +67,7 @@ t.test('what is too long for a cookie comes back at once, with a way to sign in 
   for (const name of browser.names()) browser.cookies.delete(name)
   const ended = await browser.post('/note', form)
   t.equal(ended.statusCode, 401)
+  t.match(ended.body, '<title>Your session has ended · Small product</title>')
   t.equal(readForm(ended, '/note').note, form.note)
   t.match(ended.body, /href="\/login\?returnTo=%2Fnote" target="_blank"/)
 })
