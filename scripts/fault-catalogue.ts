@@ -15,11 +15,29 @@ const groups: [words: string, of: readonly Place[]][] = [
   ['the API’s calls', calls.filter(place => places[place].listener === 'api')],
 ]
 
+/** What whoever has just got a client to sign in should see it bear. */
+const firstOnes: [question: string, faults: string[]][] = [
+  ['says so when the portal is away, and signs in when it is back', ['exchange-503', 'exchange-reset']],
+  ['gives up in time', ['exchange-never', 'list-drip']],
+  ['refuses an answer for another login', ['redirect-state-other', 'exchange-state-other']],
+  ['follows no redirect with its secret', ['exchange-redirect-307', 'api-redirect-302']],
+  ['keeps people signed in when a renewal fails for now', ['refresh-503', 'refresh-html']],
+  ['renews once, and does not go round in circles, when a token is refused', ['list-401']],
+  ['creates nothing twice when an answer is lost', ['create-reset-after']],
+  ['shows what others typed as text', ['list-hostile-texts', 'redirect-hostile-description']],
+]
+
 export function writeCatalogue(): string {
   return `# The faults of the laboratory
 
 Made from the catalogue by \`node scripts/fault-catalogue.ts\`. [The laboratory](laboratory.md#faults) says how one orders them.
 A fault is a place and what goes wrong there, with a hyphen between: \`exchange-503\`. There are ${catalogue.size}.
+
+## Where to begin
+
+| To see whether your client | order |
+|---|---|
+${firstOnes.map(([question, faults]) => toRow([question, faults.map(known).join(', ')])).join('\n')}
 
 ## Places
 
@@ -44,6 +62,12 @@ An option that is left out is as the last column says.
 |---|---|---|---|---|
 ${optionRows().join('\n')}
 `
+}
+
+/** Throws for a name that is no fault. */
+function known(name: string): string {
+  if (!catalogue.has(name)) throw new Error(`There is no fault ${name}.`)
+  return code(name)
 }
 
 function placeRow(place: Place): string {

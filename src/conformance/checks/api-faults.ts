@@ -4,6 +4,7 @@ import { type Check, checksOf, NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect } from '../findings.ts'
 import { openCreateForm } from './create-form.ts'
+import { failurePages } from './failure-pages.ts'
 import { makeApplication } from './pages.ts'
 import { trappedIn } from './portal-faults.ts'
 
@@ -308,36 +309,15 @@ export const apiFaults = checksOf('api-faults', [
       expect(step.response.isCut, 'The client read it to its end.', step)
     },
   },
-  ...['reset', 'html', '503'].map(
-    (mishap): Omit<Check, 'group'> => ({
-      id: `list-${mishap}-status`,
-      title: `When the API fails (${mishap}), the answer does not say that the client itself is broken`,
-      level: 'SHOULD',
-      why: 'Status 500 is for the unexpected and raises alarms at the wrong place; a platform that does not answer is 502, 503 or 504 (RFC 9110, 15.6).',
-      mend: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for mistakes of your own.',
+  ...failurePages(
+    {
+      place: 'list',
+      call: 'the API',
       needs,
-      async run(context) {
-        const { page } = await visitUnder(context, `list-${mishap}`)
-        expect(page.status !== 500, 'The answer has status 500.', page)
-      },
-    }),
-  ),
-  {
-    id: 'list-failed-no-stack',
-    title: 'The page for a failed call shows no stack, no file and no inner address',
-    level: 'MUST',
-    why: 'It tells an attacker what runs where (OWASP ASVS 16.5.1).',
-    mend: 'Answer every error with fixed words; put the rest into the log.',
-    needs,
-    async run(context) {
-      for (const mishap of ['reset', 'html', 'members-missing']) {
-        const { page } = await visitUnder(context, `list-${mishap}`)
-        await context.dropFaults()
-        const tells = /\n\s+at \S+ |node_modules|Traceback \(most recent|ECONNRESET|\.(js|ts|py|rb|go):\d+/
-        expect(!tells.test(page.body), 'The page shows how the client is made.', page)
-      }
+      meet: async (context, mishap) => (await visitUnder(context, `list-${mishap}`)).page,
     },
-  },
+    ['reset', 'html', 'members-missing'],
+  ),
   {
     id: 'create-redirect-307',
     title: 'A creation follows no redirect',

@@ -3,6 +3,7 @@ import type { Page } from '../browser/browser.ts'
 import { type Check, checksOf } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect } from '../findings.ts'
+import { failurePages } from './failure-pages.ts'
 
 interface Failed {
   page: Page
@@ -212,36 +213,14 @@ export const portalFaults = checksOf('portal-faults', [
       expect(!page.body.includes(mark), 'The page shows what the portal answered.', page)
     },
   },
-  ...['reset', 'html', '503'].map(
-    (mishap): Omit<Check, 'group'> => ({
-      id: `exchange-${mishap}-status`,
-      title: `When the exchange fails (${mishap}), the answer does not say that the client itself is broken`,
-      level: 'SHOULD',
-      why: 'Status 500 is for the unexpected and raises alarms at the wrong place; a platform that does not answer is 502, 503 or 504 (RFC 9110, 15.6).',
-      mend: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for mistakes of your own.',
-      async run(context) {
-        const { page } = await loginUnder(context, `exchange-${mishap}`)
-        expect(page.status !== 500, 'The answer has status 500.', page)
-      },
-    }),
-  ),
-  {
-    id: 'exchange-failed-no-stack',
-    title: 'The page for a failed exchange shows no stack, no file and no inner address',
-    level: 'MUST',
-    why: 'It tells an attacker what runs where (OWASP ASVS 16.5.1).',
-    mend: 'Answer every error with fixed words; put the rest into the log.',
-    async run(context) {
-      for (const mishap of ['reset', 'html', '500']) {
-        const { page } = await loginUnder(context, `exchange-${mishap}`)
-        expect(
-          !/\n\s+at \S+ |node_modules|Traceback \(most recent|ECONNRESET|\.(js|ts|py|rb|go):\d+/.test(page.body),
-          'The page shows how the client is made.',
-          page,
-        )
-      }
+  ...failurePages(
+    {
+      place: 'exchange',
+      call: 'the exchange',
+      meet: async (context, mishap) => (await loginUnder(context, `exchange-${mishap}`)).page,
     },
-  },
+    ['reset', 'html', '500'],
+  ),
   {
     id: 'exchange-refused-no-loop',
     title: 'A portal that refuses every exchange does not send the visitor round and round',

@@ -24,7 +24,7 @@ export function statusMishaps(dialect: Dialect): Mishaps {
   return {
     ...Object.fromEntries(statuses.map(status => [`${status}`, refuse(status, dialect)])),
     status: {
-      does: 'The status that you give, in the dialect of the call.',
+      does: 'The status that you give, with the JSON that this call has for errors.',
       acted: ['before', 'after'],
       options: { status: wholeNumberFrom(400, 599, 'The status.'), ...optionsOf(dialect) },
       act: ({ options }) => say(options.status as number, dialect, options),
@@ -34,7 +34,7 @@ export function statusMishaps(dialect: Dialect): Mishaps {
 
 function refuse(status: number, dialect: Dialect): Mishap {
   return {
-    does: `${status} ${STATUS_CODES[status]}, in the dialect of the call.`,
+    does: `${status} ${STATUS_CODES[status]}, with the JSON that this call has for errors.`,
     // Who says that the fault is not his own has not acted, as far as he knows.
     acted: status >= 500 || status === 408 ? ['before', 'after'] : ['before'],
     options: optionsOf(dialect),
