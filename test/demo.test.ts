@@ -17,6 +17,7 @@ async function visitDemo(t: Test, folder: string, ports: number[], option?: stri
     cwd: folder,
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       PORT: `${port}`,
       PORTAL_PORT: `${portalPort}`,
       API_PORT: `${apiPort}`,

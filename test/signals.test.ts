@@ -53,6 +53,7 @@ for (const { script, settings, isUp, lastWords } of scripts.filter(
         env: {
           PATH: process.env.PATH,
           HOME: process.env.HOME,
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
           PORT: port,
           PORTAL_PORT: portalPort,
           API_PORT: apiPort,

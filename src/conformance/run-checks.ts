@@ -69,7 +69,8 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   return checks.map(check => results.get(check)!)
 }
 
-async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
+/** Once, whatever comes of it. `isAlone`: nothing else is under way on this platform. */
+export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
   const { clientProcess } = parts
   if (!(await isThere(parts))) return resultOf(check, 'undecided', 'The client does not answer any more.')
   const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })

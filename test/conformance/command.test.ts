@@ -4,17 +4,21 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createPlainServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+
+/** What was compiled for one process is there for the next. */
+const environment = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
 
 type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
 
 /** The command with these arguments, as it would be typed. */
-function conformance(args: string[], env: Record<string, string> = {}): Promise<Run> {
+function conformance(args: string[]): Promise<Run> {
   return new Promise(resolve => {
     const child = execFile(
       process.execPath,
       ['src/conformance/main.ts', ...args],
-      { env: { PATH: process.env.PATH ?? '', ...env }, maxBuffer: 1e8 },
+      { env: environment, maxBuffer: 1e8 },
       (_error, output, errors) =>
         resolve({ code: child.exitCode, output, errors, lastLine: output.trimEnd().split('\n').at(-1) }),
     )
@@ -113,7 +117,7 @@ t.test('it ends when it is told to, and its client with it', async t => {
   const child = spawn(
     process.execPath,
     ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH ?? '' } },
+    { stdio: ['ignore', 'pipe', 'inherit'], env: environment },
   )
   child.stdout.resume()
   for (;;) {
@@ -122,6 +126,7 @@ t.test('it ends when it is told to, and its client with it', async t => {
       () => false,
     )
     if (isThere) break
+    await wait(50)
   }
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')

@@ -1,5 +1,5 @@
 // Hides what may be secret as it arrives: a short keyed hash is left, by which equal values are known from others.
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { Hidden, Value, Values } from './recorded.ts'
 
 /** Names whose values are shown. Everything else is hidden: a client under construction misspells names, too. */
@@ -22,7 +22,9 @@ const dayMs = 24 * 60 * 60_000
 export type Hide = ReturnType<typeof createHide>
 
 /** The key is of this process alone, so that a hash that was written down says nothing about another day. */
-export function createHide(key: Buffer = randomBytes(32)) {
+export function createHide(bytes: Buffer = randomBytes(32)) {
+  // Of bytes a key would be made for each of the many values of a step.
+  const key = createSecretKey(bytes)
   const hash = (text: string) => createHmac('sha256', key).update(text).digest('base64url').slice(0, 10)
 
   function hide(text: string, at: Date): Hidden {

@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Check } from '../../../src/conformance/check.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
-import { type Result, runChecks } from '../../../src/conformance/run-checks.ts'
+import { type Result, type RunParts, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
 import type { Settings } from '../clients/visit.ts'
 
@@ -30,40 +30,50 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
     clientSecret: platform.clientSecret.reveal(),
     key: randomBytes(32),
   }
-  return {
-    /** What the checks say of two instances of a client that know nothing of each other but their key. */
-    async judge(build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> {
-      let output = ''
-      let servers: Server[] = []
-      const print = (line: string) => {
-        output += `${line}\n`
-      }
-      const start = async () => {
-        servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
-        await Promise.all(servers.map(server => once(server, 'listening')))
-      }
-      const stop = async () => {
-        for (const server of servers) server.closeAllConnections()
-        await Promise.all(servers.map(server => server.listening && once(server.close(), 'close')))
-      }
-      const restart = async () => {
-        await stop()
-        await start()
-      }
+  /** With two instances of a client at their addresses, which know nothing of each other but their key. */
+  async function withClient<Said>(
+    build: (settings: Settings) => Server,
+    run: (parts: RunParts) => Promise<Said>,
+  ): Promise<Said> {
+    let output = ''
+    let servers: Server[] = []
+    const print = (line: string) => {
+      output += `${line}\n`
+    }
+    const start = async () => {
+      servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
+      await Promise.all(servers.map(server => once(server, 'listening')))
+    }
+    const stop = async () => {
+      for (const server of servers) server.closeAllConnections()
+      await Promise.all(servers.map(server => server.listening && once(server.close(), 'close')))
+    }
+    const restart = async () => {
+      await stop()
       await start()
-      try {
-        const clientProcess = { output: () => output, isRunning: () => true, restart, stop }
-        const isAnswering = async () => servers.every(server => server.listening)
-        return await runChecks(checks, {
-          settings: { ...settings, start: 'in this process' },
-          platform,
-          clientProcess,
-          isAnswering,
-        })
-      } finally {
-        await stop()
-      }
-    },
+    }
+    await start()
+    try {
+      return await run({
+        settings: { ...settings, start: 'in this process' },
+        platform,
+        clientProcess: { output: () => output, isRunning: () => true, restart, stop },
+        isAnswering: async () => servers.every(server => server.listening),
+      })
+    } finally {
+      await stop()
+    }
+  }
+
+  return {
+    /** What the checks say of a client. */
+    judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
+      withClient(build, parts => runChecks(checks, parts)),
+
+    /** What one check says that is made once, where somebody's right to a second look is not the matter. */
+    judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
+      withClient(build, parts => runOnce(check, parts, true)),
+
     close: () => platform.close(),
   }
 }
