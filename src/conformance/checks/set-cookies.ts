@@ -1,4 +1,7 @@
 // What a Set-Cookie line says, for checks that judge the line and not what a browser makes of it.
+import type { Exchange } from '../browser/browser.ts'
+import { setCookiesOf } from '../findings.ts'
+
 export interface ReadCookie {
   name: string
   value: string
@@ -43,4 +46,11 @@ export function readSetCookie(line: string): ReadCookie {
     maxAge,
     isDeletion: maxAge !== undefined && maxAge <= 0,
   }
+}
+
+/** Lines of all answers of a navigation that set a cookie, with what they say. */
+export function cookiesOf(trail: Exchange[]) {
+  return trail.flatMap(exchange =>
+    setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
+  )
 }

@@ -1,10 +1,11 @@
 // From the visitor's wish to sign in to the portal's page: the address, the state, the cookie of the login.
 import { createHash } from 'node:crypto'
 import type { Browser } from '../browser/browser.ts'
-import { checksOf, Failed, NotApplicable } from '../check.ts'
+import { checksOf, NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect, expectSignedIn, setCookiesOf, statusOf } from '../findings.ts'
-import { type ReadCookie, readSetCookie } from './set-cookies.ts'
+import { loginCookie } from './login-cookie.ts'
+import { findGuess, randomBitsOf, wordsIn } from './state-guesses.ts'
 
 /** What the start must carry, and its value where it is given (part 4.2 of the specification). */
 const parameters: [name: string, title: string, expected: (context: CheckContext) => string | undefined][] = [
@@ -356,7 +357,7 @@ export const startingALogin = checksOf('starting-a-login', [
         expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
     },
   },
-  ...cookieChecks(),
+  ...loginCookie,
   {
     id: 'logins-bounded',
     title: 'Logins that were begun and left do not fill the cookie jar',
@@ -447,90 +448,6 @@ export const startingALogin = checksOf('starting-a-login', [
   },
 ])
 
-function cookieChecks() {
-  const rows: {
-    id: string
-    title: string
-    level: 'MUST' | 'SHOULD'
-    why: string
-    mend: string
-    isRight: (cookie: ReadCookie) => boolean
-    found: string
-  }[] = [
-    {
-      id: 'http-only',
-      title: 'No script can read the cookie of a login',
-      level: 'MUST',
-      why: 'Whoever reads it can finish the login elsewhere (OWASP ASVS 3.3.4).',
-      mend: 'Set HttpOnly.',
-      isRight: ({ isHttpOnly }) => isHttpOnly,
-      found: 'has no HttpOnly',
-    },
-    {
-      id: 'secure',
-      title: 'The cookie of a login is Secure, on localhost, too',
-      level: 'MUST',
-      why: 'What is left off while developing is left off for ever; browsers take Secure on localhost (OWASP ASVS 3.3.1).',
-      mend: 'Set Secure, with no exception for development.',
-      isRight: ({ isSecure }) => isSecure,
-      found: 'has no Secure',
-    },
-    {
-      id: 'same-site',
-      title: 'The cookie of a login is SameSite=Lax',
-      level: 'MUST',
-      why: 'A Strict one does not reach the callback, None goes to everybody, and what is unset differs from browser to browser (RFC 6265bis, 5.2).',
-      mend: 'Set SameSite=Lax.',
-      isRight: ({ sameSite }) => sameSite === 'lax',
-      found: 'is not SameSite=Lax',
-    },
-    {
-      id: 'no-domain',
-      title: 'The cookie of a login goes to this host alone',
-      level: 'MUST',
-      why: 'With Domain every neighbour below that name reads and sets it (OWASP ASVS 3.3.3).',
-      mend: 'Leave Domain out.',
-      isRight: ({ domain }) => domain === undefined,
-      found: 'has a Domain',
-    },
-    {
-      id: 'prefix',
-      title: 'The name of the cookie of a login begins with __Host-',
-      level: 'SHOULD',
-      why: 'Only then no neighbour can plant one (RFC 6265bis, 4.1.3.2).',
-      mend: 'Name it __Host-…, with Secure, Path=/ and no Domain.',
-      isRight: ({ name }) => /^__Host-/i.test(name),
-      found: 'has no __Host- prefix',
-    },
-    {
-      id: 'short',
-      title: 'The cookie of a login ends within ten minutes or so',
-      level: 'SHOULD',
-      why: 'A login that was left must not be finished days later (OWASP ASVS 7.3.1).',
-      mend: 'Set Max-Age=600.',
-      isRight: ({ maxAge }) => maxAge === undefined || maxAge <= 3600,
-      found: 'lives for more than an hour',
-    },
-  ]
-  return rows.map(({ id, title, level, why, mend, isRight, found }) => ({
-    id: `login-cookie-${id}`,
-    title,
-    level,
-    why,
-    mend,
-    async run(context: CheckContext) {
-      const { page } = await context.startLogin(context.browser())
-      const cookies = page.trail
-        .flatMap(setCookiesOf)
-        .map(readSetCookie)
-        .filter(({ isDeletion }) => !isDeletion)
-      if (cookies.length === 0) throw new NotApplicable('the login path sets no cookie')
-      const wrong = cookies.filter(cookie => !isRight(cookie))
-      if (wrong.length > 0) throw new Failed(wrong.map(({ name }) => `The cookie ${name} ${found}.`).join(' '))
-    },
-  }))
-}
-
 async function statesOf(
   context: CheckContext,
   count: number,
@@ -544,56 +461,6 @@ async function statesOf(
     states.push(state)
   }
   return states
-}
-
-/** What one reads in a value: its parts, also of what is decoded. */
-function wordsIn(value: string, depth = 0): string[] {
-  const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
-  if (depth < 2)
-    for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
-  const inner = depth < 2 ? decoded.filter(text => text !== '').flatMap(text => wordsIn(text, depth + 1)) : []
-  return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
-}
-
-/** Of the positions that change from one to the next: how many bits they hold at most. */
-function randomBitsOf(states: string[]): number {
-  const length = Math.min(...states.map(state => state.length))
-  const all = new Set(states.join(''))
-  const size = [...all].every(letter => /\d/.test(letter))
-    ? 10
-    : [...all].every(letter => /[0-9a-f-]/.test(letter))
-      ? 16
-      : all.size <= 40
-        ? 36
-        : 64
-  let changing = 0
-  for (let at = 0; at < length; at++)
-    if (new Set(states.map(state => state[at])).size >= Math.min(5, states.length / 3)) changing++
-  return changing * Math.log2(size)
-}
-
-/** How the state could have been computed, or undefined where no simple way leads to it. */
-function findGuess(
-  state: string,
-  { before, after, words }: { before: number; after: number; words: string[] },
-): string | undefined {
-  const sources: [string, string][] = words.map(word => [word, 'what everybody knows'])
-  for (let time = before - 1000; time <= after + 1000; time++)
-    sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
-  for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)
-    sources.push([`${second}`, 'the time'])
-  for (let count = 0; count < 3000; count++) sources.push([`${count}`, 'a counter'])
-  for (const [source, name] of sources) {
-    if (source.length > 3 && state === source) return `${name} itself`
-    for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512'])
-      for (const encoding of ['hex', 'base64url', 'base64'] as const) {
-        const digest = createHash(algorithm).update(source).digest(encoding)
-        if (state.length >= 8 && digest.startsWith(state.replace(/=+$/, ''))) return `the ${algorithm} of ${name}`
-      }
-    for (const encoding of ['hex', 'base64url', 'base64'] as const)
-      if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another alphabet`
-  }
-  return undefined
 }
 
 function withQuery(path: string, query: Record<string, string>): string {

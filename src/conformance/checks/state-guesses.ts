@@ -1,0 +1,52 @@
+// How well a stranger could guess a state: what it is made of, and how much of it changes.
+import { createHash } from 'node:crypto'
+
+/** What one reads in a value: its parts, also of what is decoded. */
+export function wordsIn(value: string, depth = 0): string[] {
+  const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
+  if (depth < 2)
+    for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
+  const inner = depth < 2 ? decoded.filter(text => text !== '').flatMap(text => wordsIn(text, depth + 1)) : []
+  return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
+}
+
+/** Of the positions that change from one to the next: how many bits they hold at most. */
+export function randomBitsOf(states: string[]): number {
+  const length = Math.min(...states.map(state => state.length))
+  const all = new Set(states.join(''))
+  const size = [...all].every(letter => /\d/.test(letter))
+    ? 10
+    : [...all].every(letter => /[0-9a-f-]/.test(letter))
+      ? 16
+      : all.size <= 40
+        ? 36
+        : 64
+  let changing = 0
+  for (let at = 0; at < length; at++)
+    if (new Set(states.map(state => state[at])).size >= Math.min(5, states.length / 3)) changing++
+  return changing * Math.log2(size)
+}
+
+/** How the state could have been computed, or undefined where no simple way leads to it. */
+export function findGuess(
+  state: string,
+  { before, after, words }: { before: number; after: number; words: string[] },
+): string | undefined {
+  const sources: [string, string][] = words.map(word => [word, 'what everybody knows'])
+  for (let time = before - 1000; time <= after + 1000; time++)
+    sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
+  for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)
+    sources.push([`${second}`, 'the time'])
+  for (let count = 0; count < 3000; count++) sources.push([`${count}`, 'a counter'])
+  for (const [source, name] of sources) {
+    if (source.length > 3 && state === source) return `${name} itself`
+    for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512'])
+      for (const encoding of ['hex', 'base64url', 'base64'] as const) {
+        const digest = createHash(algorithm).update(source).digest(encoding)
+        if (state.length >= 8 && digest.startsWith(state.replace(/=+$/, ''))) return `the ${algorithm} of ${name}`
+      }
+    for (const encoding of ['hex', 'base64url', 'base64'] as const)
+      if (source.length > 5 && Buffer.from(source).toString(encoding) === state) return `${name} in another alphabet`
+  }
+  return undefined
+}
