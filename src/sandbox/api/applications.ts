@@ -8,6 +8,7 @@ import { readNewApplication } from './application-fields.ts'
 import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
 import { type CreatedApplication, createApplication } from './create-application.ts'
 import { bodyOf } from './json-body.ts'
+import { createListTurns } from './lists-in-turn.ts'
 import { findReadable, listReadable } from './readable-applications.ts'
 import { refreshSecret } from './refresh-secret.ts'
 import { removeApplication } from './remove-application.ts'
@@ -19,8 +20,11 @@ interface OneApplication {
 }
 
 export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+  const inTurn = createListTurns()
+
   async function list(request: FastifyRequest, reply: FastifyReply) {
-    const list = writeCollection(listReadable(parts, callerOf(request)), toAppJson)
+    const caller = callerOf(request)
+    const list = writeCollection(inTurn(caller, listReadable(parts, caller)), toAppJson)
     return reply.type('application/json; charset=utf-8').send(list)
   }
 

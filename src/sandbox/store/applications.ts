@@ -1,11 +1,12 @@
 // Applications and, in the same record, what their OAuth clients may do. The application's id is its client id.
 import { setImmediate } from 'node:timers/promises'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
 import type { Db, Schema } from './schema.ts'
 
-// So many at once take a few milliseconds and little memory, also where each is as large as a request body can make it.
+// So many at once take a few milliseconds; and of those that are as large as a request body can make them, only a few.
 const portionSize = 20
+const portionBytes = 32 * 1024
 
 /** A consent or a code could not be stored, because its application has been removed meanwhile. */
 export class ApplicationRemoved extends Error {}
@@ -102,15 +103,20 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
  * turn: node:sqlite reads within the event loop.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
-  let portion: Application[] = []
-  do {
-    if (portion.length > 0) await setImmediate()
+  let portion = await readPortion(db, userId)
+  yield portion
+  while (isFull(portion)) {
+    await setImmediate()
     portion = await readPortion(db, userId, portion.at(-1))
     yield portion
-  } while (portion.length === portionSize)
+  }
 }
 
-async function readPortion(db: Db, userId: string, last: Application | undefined): Promise<Application[]> {
+function isFull(portion: Application[]): boolean {
+  return portion.length === portionSize || portion.reduce((sum, one) => sum + sizeOfFields(one), 0) >= portionBytes
+}
+
+async function readPortion(db: Db, userId: string, last?: Application): Promise<Application[]> {
   // Ids first, out of the index alone: whole rows would all have to be sorted for each portion.
   let ids = db
     .selectFrom('memberships')
@@ -125,10 +131,15 @@ async function readPortion(db: Db, userId: string, last: Application | undefined
     ids = ids.where(eb =>
       eb(eb.refTuple('applications.created_at', 'applications.id'), '>', eb.tuple(last.createdAt.getTime(), last.id)),
     )
-  const rows = await db
+  const portion = db
     .selectFrom('applications')
     .selectAll()
+    .select(sql<number>`sum(fields_bytes) over (order by created_at, id) - fields_bytes`.as('bytesBefore'))
     .where('id', 'in', ids)
+  const rows = await db
+    .selectFrom(portion.as('portion'))
+    .selectAll()
+    .where('bytesBefore', '<', portionBytes)
     .orderBy('created_at')
     .orderBy('id')
     .execute()
