@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { findFreePort } from '../support/free-port.ts'
 import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { findFreePort } from './support/open-portal.ts'
 import { startSandbox } from './support/start-sandbox.ts'
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */

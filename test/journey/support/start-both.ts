@@ -1,8 +1,5 @@
 // Starts the client and the sandbox on free ports, on two sites, as browsers meet them.
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -13,6 +10,7 @@ import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
 import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
+import { findFreePort } from '../../support/free-port.ts'
 import type { Teardown } from '../../support/teardown.ts'
 import { openLab } from './open-lab.ts'
 import { startFront } from './start-front.ts'
@@ -119,9 +117,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
 
 /** Addresses are part of the settings on both sides, so the ports must be known before anything listens on them. */
 export async function freePorts(count: number): Promise<[number, number, number, number, ...number[]]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, 'localhost'))
-  await Promise.all(servers.map(server => once(server, 'listening')))
-  const ports = servers.map(server => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  const ports: number[] = []
+  while (ports.length < count) ports.push(await findFreePort())
   return ports as [number, number, number, number, ...number[]]
 }

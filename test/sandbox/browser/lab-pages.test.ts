@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { findViolations } from '../../support/find-violations.ts'
+import { findFreePort } from '../../support/free-port.ts'
 import { skip } from '../../support/launch-chromium.ts'
 import { openPage } from '../../support/open-page.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
-import { findFreePort } from '../support/open-portal.ts'
 
 /** A sandbox whose laboratory listens, after a login that failed and a start of an unknown client. */
 async function openLab(t: Test): Promise<{ sandbox: TestSandbox; labUrl: string }> {

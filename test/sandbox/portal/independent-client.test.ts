@@ -1,10 +1,10 @@
 // What a library that knows nothing of this project makes of the portal, over real connections to a real process.
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
+import { findFreePort } from '../../support/free-port.ts'
 import { locationOf, openBrowser } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { findFreePort } from '../support/open-portal.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
 const client: oauth.Client = { client_id: seeded.clientId }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { findFreePort } from '../../support/free-port.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from './build-test-sandbox.ts'
 
 export interface OpenPortal {
@@ -57,13 +58,4 @@ async function openClient(t: Test) {
     await once(server.close(), 'close')
   })
   return { clientUrl: `http://localhost:${(server.address() as AddressInfo).port}`, arrivals }
-}
-
-/** Nothing listens on it, and nothing will until its owner does. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return port
 }
