@@ -80,6 +80,9 @@ export async function doInOurs(
   return { seen: sites.seen(), kept: kept.sort(), expected }
 }
 
+/** Longer than a busy machine stands still for. */
+const patienceMs = 30_000
+
 /** Where it does otherwise than expected, it goes on after a while. */
 export async function doInChromium(
   sites: Sites,
@@ -99,8 +102,8 @@ export async function doInChromium(
   for (const [index, step] of steps.entries()) {
     await perform(sites, window, step).catch(ignoreAborted)
     const { count, url } = expected[index]!
-    await Promise.race([sites.waitFor(count), window.waitForTimeout(3000)])
-    await window.waitForURL(url, { timeout: 3000, waitUntil: 'commit' }).catch(() => {})
+    await Promise.race([sites.waitFor(count), window.waitForTimeout(patienceMs)])
+    await window.waitForURL(url, { timeout: patienceMs, waitUntil: 'commit' }).catch(() => {})
     // That nothing more comes, only time tells.
     await window.waitForLoadState('networkidle')
   }
