@@ -103,7 +103,8 @@ export async function doInChromium(
     await perform(sites, window, step).catch(ignoreAborted)
     const { count, url } = expected[index]!
     await Promise.race([sites.waitFor(count), window.waitForTimeout(patienceMs)])
-    await window.waitForURL(url, { timeout: patienceMs, waitUntil: 'commit' }).catch(() => {})
+    // A download, and what is refused before it is asked for, bring no page.
+    await window.waitForURL(url, { timeout: 3000, waitUntil: 'commit' }).catch(() => {})
     // That nothing more comes, only time tells.
     await window.waitForLoadState('networkidle')
   }
