@@ -33,6 +33,8 @@ export const stayingSignedIn = [
     ...dropsNew,
     // Or the old one is not sent again so soon.
     once: (_visit, _name, act) => act(),
+    // Only the clock tells it.
+    mostRenewals: 0,
     readSession(visit) {
       const session = right.readSession(visit)
       return session && session.expiresAt - 30_000 > Date.now() ? session : undefined
