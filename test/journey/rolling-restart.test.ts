@@ -8,6 +8,9 @@ import { logIn } from './support/log-in.ts'
 import { freePorts, person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
+/** How long a visitor looks at a page: as many requests as a machine can take would only heat it. */
+const readMs = 20
+
 type Replica = { child: ChildProcess; exited: Promise<unknown[]> }
 
 /** Comes back when the process answers that it is ready. */
@@ -125,6 +128,7 @@ t.test(
       do {
         const list = await browser.get(`${publicUrl}/applications?q=${name}`)
         note('the list', list, list.status === 200 && list.text.includes(name))
+        await wait(readMs)
       } while (!isOver)
       const out = await browser.follow(await browser.post(`${publicUrl}/logout`, {}))
       note('signing out', out, out.status === 200 && out.text.includes('You are signed out'))

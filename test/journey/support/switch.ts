@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, request as forward } from 'node:http'
 import type { Test } from 'tap'
 
-/** How often each replica is asked whether it is ready. */
-const lookEveryMs = 50
+/** How often each replica is asked whether it is ready: several times in the second before it stops. */
+const lookEveryMs = 200
 
 /** Replicas by their origins. One that refuses the connection has done nothing, so the next one is asked. */
 export async function startSwitch(t: Test, port: number, origins: string[]) {
