@@ -55,8 +55,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
   }
 
   function readOne(answer: Record<string, unknown>): Application {
-    const application = readApplication(answer)
-    if (isApplicationId(application.id)) return application
+    if (hasApplicationId(answer)) return readApplication(answer)
     throw upstream.unexpected('an application without an id')
   }
 
@@ -66,7 +65,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
       const { ItemList: items } = await ask(caller, 'GET', '/apps/v1', 200, { maxBytes: 8 * 1024 * 1024 })
       if (!Array.isArray(items)) throw upstream.unexpected('no list')
       // Without an id that fits into an address there is no page to lead to.
-      return items.map(readApplication).filter(({ id }) => isApplicationId(id))
+      return items.filter(hasApplicationId).map(readApplication)
     },
 
     async get(caller: Caller, id: string): Promise<Application> {
@@ -151,6 +150,10 @@ export function isApplicationId(id: string): boolean {
   return /^[\w-]{1,100}$/.test(id)
 }
 
+function hasApplicationId(record: unknown): boolean {
+  return isRecord(record) && isApplicationId(asText(record['@id']))
+}
+
 function pathOf(id: string): string {
   return `/apps/v1/${encodeURIComponent(id)}`
 }
@@ -227,10 +230,13 @@ function readReasons(texts: unknown): string[] {
   return reasons.length > 0 ? reasons : ['Not accepted.']
 }
 
-// Whatever is missing or of another type reads as empty: one odd record must not hide the others.
+// Whatever is missing or of another type reads as empty: one odd record must not hide the others. A list may have over
+// a hundred thousand of them, so that nothing is made for what is not there.
+
+const emptyRecord: Record<string, unknown> = Object.freeze({})
 
 function asRecord(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
+  return isRecord(value) ? value : emptyRecord
 }
 
 function asList(value: unknown): unknown[] {
@@ -242,6 +248,6 @@ function asText(value: unknown): string {
 }
 
 function asTime(value: unknown): Date | undefined {
-  const time = new Date(asText(value))
-  return Number.isNaN(time.getTime()) ? undefined : time
+  const time = Date.parse(asText(value))
+  return Number.isNaN(time) ? undefined : new Date(time)
 }

@@ -55,7 +55,8 @@ export function createCreation({ api, details, defineForm }: Parts) {
     const groupId = typed.groupId || (await takeGroup(call, typed.groupName))
     const fields = fieldsToCreate({ ...typed, groupId })
     const found = await lookFor(call, form, fields).catch(error => {
-      if (!isOfApi(error)) throw error
+      // A fault of the session, and not of the API itself.
+      if (!(error instanceof PublicError && /^(api|application)_/.test(error.code))) throw error
       if (!form.mayHaveActed) return undefined
       const message = `Your first try may have created the application, and whether it did cannot be seen now: ${error.message}`
       throw new PublicError('creation_in_doubt', error.statusCode, message, error)
@@ -101,9 +102,4 @@ function toChoice({ id, name, isOwn }: Group, _index: number, groups: Group[]) {
   const firstOwn = groups.find(group => group.isOwn)
   const isUsual = firstOwn ? firstOwn.id === id : groups.length === 1 && isOwn === undefined
   return { value: id, text: name ? text : id, isUsual }
-}
-
-/** A fault of the API itself, and not of the visitor's session. */
-function isOfApi(error: unknown): error is PublicError {
-  return error instanceof PublicError && /^(api|application)_/.test(error.code)
 }
