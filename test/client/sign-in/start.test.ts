@@ -122,6 +122,15 @@ for (const [when, seconds] of [
   })
 }
 
+t.test('CL-07: what a neighbour on this host calls a login makes room before a login does', async t => {
+  const { browser } = await buildTestClient(t)
+  const started = await beginLogin(browser)
+  const planted = { value: 'x', sameSite: 'lax', expiresAt: Number.POSITIVE_INFINITY }
+  for (let index = 0; index < 5; index++) browser.cookies.set(`__Host-login-${'x'.repeat(21)}${index}`, planted)
+  await beginLogin(browser)
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+})
+
 t.test('CL-08: the login cookie is Secure, HttpOnly, Lax, __Host-, of ten minutes at most, and sealed', async t => {
   const { browser } = await buildTestClient(t)
   const response = await browser.get('/login?returnTo=/page?q=readable')

@@ -29,7 +29,8 @@ export function createLogins(sealer: Sealer, clock: () => Date) {
     begin(cookies: Cookies, state: string, { returnTo, codeVerifier }: Login): Cookie[] {
       const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
       const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
-      // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second.
+      // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second. What a neighbour on
+      // this host has set does not open, and goes before any login.
       const newestFirst = pendingStates(cookies)
         .reverse()
         .sort((one, other) => endOf(other) - endOf(one))
