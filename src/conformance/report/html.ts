@@ -35,7 +35,8 @@ export function toHtml({ version, client, startedAt, durationMs, command, result
 <h1>Conformance of ${escapeHtml(client)}</h1>
 <p><strong>${countLine(results)}</strong></p>
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
-and the platform around the client, and judges by what both see. Secrets stand here as hashes: equal ones are equal values.</p>
+and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; each says why it
+matters. Secrets stand here as hashes: equal ones are equal values.</p>
 ${loud.length > 0 ? `<h2>What to mend</h2>\n${loud.map(result => article(result, command)).join('\n')}` : '<p>Nothing to mend.</p>'}
 ${sections.join('\n')}
 </html>
