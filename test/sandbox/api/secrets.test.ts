@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { type RawBuilder, sql } from 'kysely'
 import t from 'tap'
 import { exchange } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { createGroup } from '../support/group-calls.ts'
+import { addApplications, addGroups } from '../support/fill-groups.ts'
 import { getTokens, isAccepted } from '../support/tokens.ts'
 
 const tables = [
@@ -76,14 +76,12 @@ for (const database of await openDatabases(t)) {
 
   t.test(`AP-13: 300 own applications come in one answer, in less than 1.5 KB each (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const caller = await callAsDeveloper(sandbox)
-    const { call } = caller
+    const { call, userId } = await callAsDeveloper(sandbox)
+    const { groupId: _, ...data } = makeCreateBody('').data
     const description = 'Tells what tomorrow will be like, at home and on the way. '.repeat(5)
-    for (const name of ['One', 'Two', 'Three']) {
-      const groupId = await createGroup(caller, name)
-      for (let count = 0; count < 100; count += 1)
-        await call('POST', '/apps/v1', makeCreateBody(groupId, { name: `Weather ${count}`, description }))
-    }
+    const fields = { ...data, redirectUris: [data.defaultRedirectUri], description }
+    for (const groupId of await addGroups(sandbox, userId, 3))
+      await addApplications(sandbox, { groupId, userId, count: 100, fields })
     const list = await call('GET', '/apps/v1')
     t.equal(list.json().ItemList.length, 301, 'and the seeded one')
     t.ok(list.body.length < 300 * 1500, `${list.body.length / 300} bytes each`)
@@ -97,20 +95,20 @@ for (const database of await openDatabases(t)) {
     const group = { context, type: 'Group', data: { name: 'Others' } }
     const { '@id': others } = (await stranger.call('POST', '/identities/v1', group)).json()
     const { '@id': own } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const row = await sandbox.store.read
-      .selectFrom('applications')
-      .selectAll()
-      .where('id', '=', own)
-      .executeTakeFirstOrThrow()
-    for (let from = 0; from < 10_000; from += 1000) {
-      const batch = Array.from({ length: 1000 }, (_, index) => ({
-        ...row,
-        id: `other-${from + index}`,
-        link_id: randomUUID(),
-        group_id: others,
-      }))
-      await sandbox.store.write(db => db.insertInto('applications').values(batch).execute())
+    const values: Record<string, RawBuilder<unknown>> = {
+      id: sql`'other-' || number`,
+      link_id: sql`'00000000-0000-4000-8000-0' || (10000000000 + number)`,
+      group_id: sql`${others}`,
     }
+    const row = await sandbox.store.read.selectFrom('applications').selectAll().executeTakeFirstOrThrow()
+    const columns = Object.keys(row)
+    const selected = columns.map(column => values[column] ?? sql.ref(column))
+    await sandbox.store.write(db =>
+      sql`
+        insert into applications (${sql.join(columns.map(column => sql.ref(column)))})
+        with recursive numbers (number) as (select 0 union all select number + 1 from numbers where number < 9999)
+        select ${sql.join(selected)} from applications, numbers where id = ${own}`.execute(db),
+    )
     const list = await call('GET', '/apps/v1')
     t.strictSame(
       list

@@ -22,13 +22,16 @@ const noFields: ApplicationFields = {
 
 /** Ids of new users, who have no password. */
 export async function addUsers({ store, now }: Filled, count: number, name = 'user'): Promise<string[]> {
+  const fieldsOf = (index: number) => ({ email: `${name}-${index}@example.test`, lastName: `Last ${index}` })
   return store.transaction(async db => {
-    const ids: string[] = []
-    for (let index = 0; index < count; index += 1) {
-      const person = { email: `${name}-${index}@example.test`, firstName: 'First', lastName: `Last ${index}` }
-      ids.push((await createUser(db, { ...person, passwordHash: '' }, now())) ?? '')
-    }
-    return ids
+    const first = (await createUser(db, { ...fieldsOf(0), firstName: 'First', passwordHash: '' }, now())) ?? ''
+    const row = await db.selectFrom('users').selectAll().where('id', '=', first).executeTakeFirstOrThrow()
+    const others = Array.from({ length: count - 1 }, (_, index) => {
+      const { email, lastName } = fieldsOf(index + 1)
+      return { ...row, id: randomUUID(), email, last_name: lastName }
+    })
+    if (others.length > 0) await db.insertInto('users').values(others).execute()
+    return [first, ...others.map(({ id }) => id)]
   })
 }
 
@@ -41,7 +44,7 @@ export async function addGroups({ store, now }: Filled, userId: string, count: n
   })
 }
 
-/** So many applications of one group, all with the same fields; their ids. */
+/** So many applications of one group, at most 1,000, all with the same fields; their ids. */
 export async function addApplications(
   { store, now }: Filled,
   {
@@ -52,20 +55,19 @@ export async function addApplications(
   }: { groupId: string; userId: string; count: number; fields?: Partial<ApplicationFields> },
 ): Promise<string[]> {
   const dates = { createdAt: now(), createdBy: userId, updatedAt: now(), updatedBy: userId }
-  const ids = Array.from({ length: count }, () => randomUUID())
+  const [first = '', ...others] = Array.from({ length: count }, () => randomUUID())
+  const application = { ...noFields, ...fields, ...dates, id: first, groupId, linkId: randomUUID(), madeByClient: null }
   await store.transaction(async db => {
-    for (const id of ids) {
-      await insertApplication(db, {
-        ...noFields,
-        ...fields,
-        ...dates,
-        id,
-        groupId,
-        linkId: randomUUID(),
-        madeByClient: null,
-      })
-      await addClientSecret(db, id, 'of no secret', { maker: { userId, clientId: null }, now: now() })
-    }
+    await insertApplication(db, application)
+    await addClientSecret(db, first, 'of no secret', { maker: { userId, clientId: null }, now: now() })
+    if (others.length === 0) return
+    const row = await db.selectFrom('applications').selectAll().where('id', '=', first).executeTakeFirstOrThrow()
+    const copies = others.map(id => ({ ...row, id, link_id: randomUUID() }))
+    await db.insertInto('applications').values(copies).execute()
+    const secrets = db.selectFrom('client_secrets').selectAll().where('application_id', '=', first)
+    const secret = await secrets.executeTakeFirstOrThrow()
+    const theirs = others.map(id => ({ ...secret, application_id: id }))
+    await db.insertInto('client_secrets').values(theirs).execute()
   })
-  return ids
+  return [first, ...others]
 }
