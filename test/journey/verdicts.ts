@@ -43,7 +43,8 @@ try {
 } catch (error) {
   if (!(error instanceof CannotRun)) throw error
   process.stderr.write(`${error.message}\n`)
-  process.exitCode = 2
+  // Checks that were under way when it was stopped would go on, and start the client once more.
+  process.exit(2)
 }
 
 async function printTable(pattern: RegExp): Promise<void> {
