@@ -32,7 +32,7 @@ t.test('F-43: a portal that has lost its store believes no form of before, and l
   const start = await before.get(startUrl())
   const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })
   const consent = await before.get(locationOf(signedIn))
-  const now = openBrowser(await buildTestSandbox(t))
+  const now = openBrowser(await buildTestSandbox(t, { databaseUrl: await makeSqliteUrl(t) }))
   for (const [name, value] of before.cookies) now.cookies.set(name, value)
   for (const [page, fields] of [
     [start, { email: seeded.email, password: seeded.password }],
