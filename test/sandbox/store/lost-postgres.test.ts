@@ -47,8 +47,7 @@ interface Cut {
 // What may happen to the server or to the way there.
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
-    // The one that holds the lock stays: whoever is let go before being ended gets an answer.
-    await ask(databaseUrl, `select pg_terminate_backend(pid) ${others} and query not like 'begin; lock %'`)
+    await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
     return { meanwhile: 401, mend: async () => undefined }
   },
   async 'an immediate restart'() {
@@ -174,12 +173,16 @@ t.test('F-31: while PostgreSQL takes no changes, reads work; when it does again,
 })
 
 const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+/** Without the one that holds the lock: whoever is let go before being ended gets an answer. */
+const waiting = `${others} and query not like 'begin; lock %'`
 
 async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {
   await ask(databaseUrl, alterReadOnly(databaseUrl, value))
   // It counts for new connections.
-  await ask(databaseUrl, `select pg_terminate_backend(pid) ${others}`)
-  while ((await ask(databaseUrl, `select 1 ${others}`)).length > 0);
+  for (const connections of [waiting, others]) {
+    await ask(databaseUrl, `select pg_terminate_backend(pid) ${connections}`)
+    while ((await ask(databaseUrl, `select 1 ${connections}`)).length > 0);
+  }
 }
 
 function alterReadOnly(databaseUrl: string, value: 'on' | 'off'): string {
