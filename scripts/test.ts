@@ -1,7 +1,8 @@
-// Runs all tests, or those of the files and folders that it is given: npm test -- test/client
+// Runs all tests, or those of the files and folders that it is given: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
 
@@ -11,9 +12,14 @@ const { include, serial, timeout } = parse(readFileSync('.taprc', 'utf8')) as {
   timeout: number
 }
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory()
-const given = process.argv.slice(2).map(path => (isFolder(path) ? join(path, '**/*.test.ts') : path))
-const files = globSync(given.length > 0 ? given : include).sort()
-if (files.length === 0) t.bailout(`There is no test: ${given.join(' ')}`)
+const toPattern = (path: string) => (isFolder(path) ? join(path, '**/*.test.ts') : path)
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { exclude: { type: 'string', multiple: true, default: [] } },
+})
+const given = positionals.map(toPattern)
+const files = globSync(given.length > 0 ? given : include, { exclude: values.exclude.map(toPattern) }).sort()
+if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
 // What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
 t.options.failSkip = Boolean(process.env.CI)

@@ -51,6 +51,8 @@ t.test('npm test runs what is in a folder, its own folders too, and nothing else
   const { code, output } = await runTests(t, files, {}, 'test/here')
   t.match(output, '# { total: 4, pass: 4 }')
   t.equal(code, 0)
+  const without = ['--exclude=test/here/deeper', '--exclude=test/elsewhere/d.test.ts']
+  t.match((await runTests(t, files, {}, ...without)).output, '# { total: 2, pass: 2 }')
 })
 
 t.test('npm test ends with an error, and names the file, whatever keeps its tests from passing', async t => {

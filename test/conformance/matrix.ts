@@ -27,9 +27,11 @@ const print = (line: string) => void process.stdout.write(`${line}\n`)
 const isBlamed = ({ verdict }: Result) => verdict === 'failed' || verdict === 'warned'
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
 const wanted = faults.filter(({ name, group }) => [name, group].some(text => new RegExp(values.fault).test(text)))
-// Where time is short, not the same ones every time.
-const first = Math.floor(Math.random() * wanted.length)
-const waiting = [...wanted.slice(first), ...wanted.slice(0, first)]
+// Where time is short, not the same ones every time, and not all of one group.
+const waiting = wanted
+  .map(fault => ({ fault, place: Math.random() }))
+  .sort((one, other) => one.place - other.place)
+  .map(({ fault }) => fault)
 const endsAt =
   values.seconds === unbounded ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000
 const missed: string[] = []
