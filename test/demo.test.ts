@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
-import { findFreePort } from './client/support/free-port.ts'
+import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(120_000)
 

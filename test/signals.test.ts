@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { findFreePort } from './client/support/free-port.ts'
+import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(240_000)
 

@@ -1,9 +1,9 @@
 // The servers that are compared: how each is started, and how long its start takes.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
+import { findFreePort } from '../../test/support/free-port.ts'
 import { type Environment, read, readOutput, startHelper, startMeasuredChild, stopChild } from '../child.ts'
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
@@ -26,7 +26,8 @@ export type Server = { child: ChildProcess; url: string }
 
 export async function startServer(name: ServerName, environment: Environment): Promise<Server> {
   // Nobody else has a log; without one ours does not say where it listens.
-  if (name === 'client') return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: await findFreePort() })
+  if (name === 'client')
+    return startSilentClient({ ...environment, LOG_LEVEL: 'silent', PORT: `${await findFreePort()}` })
   const child = startMeasuredChild(scripts[name], environment)
   return { child, url: await readAddress(child) }
 }
@@ -37,15 +38,6 @@ async function startSilentClient(environment: Environment & { PORT: string }): P
   const url = `http://127.0.0.1:${environment.PORT}`
   while (!(await isThere(url))) await new Promise(resolve => setTimeout(resolve, 20))
   return { child, url }
-}
-
-async function findFreePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return String(port)
 }
 
 async function isThere(url: string): Promise<boolean> {

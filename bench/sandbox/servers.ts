@@ -1,13 +1,12 @@
 // The servers that are compared: ours on a SQLite file, the others from npm with their stores in memory.
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { Secret } from '../../src/sandbox/secret.ts'
 import { openStore } from '../../src/sandbox/store/open-store.ts'
 import { findCredentials } from '../../src/sandbox/store/users.ts'
+import { findFreePort } from '../../test/support/free-port.ts'
 import { type Environment, readOutput, startMeasuredChild } from '../child.ts'
 import { repeat } from '../numbers.ts'
 import { addApplications, issueCodes } from './fill.ts'
@@ -114,14 +113,6 @@ async function startPeer(script: string, environment: Environment = {}) {
   const child = startMeasuredChild(pathOf(script), environment)
   const [url] = await readOutput(child, /listening at (http:\/\/127\.0\.0\.1:\d+);/)
   return { child, url: url! }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return port
 }
 
 const isReady = (origin: string) =>

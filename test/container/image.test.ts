@@ -7,10 +7,10 @@ import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { allow, enterPassword } from '../browser/support/sign-in.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { skip as browserSkip } from '../support/launch-chromium.ts'
 import { openPage } from '../support/open-page.ts'
 import { buildImage, type Image, runImage, whyNoImage } from './support/build-image.ts'
-import { takePorts } from './support/take-ports.ts'
 
 const skip = whyNoImage() ?? false
 if (skip && process.env.CI) throw new Error(`No image is built: ${skip}`)
@@ -111,7 +111,7 @@ t.test('SC-08: built twice from the lock file, the client is the same, file by f
 
 /** Both containers, on this machine's loopback. */
 async function runBoth(t: Test) {
-  const [port, portalPort, apiPort] = await takePorts(3)
+  const [port, portalPort, apiPort] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const registration = { id: 'image-test', secret: 'a-client-credential-only-for-tests-0003' }
   const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
   const [publicUrl, portalUrl, apiUrl] = [

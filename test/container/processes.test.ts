@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { giveTokens, startScriptedPlatform } from '../client/support/scripted-platform.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { instructionsOf, readDockerfile } from './support/read-dockerfile.ts'
-import { takePorts } from './support/take-ports.ts'
 
 // Hashing passwords takes its time on a machine that does other things, too.
 t.setTimeout(120_000)
@@ -57,7 +57,7 @@ function start(t: Test, part: 'client' | 'sandbox', settings: Record<string, str
 }
 
 async function startClient(t: Test, settings: Record<string, string>, port?: number) {
-  port ??= (await takePorts(1))[0]
+  port ??= await findFreePort()
   const publicUrl = `http://localhost:${port}`
   const client = start(t, 'client', {
     PORT: `${port}`,
@@ -75,7 +75,7 @@ async function startClient(t: Test, settings: Record<string, string>, port?: num
 async function startSandbox(t: Test, clientUrl = 'http://localhost:3000') {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const [portalPort, apiPort] = await takePorts(2)
+  const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
   const [portalUrl, apiUrl] = [`http://127.0.0.1:${portalPort}`, `http://127.0.0.1:${apiPort}`]
   const sandbox = start(t, 'sandbox', {
     PORTAL_PORT: `${portalPort}`,
@@ -141,7 +141,7 @@ function sendWithoutEnd(_request: unknown, response: ServerResponse): void {
 t.test(
   'SC-05: both start and show their pages with no way out of this machine, and load nothing from elsewhere',
   async t => {
-    const [port] = await takePorts(1)
+    const port = await findFreePort()
     const sandbox = await startSandbox(t, `http://localhost:${port}`)
     const client = await startClient(t, { LOGIN_URL: sandbox.portalUrl, API_URL: sandbox.apiUrl }, port)
     const { location: signIn } = await visit(`${client.publicUrl}/login`)

@@ -2,6 +2,7 @@ import t from 'tap'
 import { readConfig } from '../../src/sandbox/config.ts'
 import { onFreePorts } from '../../src/sandbox/free-ports.ts'
 import { CannotListen } from '../../src/sandbox/start.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { startSandbox } from './support/start-sandbox.ts'
 
 const free = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sqlite::memory:' }
@@ -59,3 +60,18 @@ t.test('a port that another program takes in between is looked for again, one th
     t.equal(times, 1)
   }
 })
+
+t.test(
+  'tests that run side by side never find the same port, and none that a system gives to anybody else',
+  async t => {
+    // Two copies of one file are to each other what two processes are; both begin to look at the same place.
+    const copy = (await import(`../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }
+    const find = () => Promise.all([findFreePort(), copy.findFreePort()])
+    const ports = (await Promise.all(Array.from({ length: 24 }, find))).flat()
+    t.equal(new Set(ports).size, 48)
+    t.same(
+      ports.filter(port => port <= 10_080 || port > 32_000),
+      [],
+    )
+  },
+)

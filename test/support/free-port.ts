@@ -1,26 +1,49 @@
 // A free port, for a server whose address must be known before it listens.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:net'
 
-// Below those that a system gives away by itself, and some for each process: nobody takes one between looking and listening.
-// 10080 is the last that browsers refuse.
+// Below the ports that a system gives away by itself, and above the last that browsers refuse (10080).
 const lowest = 10_100
 const own = 25
-const first = lowest + (process.pid % 390) * own
-let looked = 0
+const blocks = 876
 
-/** No two calls of one process in a row answer the same. */
+let block: Promise<number> | undefined
+let asked = 0
+
+/**
+ * No two processes ever answer the same port: each has a block of its own for as long as it lives. No two calls of one
+ * process in a row do either.
+ */
 export async function findFreePort(): Promise<number> {
+  block ??= takeBlock()
+  const first = await block
   for (;;) {
-    const port = first + (looked++ % own)
-    const server = createServer().listen(port, 'localhost')
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (isFree) {
+    const port = first + 1 + (asked++ % (own - 1))
+    const server = await listen(port)
+    if (server) {
       await once(server.close(), 'close')
       return port
     }
   }
+}
+
+/** Who listens on the first port of a block has it; the system gives it back when the process ends, however that is. */
+async function takeBlock(): Promise<number> {
+  for (let place = process.pid; ; place += 1) {
+    const first = lowest + (place % blocks) * own
+    const server = await listen(first)
+    if (server) {
+      server.unref()
+      return first
+    }
+  }
+}
+
+/** Undefined where somebody else listens. */
+async function listen(port: number): Promise<Server | undefined> {
+  const server = createServer().listen(port, '127.0.0.1')
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined,
+  )
 }
