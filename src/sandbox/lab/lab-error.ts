@@ -1,6 +1,8 @@
-// Errors of the laboratory, in the dialect of the application API.
+// Errors of the laboratory: a page for whoever opens an address, the dialect of the application API for all others.
 import type { FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../refusal.ts'
+import { errorTitle } from '../web/error-title.ts'
+import { pageHeaders } from './page-headers.ts'
 
 export type FieldMessages = Record<string, string[]>
 
@@ -22,7 +24,12 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
     if (statusCode === 401) reply.header('www-authenticate', 'Bearer realm="lab", Basic realm="lab"')
-    return reply.status(statusCode).send({ error: { status: statusCode, message: told } })
+    reply.status(statusCode)
+    // Browsers alone ask for text/html by themselves; a described call answers as described, whoever makes it.
+    const isCall = request.routeOptions.schema !== undefined
+    if (!isCall && typeof told === 'string' && request.headers.accept?.includes('text/html'))
+      return reply.headers(pageHeaders).viewAsync('lab/message', { title: errorTitle(statusCode), message: told })
+    return reply.send({ error: { status: statusCode, message: told } })
   })
   scope.setNotFoundHandler(() => {
     throw new LabError(404, 'There is nothing at this address.')

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Mail, Mailbox } from '../mail.ts'
 import { LabError } from './lab-error.ts'
-import { pageHeaders } from './pages.ts'
+import { pageHeaders } from './page-headers.ts'
 
 interface DeliveredMail extends Mail {
   id: string

@@ -7,24 +7,11 @@ import { tellOrdered } from './faults/fault-routes.ts'
 import type { OrderedFaults } from './faults/ordered.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
+import { pageHeaders } from './page-headers.ts'
 import type { RecordedStep, Values } from './recorded.ts'
 import { faultsOf, outcomeOf, tellStep } from './tell.ts'
 
 const mostListed = 100
-
-/** Of every page of the laboratory. */
-export const pageHeaders = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "script-src 'self'",
-    "connect-src 'self'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; '),
-}
 
 /** By client id; a client that nobody registered, or that is gone, has none. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
 import type { Reason } from '../steps.ts'
+import { errorTitle } from '../web/error-title.ts'
 import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
@@ -37,7 +38,7 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
     return reply
       .status(page.statusCode)
       .viewAsync('error', {
-        title: titleOf(page.statusCode),
+        title: errorTitle(page.statusCode),
         message: page.message,
         next: page.next,
         requestId: request.id,
@@ -49,11 +50,6 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
       next: { href: '/account', label: 'Your account' },
     })
   })
-}
-
-function titleOf(statusCode: number): string {
-  if (statusCode === 404) return 'Page not found'
-  return statusCode >= 500 ? 'Sorry, something went wrong' : 'There is a problem'
 }
 
 const busyPortal = 'The login portal is very busy. Wait a moment and try again.'

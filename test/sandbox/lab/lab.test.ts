@@ -324,6 +324,26 @@ t.test('the pages tell a login as a picture, with what failed, why, and how to m
   t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
 })
 
+t.test('a browser that opens what is not there gets a page, and a program the words as JSON', async t => {
+  const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
+  const authorization = 'Bearer a-token-for-tests'
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  for (const path of ['/nothing', '/lab/v1/nothing']) {
+    const page = await get(path, { ...browser, authorization })
+    t.match([page.statusCode, page.headers['content-type']], [404, 'text/html'], path)
+    t.match(page.headers['content-security-policy'], "default-src 'none'; style-src 'self'", path)
+    t.match(page.body, /<h1>Page not found<\/h1>\s*<p>.*<\/p>\s*<p><a href="\/">All logins/, path)
+    const { error } = (await get(path, { accept: '*/*', authorization })).json()
+    t.equal(error.status, 404, path)
+    t.match(page.body, error.message, path)
+  }
+  const call = await get('/lab/v1/logins/none', { ...browser, authorization })
+  t.equal(call.json().error.status, 404, 'a call is answered as it is described')
+  const refused = await get('/', browser)
+  t.match([refused.statusCode, refused.headers['www-authenticate']], [401, /Basic/])
+  t.match(refused.body, '<h1>There is a problem</h1>')
+})
+
 t.test('the pages escape what clients send, and load nothing but their own style and script', async t => {
   const { observe, get } = await buildTestLab(t)
   const clientId = '<script>alert(1)</script>'
