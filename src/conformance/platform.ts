@@ -4,6 +4,8 @@ import { createServer } from 'node:net'
 import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from '../sandbox/app.ts'
+import type { SandboxConfig } from '../sandbox/config.ts'
+import { onFreePorts } from '../sandbox/free-ports.ts'
 import { makeGroup } from '../sandbox/groups/make-group.ts'
 import { createPasswords } from '../sandbox/passwords.ts'
 import { Secret } from '../sandbox/secret.ts'
@@ -47,14 +49,11 @@ const cheap = { memory: 8, passes: 1, parallelism: 1 }
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
   const clientHost = new URL(settings.client).hostname
   const host = otherLoopback(clientHost)
-  const [portalPort, apiPort, labPort] = [
-    await pickPort(settings.portalPort, settings.host),
-    await pickPort(settings.apiPort, settings.host),
-    await pickPort(settings.labPort, '127.0.0.1'),
-  ]
-  const portalUrl = settings.portalUrl ?? `http://${host}:${portalPort}`
-  const apiUrl = settings.apiUrl ?? `http://${host}:${apiPort}`
-  const labUrl = `http://127.0.0.1:${labPort}`
+  const [portalPort, apiPort, labPort] = await Promise.all([
+    whenFree(settings.portalPort, settings.host),
+    whenFree(settings.apiPort, settings.host),
+    whenFree(settings.labPort, '127.0.0.1'),
+  ])
   const clientId = settings.clientId ?? randomUUID()
   const clientSecret = settings.clientSecret ?? new Secret(makeSecret())
   const redirectUri = settings.client + settings.callback
@@ -62,13 +61,12 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const passwords = createPasswords(cheap)
 
   const steps: Step[] = []
-  const lab = { host: '127.0.0.1', port: labPort, urls: [labUrl], token: undefined }
-  const config = {
+  const wanted: SandboxConfig = {
     host: settings.host,
     portalPort,
     apiPort,
-    portalUrl,
-    apiUrl,
+    portalUrl: settings.portalUrl ?? `http://${host}:${portalPort}`,
+    apiUrl: settings.apiUrl ?? `http://${host}:${apiPort}`,
     trustedProxies: [],
     accessTokenSeconds: 86_400,
     codeSeconds: 60,
@@ -80,18 +78,24 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       userEmail: 'owner@conformance.test',
       userPassword: new Secret(password),
     },
-    lab,
+    lab: { host: '127.0.0.1', port: labPort, urls: [`http://127.0.0.1:${labPort}`], token: undefined },
     prestopDelayMs: 0,
     logLevel: 'silent',
   }
-  const sandbox = await buildSandbox(config, {
-    clock,
-    logger: pino({ level: 'silent' }),
-    passwords,
-    onStep: step => {
-      if (!step.request.headers['x-conformance']) steps.push(step)
-    },
+  const { sandbox, config } = await onFreePorts(wanted, async config => {
+    const sandbox = await buildSandbox(config, {
+      clock,
+      logger: pino({ level: 'silent' }),
+      passwords,
+      onStep: step => {
+        if (!step.request.headers['x-conformance']) steps.push(step)
+      },
+    })
+    await startSandbox(sandbox, config)
+    return { sandbox, config }
   })
+  const { portalUrl, apiUrl } = config
+  const [labUrl] = config.lab!.urls as [string]
   const { portal, api, store } = sandbox
   let open = 0
   for (const { server } of [portal, api])
@@ -99,10 +103,6 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       open++
       response.once('close', () => open--)
     })
-  await startSandbox(sandbox, config).catch(async error => {
-    await sandbox.close()
-    throw error
-  })
   const elsewhere: Elsewhere = await startElsewhere(clientHost)
   const passwordHash = await passwords.hash(password)
   let people = 0
@@ -223,18 +223,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   }
 }
 
-/** The port itself where it is free, else any that is. */
-async function pickPort(port: number, host: string): Promise<number> {
-  return (await tryPort(port, host)) ?? (await tryPort(0, host))!
-}
-
-function tryPort(port: number, host: string): Promise<number | undefined> {
+/** The port itself where it is free, else 0: any that is. */
+function whenFree(port: number, host: string): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()
-    server.once('error', () => resolve(undefined))
-    server.listen({ port, host: host === 'localhost' ? '127.0.0.1' : host }, () => {
-      const { port: free } = server.address() as { port: number }
-      server.close(() => resolve(free))
-    })
+    server.once('error', () => resolve(0))
+    server.listen({ port, host: host === 'localhost' ? '127.0.0.1' : host }, () => server.close(() => resolve(port)))
   })
 }

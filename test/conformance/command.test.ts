@@ -2,10 +2,11 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createPlainServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { findFreePort } from '../support/free-port.ts'
 
 /** What was compiled for one process is there for the next. */
 const environment = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
@@ -25,14 +26,6 @@ function conformance(args: string[]): Promise<Run> {
   })
 }
 
-async function freePort(): Promise<number> {
-  const server = createPlainServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
-
 /** A client of one function, in this process. */
 async function serve(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, 'localhost')
@@ -46,7 +39,7 @@ async function serve(t: Test, answer: RequestListener): Promise<string> {
 
 t.test('the client of this project passes: no MUST and no SHOULD fails', async t => {
   const folder = t.testdir()
-  const client = `http://localhost:${await freePort()}`
+  const client = `http://localhost:${await findFreePort()}`
   const reports = ['json', 'junit', 'html'].flatMap(kind => [`--${kind}`, join(folder, kind)])
   // A starter without the applications has one page that calls the API.
   const has = existsSync('src/client/applications') ? [] : ['--page', '/home', '--create', '']
@@ -88,7 +81,7 @@ t.test('a MUST that fails is exit code 1, unless it is known to fail', async t =
 })
 
 t.test('what keeps it from running is exit code 2, and says why', async t => {
-  const free = `http://localhost:${await freePort()}`
+  const free = `http://localhost:${await findFreePort()}`
   const silent = await conformance(['--client', free, '--wait', '0'])
   t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
   const broken = await conformance(['--client', free, '--start', 'echo what is wrong; exit 3'])
@@ -107,13 +100,13 @@ t.test('--list prints every check and runs none', async t => {
 t.test('a client in a container is reached elsewhere than at its address', async t => {
   const client = await serve(t, (_request, response) => response.end('here'))
   const at = new URL(client)
-  const own = `http://localhost:${await freePort()}`
+  const own = `http://localhost:${await findFreePort()}`
   const run = await conformance(['--client', own, '--client-at', `127.0.0.1:${at.port}`, '--only', 'not-found-escapes'])
   t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
 })
 
 t.test('it ends when it is told to, and its client with it', async t => {
-  const client = `http://localhost:${await freePort()}`
+  const client = `http://localhost:${await findFreePort()}`
   const child = spawn(
     process.execPath,
     ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],

@@ -1,18 +1,26 @@
 // Each small client with one mistake is found out by the check that is there for it.
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
 import { checks } from '../../src/conformance/checks.ts'
 import { faults } from './clients/faults/faults.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
 import { openStage, type Stage } from './support/stage.ts'
 
+/** Closes with the test. */
+async function open(t: Test): Promise<Stage> {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  return stage
+}
+
 t.test('each fault is found by the check that is there for it', async t => {
   const waiting = [...faults]
+  const stages = [await open(t), await open(t), await open(t), await open(t)]
   // Side by side, because some of them wait for an answer that never comes.
-  await Promise.all([1, 2, 3, 4].map(() => judge()))
+  await Promise.all(stages.map(judge))
 
-  async function judge(): Promise<void> {
-    const stage = await openStage()
-    t.teardown(stage.close)
+  async function judge(stage: Stage): Promise<void> {
     for (let fault = waiting.shift(); fault; fault = waiting.shift()) await judgeFault(stage, fault)
   }
 
@@ -23,9 +31,24 @@ t.test('each fault is found by the check that is there for it', async t => {
       [group],
       `${name}: there is a check ${id} in its group`,
     )
-    const result = await stage.judgeOnce(settings => buildFaultyClient(settings, name), named[0]!)
+    // A client that cannot be started is one more failure, and no reason for the others to be left in the middle.
+    const result = await stage
+      .judgeOnce(settings => buildFaultyClient(settings, name), named[0]!)
+      .catch((error: Error) => ({ verdict: 'not judged', reason: error.message }))
     t.match(result.verdict, /^(failed|warned)$/, `${name}: ${id} ${result.verdict}: ${result.reason}`)
   }
+})
+
+t.test('a client whose address is taken is not judged, and leaves nothing behind', async t => {
+  const stage = await open(t)
+  const other = createServer().listen(Number(new URL(stage.client).port), 'localhost')
+  await once(other, 'listening')
+  const [{ name, check: id }] = faults as [(typeof faults)[number]]
+  const judge = () =>
+    stage.judgeOnce(settings => buildFaultyClient(settings, name), checks.find(check => check.id === id)!)
+  await t.rejects(judge(), /EADDRINUSE/)
+  await once(other.close(), 'close')
+  t.match((await judge()).verdict, /^(failed|warned)$/)
 })
 
 t.test('there are faults enough, each with a name of its own', async t => {

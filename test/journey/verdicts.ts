@@ -9,7 +9,8 @@ import { readSettings } from '../../src/conformance/settings.ts'
 import { buildFaultyClient } from '../conformance/clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from '../conformance/clients/other-client.ts'
 import type { Settings } from '../conformance/clients/visit.ts'
-import { freePort, openStage } from '../conformance/support/stage.ts'
+import { openStage } from '../conformance/support/stage.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { fortyLineClient } from './support/forty-line-client.ts'
 
 type Client = [name: string, judge: () => Promise<Result[]>]
@@ -76,7 +77,12 @@ function here(build: (settings: Settings) => Server, options: string[]): Client[
 /** As `npm run conformance -- --start` has it. */
 function started(file: string, options: string[]): Client[1] {
   return async () => {
-    const client = ['--client', `http://localhost:${await freePort()}`, '--start', `exec '${process.execPath}' ${file}`]
+    const client = [
+      '--client',
+      `http://localhost:${await findFreePort()}`,
+      '--start',
+      `exec '${process.execPath}' ${file}`,
+    ]
     const ports = ['--portal-port', '0', '--api-port', '0', '--lab-port', '0']
     const settings = readSettings([...client, ...ports, ...options])
     // The client is a process group of its own, so nothing else would tell it.

@@ -2,26 +2,27 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:http'
 import type { Check } from '../../../src/conformance/check.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
 import { type Result, type RunParts, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
+import { findFreePort } from '../../support/free-port.ts'
 import type { Settings } from '../clients/visit.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** `options`: those of the command, beside the addresses. */
 export async function openStage(options: string[] = [], { hasReplica = true } = {}) {
-  const [port, replicaPort] = [await freePort(), await freePort()]
+  // One client after the other listens there, and nothing else may come between.
+  const [port, replicaPort] = [await findFreePort(), await findFreePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
   // The small clients give up after four seconds.
   const settings = {
     ...readSettings(['--client', client, ...(hasReplica ? ['--replica', replica] : []), ...options]),
     patienceMs: 8000,
   }
-  const platform = await startOnFreePorts({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
+  const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
   const clientSettings = {
     publicUrl: client,
     loginUrl: platform.portalUrl,
@@ -42,7 +43,9 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
     }
     const start = async () => {
       servers = [port, replicaPort].map(at => build({ ...clientSettings, print }).listen(at, 'localhost'))
-      await Promise.all(servers.map(server => once(server, 'listening')))
+      // Where one cannot, the other has to be known all the same: it would go on listening.
+      const begun = await Promise.allSettled(servers.map(server => once(server, 'listening')))
+      for (const one of begun) if (one.status === 'rejected') throw one.reason
     }
     const stop = async () => {
       for (const server of servers) server.closeAllConnections()
@@ -52,8 +55,8 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
       await stop()
       await start()
     }
-    await start()
     try {
+      await start()
       return await run({
         settings: { ...settings, start: 'in this process' },
         platform,
@@ -66,6 +69,8 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
   }
 
   return {
+    client,
+
     /** What the checks say of a client. */
     judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, parts => runChecks(checks, parts)),
@@ -76,25 +81,4 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
 
     close: () => platform.close(),
   }
-}
-
-/** Another process may take a port between the choice and the start. */
-async function startOnFreePorts(
-  settings: Parameters<typeof startPlatform>[0],
-  tries = 5,
-): ReturnType<typeof startPlatform> {
-  try {
-    return await startPlatform(settings)
-  } catch (error) {
-    if (tries === 1 || !/EADDRINUSE/.test((error as Error).message)) throw error
-    return startOnFreePorts(settings, tries - 1)
-  }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return port
 }
