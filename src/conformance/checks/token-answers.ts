@@ -48,6 +48,23 @@ const unusable: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: s
   })),
 ]
 
+const usable = [
+  {
+    id: 'lowercase-type',
+    fault: 'token-type-lowercase',
+    what: 'with token_type "bearer"',
+    why: 'The value is case-insensitive (RFC 6749, 5.1).',
+    mend: 'Compare it without regard to case.',
+  },
+  {
+    id: 'no-refresh-token',
+    fault: 'refresh-token-missing',
+    what: 'without a refresh token',
+    why: 'refresh_token is optional (RFC 6749, 5.1).',
+    mend: 'Live without one: the session then ends with its access token.',
+  },
+]
+
 const lifetimes: [fault: string, what: string][] = [
   ['missing', 'is missing'],
   ['null', 'is null'],
@@ -95,30 +112,20 @@ export const tokenAnswers: Row[] = [
       },
     }),
   ),
-  {
-    id: 'token-answer-lowercase-type',
-    title: 'An answer with token_type "bearer" signs in',
-    level: 'MUST',
-    why: 'The value is case-insensitive (RFC 6749, 5.1).',
-    mend: 'Compare it without regard to case.',
-    needs: ['page'],
-    async run(context) {
-      const { browser } = await loginWith(context, 'token-type-lowercase')
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
-    },
-  },
-  {
-    id: 'token-answer-no-refresh-token',
-    title: 'An answer without a refresh token signs in',
-    level: 'MUST',
-    why: 'refresh_token is optional (RFC 6749, 5.1).',
-    mend: 'Live without one: the session then ends with its access token.',
-    needs: ['page'],
-    async run(context) {
-      const { browser } = await loginWith(context, 'refresh-token-missing')
-      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
-    },
-  },
+  ...usable.map(
+    ({ id, fault, what, why, mend }): Row => ({
+      id: `token-answer-${id}`,
+      title: `An answer ${what} signs in`,
+      level: 'MUST',
+      why,
+      mend,
+      needs: ['page'],
+      async run(context) {
+        const { browser } = await loginWith(context, fault)
+        await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+      },
+    }),
+  ),
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): Row => ({
       id: `token-answer-refresh-token-${fault}`,
