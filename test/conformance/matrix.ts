@@ -9,7 +9,6 @@ import { buildFaultyClient } from './clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { openStage, type Stage } from './support/stage.ts'
 
-const unbounded = 'unbounded'
 const { values } = parseArgs({
   options: {
     /** Patterns: of the faults' names and groups, and of the checks' ids and groups. */
@@ -17,8 +16,6 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     /** Each fault only against the checks of its own group. */
     'own-group': { type: 'boolean', default: false },
-    /** After so many no other client is begun with. */
-    seconds: { type: 'string', default: unbounded },
     'side-by-side': { type: 'string', default: '2' },
   },
 })
@@ -26,26 +23,14 @@ const { values } = parseArgs({
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 const isBlamed = ({ verdict }: Result) => verdict === 'failed' || verdict === 'warned'
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
-const wanted = faults.filter(({ name, group }) => [name, group].some(text => new RegExp(values.fault).test(text)))
-// Where time is short, not the same ones every time, and not all of one group.
-const waiting = wanted
-  .map(fault => ({ fault, place: Math.random() }))
-  .sort((one, other) => one.place - other.place)
-  .map(({ fault }) => fault)
-const endsAt =
-  values.seconds === unbounded ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000
+const waiting = faults.filter(({ name, group }) => [name, group].some(text => new RegExp(values.fault).test(text)))
 const missed: string[] = []
 let judged = 0
 
-// npm test judges these, too.
-if (values.seconds === unbounded) {
-  await judgeRight('the small client without a fault', undefined, stage => stage.judge(buildFaultyClient, picked))
-  await judgeRight('the other client', otherClientOptions, stage => stage.judge(buildOtherClient, picked))
-}
+await judgeRight('the small client without a fault', undefined, stage => stage.judge(buildFaultyClient, picked))
+await judgeRight('the other client', otherClientOptions, stage => stage.judge(buildOtherClient, picked))
 await Promise.all(Array.from({ length: Number(values['side-by-side']) }, judgeFaults))
-print(
-  `${judged - missed.length} of ${judged} clients judged as they should be; ${waiting.length} faults not begun with.`,
-)
+print(`${judged - missed.length} of ${judged} clients judged as they should be.`)
 if (missed.length > 0) {
   print(`Not: ${missed.join(', ')}`)
   process.exitCode = 1
@@ -71,10 +56,6 @@ async function judgeRight(
 async function judgeFaults(): Promise<void> {
   const stage = await openStage()
   for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-    if (performance.now() > endsAt) {
-      waiting.unshift(fault)
-      break
-    }
     const { name, group, check } = fault
     const mine = values['own-group'] ? picked.filter(one => one.group === group) : picked
     const results = await stage.judge(settings => buildFaultyClient(settings, name), mine)
