@@ -141,6 +141,7 @@ t.test('a visitor without applications is invited to create the first one', asyn
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
   t.match(textOf(page), 'No applications yet')
+  t.equal(linksOf(page).filter(link => link === '/applications/new').length, 1, 'one way to the first')
   t.ok(linksOf(page).includes('/applications/new'))
   t.notMatch(page.body, 'role="search"')
 })

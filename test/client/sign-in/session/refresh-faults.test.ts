@@ -105,6 +105,7 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
     const href = `/login?${new URLSearchParams({ returnTo })}`
     t.match(page.body, `<a href="${href}">Sign in again</a>`, path)
     t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
+    t.equal(page.body.split('Sign out</button>').length, 2, `${path} offers it once`)
   }
   await offers('/gone', 404, '/page')
   await offers('/nowhere', 404, '/page')
