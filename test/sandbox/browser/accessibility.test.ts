@@ -11,7 +11,7 @@ const tooSmall = `[...document.querySelectorAll('button, input:not([type=hidden]
   .filter(({ box }) => box.width < 24 || box.height < 24).map(({ html }) => html)`
 
 t.test(
-  'axe-core finds nothing on any page of the portal, in light and in dark; at a width of 320 pixels none scrolls sideways, and what is pressed is big enough (WCAG 2.5.8)',
+  'axe-core finds nothing on any page of the portal, in light and in dark; at a width of 320 pixels none scrolls sideways, nor with text twice as large, and what is pressed is big enough (WCAG 2.5.8)',
   { skip },
   async t => {
     const portal = await openPortal(t)
@@ -26,6 +26,10 @@ t.test(
       const width = await page.evaluate('document.documentElement.scrollWidth')
       t.ok((width as number) <= 320, `${name} is ${width} pixels wide`)
       t.strictSame(await page.evaluate(tooSmall), [], name)
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      const wide = await page.evaluate('document.documentElement.scrollWidth')
+      t.ok((wide as number) <= 320, `${name} is ${wide} pixels wide with text twice as large`)
+      await page.evaluate("document.documentElement.style.fontSize = ''")
       await page.setViewportSize(size)
     })
     t.strictSame(troubles, [], 'the console is silent')
