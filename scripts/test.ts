@@ -1,16 +1,13 @@
 // Runs all tests, or those of the files and folders that it is given: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
 
-const { include, serial, timeout } = parse(readFileSync('.taprc', 'utf8')) as {
-  include: string[]
-  serial: string[]
-  timeout: number
-}
+const { include, timeout } = parse(readFileSync('.taprc', 'utf8')) as { include: string[]; timeout: number }
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory()
 const toPattern = (path: string) => (isFolder(path) ? join(path, '**/*.test.ts') : path)
 const { values, positionals } = parseArgs({
@@ -25,8 +22,8 @@ if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).joi
 t.options.failSkip = Boolean(process.env.CI)
 // All of them take longer than one may.
 t.setTimeout(0)
-// One more than there are cores: most of these tests wait half of their time.
-t.jobs = Math.min(8, availableParallelism() + 1)
+// Which run beside each other is decided below.
+t.jobs = files.length
 const env = {
   ...process.env,
   TAP_TIMEOUT: String(timeout),
@@ -41,17 +38,39 @@ const [program = '', ...parameters] = [
   process.execPath,
   `--import=${import.meta.resolve('./track-no-promises.ts')}`,
 ]
-for (const name of [...files.filter(file => !serial.includes(file)), ...files.filter(file => serial.includes(file))])
-  t.spawn(program, [...parameters, name], {
+/** How busy the processors have been since, from 0 to 1. */
+function watchProcessors(): () => number {
+  const spent = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+  const left = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
+  const [spentBefore, leftBefore] = [spent(), left()]
+  return () => {
+    const work = spent() - spentBefore
+    return work / (work + left() - leftBefore || 1)
+  }
+}
+
+// Whoever is told to stop says how far it came, and leaves nothing running.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
+
+const cores = availableParallelism()
+const running = new Set<Promise<unknown>>()
+for (const name of files) {
+  // Most tests wait half of their time. So one more than there are cores, and more while those have nothing to do.
+  while (running.size > cores) {
+    const busy = watchProcessors()
+    await Promise.race([...running, setTimeout(500)])
+    if (running.size < 2 * cores + 2 && busy() < 0.75) break
+  }
+  const run = t.spawn(program, [...parameters, name], {
     name,
     env,
     stdio: 'inherit',
     timeout: timeout * 1000,
-    buffered: !serial.includes(name),
+    buffered: true,
     // Where in this file it was started helps nobody.
     at: null,
     stack: '',
   })
-
-// Whoever is told to stop says how far it came, and leaves nothing running.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
+  running.add(run)
+  run.finally(() => running.delete(run))
+}
