@@ -30,6 +30,10 @@ export async function forgetFailures(db: Db, bucket: string): Promise<void> {
   await db.deleteFrom('failures').where('bucket', '=', bucket).execute()
 }
 
+export async function forgetAllFailures(db: Db): Promise<void> {
+  await db.deleteFrom('failures').execute()
+}
+
 /** One statement: the window begins with its first failure and does not move with later ones. */
 export async function countFailure(
   db: Db,

@@ -302,6 +302,16 @@ for (const database of await openDatabases(t)) {
     t.equal((await lab('GET', `faults?clientId=${one.clientId}`)).json().faults.length, 0)
   })
 
+  t.test(`only a reset of all forgets the failures that every suite has a part in (${database.name})`, async t => {
+    const { sandbox, lab } = await start(t)
+    const guess = async () => (await exchange(sandbox, { client_secret: 'wrong' })).statusCode
+    for (let times = 0; times < 10; times += 1) await guess()
+    await lab('POST', 'reset', { suite: 'one' })
+    t.equal(await guess(), 429)
+    await lab('POST', 'reset', { all: true })
+    t.equal(await guess(), 401)
+  })
+
   t.test(`how long what one client is given lives is told for it alone (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }

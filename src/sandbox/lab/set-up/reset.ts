@@ -1,5 +1,6 @@
 // POST /lab/v1/reset: away with what a suite of tests had made, or back to what the seeds make. What others did stays.
 import type { FastifyRequest } from 'fastify'
+import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/remove-made.ts'
 import { resetSeeded } from '../../store/reset-seeded.ts'
 import { LabError } from '../lab-error.ts'
@@ -22,7 +23,8 @@ export const resetBody: ObjectSchema = {
     },
     all: {
       type: 'boolean',
-      description: 'What was made for whatever suite, and the seeds: for a sandbox of one’s own.',
+      description:
+        'What was made for whatever suite, the seeds, and the failures that were counted: for a sandbox of one’s own.',
     },
   },
 }
@@ -44,6 +46,8 @@ export function reset(
     const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
     const seeded = all || seeds ? await resetSeeded(store, clock()) : []
     if (all || seeds) await applySeeds()
+    // An address is of every suite on its machine: no suite alone may take back what was counted for it.
+    if (all) await store.write(forgetAllFailures)
     const applications = [...removed.applications, ...seeded]
     lifetimes.forget(applications)
     forgetFaults(applications)
