@@ -4,7 +4,6 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
 import { createProbe } from './health.ts'
-import { openLab } from './lab/open-lab.ts'
 import { createLifetimes } from './lifetimes.ts'
 import type { Parts } from './parts.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
@@ -120,6 +119,10 @@ export async function buildSandbox(
     throw error
   }
 }
+
+/** Loaded only where it is asked for: it is a quarter of the sources. */
+const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
+  (await import('./lab/open-lab.ts')).openLab(...given)
 
 /** Undefined when nobody observes, so that nothing is collected. */
 function tellAll(those: (Observer | undefined)[]): Observer | undefined {
