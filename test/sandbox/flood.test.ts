@@ -9,18 +9,16 @@ import { exchange, openBrowser, signIn, startUrl } from './support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { newcomer, readHiddenFields } from './support/forms.ts'
 import { memoryOf } from './support/memory-of.ts'
-import { type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
+import { preload, type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
 
 /** Hashes at next to no cost in a process of its own: here they are only counted. */
-const quickHashes = [
-  `NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(`
-    import crypto from 'node:crypto'
-    import { syncBuiltinESMExports } from 'node:module'
-    const { argon2 } = crypto
-    crypto.argon2 = (name, cost, done) => argon2(name, { ...cost, memory: 8, passes: 1 }, done)
-    syncBuiltinESMExports()
-  `)}`,
-]
+const quickHashes = preload(`
+  import crypto from 'node:crypto'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { argon2 } = crypto
+  crypto.argon2 = (name, cost, done) => argon2(name, { ...cost, memory: 8, passes: 1 }, done)
+  syncBuiltinESMExports()
+`)
 
 type Answers = { statusCode: number; headers: NodeJS.Dict<unknown> }[]
 
@@ -71,7 +69,7 @@ t.test('DO-06: of 1,000 wrong exchanges from one address 100 are heard, and a ri
 })
 
 t.test('DO-06: of 1,000 wrong sign-ins from one address 100 are heard', async t => {
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix: quickHashes })
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions: quickHashes })
   const browser = openBrowser(sandbox)
   const fields = readHiddenFields(await browser.get(startUrl()), '/sign-in')
   const wrong = (index: number) =>

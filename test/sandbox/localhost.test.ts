@@ -5,13 +5,13 @@ import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { startSandbox } from './support/start-sandbox.ts'
+import { preload, startSandbox } from './support/start-sandbox.ts'
 
 const all = Object.values(networkInterfaces()).flatMap(one => one ?? [])
 const addresses = ['::1', '127.0.0.1'].filter(address => all.some(one => one.address === address))
 const rest = addresses.includes('::1') ? '' : ' (this machine has no ::1)'
 
-const nameAll = `
+const nodeOptions = preload(`
   import dns from 'node:dns'
   import { syncBuiltinESMExports } from 'node:module'
   const { lookup } = dns
@@ -21,13 +21,11 @@ const nameAll = `
     process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
   }
   syncBuiltinESMExports()
-`
-
-const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(nameAll)}`]
+`)
 
 t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners${rest}`, async t => {
   const settings = { HOST: 'localhost' }
-  const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
+  const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   for (const port of [portalPort, apiPort])
     for (const address of addresses) {
       const socket = connect(port, address)
@@ -39,7 +37,7 @@ t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both li
 
 t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')} before it ends${rest}`, async t => {
   const settings = { HOST: 'localhost' }
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   const { portalPort: port } = sandbox
   const body = 'grant_type=authorization_code&client_id=none&client_secret=none&redirect_uri=none&code=none'
   const head = `POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`
@@ -68,7 +66,7 @@ t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')}
 
 t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds${rest}`, async t => {
   const settings = { HOST: 'localhost' }
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, prefix })
+  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   const { portalPort: port } = sandbox
   const head =
     'POST /api/exchangeToken HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { startSandbox } from './support/start-sandbox.ts'
+import { preload, startSandbox } from './support/start-sandbox.ts'
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */
 const fillDisk = `
@@ -46,8 +46,7 @@ t.test(
   'F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost',
   { timeout: 30_000 },
   async t => {
-    const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(fillDisk)}`]
-    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix })
+    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions: preload(fillDisk) })
     process.kill(sandbox.pid, 'SIGUSR2')
     for (let count = 0; count < 4_000; count++) await sandbox.portal.inject('/nowhere')
     const written = sandbox.logLines.length

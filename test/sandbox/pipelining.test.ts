@@ -27,8 +27,7 @@ t.test(
   { skip: process.platform !== 'linux' && 'the memory is read from /proc' },
   async t => {
     const databaseUrl = await makeSqliteUrl(t)
-    const prefix = ['env', 'NODE_OPTIONS=--max-old-space-size=128']
-    const sandbox = await startSandbox(t, { databaseUrl, prefix })
+    const sandbox = await startSandbox(t, { databaseUrl, nodeOptions: '--max-old-space-size=128' })
     const cases: [number, string][] = [
       [sandbox.portalPort, '/'],
       [sandbox.portalPort, startUrl()],
@@ -82,8 +81,7 @@ t.test(
         .execute())
         await addClientSecret(db, id, `hash ${id}`, { maker: { userId, clientId: null }, now: filled.now() })
     })
-    const prefix = ['env', 'NODE_OPTIONS=--max-old-space-size=128']
-    const sandbox = await startSandbox(t, { databaseUrl, prefix })
+    const sandbox = await startSandbox(t, { databaseUrl, nodeOptions: '--max-old-space-size=128' })
     const flooders = Array.from({ length: 300 }, () =>
       connect(sandbox.apiPort, '127.0.0.1').on('error', () => undefined),
     )

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { callAsDeveloper } from './support/call-api.ts'
-import { startInVain, startSandbox } from './support/start-sandbox.ts'
+import { preload, startInVain, startSandbox } from './support/start-sandbox.ts'
 
 t.test('CT-08: at the start it says what its settings are, without secrets and addresses of people', async t => {
   const databaseUrl = await makeSqliteUrl(t)
@@ -114,8 +114,8 @@ t.test('CT-05: asked to stop a second time, it waits for nothing', async t => {
 
 t.test('a fault that nothing catches is one line in the log, and the end with 1', async t => {
   const throwWhenTold = "process.on('SIGUSR2', () => { throw new Error('nobody caught this') })"
-  const prefix = [`NODE_OPTIONS=--import data:text/javascript,${encodeURIComponent(throwWhenTold)}`]
-  const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), prefix })
+  const nodeOptions = preload(throwWhenTold)
+  const { pid, ended, logLines } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), nodeOptions })
   process.kill(pid, 'SIGUSR2')
   t.strictSame(await ended, { code: 1, stderr: '' })
   t.match(JSON.parse(logLines.at(-1)!), { level: 60, code: 'crashed', cause: { message: 'nobody caught this' } })

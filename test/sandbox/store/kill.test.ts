@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { exchange } from '../support/browser.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -13,17 +14,18 @@ import { getCode } from '../support/tokens.ts'
 const kills = Number(process.argv[2] ?? 5)
 if (kills > 5) t.setTimeout(0)
 
+const clock = () => new Date()
+
 /** Starts it so that it ends by itself, as by kill -9, once the database has carried out the statement. */
 async function startEndingAfter(t: Test, databaseUrl: string, statement: string): Promise<SandboxProcess> {
-  const preload = fileURLToPath(new URL('../support/end-after.ts', import.meta.url))
-  const prefix = [`NODE_OPTIONS=--import ${preload}`]
-  return startSandbox(t, { databaseUrl, prefix, settings: { END_AFTER: statement } })
+  const nodeOptions = `--import ${fileURLToPath(new URL('../support/end-after.ts', import.meta.url))}`
+  return startSandbox(t, { databaseUrl, nodeOptions, settings: { END_AFTER: statement } })
 }
 
 for (const database of await openDatabases(t)) {
   t.test(`F-34: killed between application and secret, there is neither (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
-    const survivor = await startSandbox(t, { databaseUrl })
+    const survivor = await buildTestSandbox(t, { databaseUrl, clock })
     const { accessToken, call, groupId } = await callAsDeveloper(survivor)
     const victim = await startEndingAfter(t, databaseUrl, 'insert into "applications"')
     const headers = { authorization: `Bearer ${accessToken}` }
@@ -40,7 +42,7 @@ for (const database of await openDatabases(t)) {
     `TK-16: killed between code and answer, the code is spent and a new login works (${database.name})`,
     async t => {
       const databaseUrl = await database.make(t)
-      const survivor = await startSandbox(t, { databaseUrl })
+      const survivor = await buildTestSandbox(t, { databaseUrl, clock })
       const code = await getCode(survivor)
       const victim = await startEndingAfter(t, databaseUrl, 'update grants')
       await t.rejects(exchange(victim, { code }), { code: 'ECONNRESET' })

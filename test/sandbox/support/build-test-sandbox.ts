@@ -29,7 +29,7 @@ export interface TestSandbox extends Sandbox {
   logLines: string[]
   config: SandboxConfig
   now(): Date
-  /** Moves the clock. */
+  /** Moves the clock, unless it has one of its own. */
   passTime(ms: number): void
 }
 
@@ -51,6 +51,7 @@ export async function buildTestSandbox(
     clientSecret?: string
     seed?: false
     at?: Date
+    clock?: () => Date
     trustedProxies?: string[]
     accessTokenSeconds?: number
     codeSeconds?: number
@@ -61,6 +62,7 @@ export async function buildTestSandbox(
 ): Promise<TestSandbox> {
   const logLines: string[] = []
   let nowMs = (options.at ?? new Date('2026-03-01T12:00:00Z')).getTime()
+  const now = options.clock ?? (() => new Date(nowMs))
   const config: SandboxConfig = {
     host: 'localhost',
     portalPort: 0,
@@ -87,7 +89,7 @@ export async function buildTestSandbox(
   }
   const logger: FastifyBaseLogger = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) })
   const sandbox = await buildSandbox(config, {
-    clock: () => new Date(nowMs),
+    clock: now,
     logger,
     passwords: options.passwords ?? quickPasswords(),
     ...(options.onStep && { onStep: options.onStep }),
@@ -97,7 +99,7 @@ export async function buildTestSandbox(
     ...sandbox,
     logLines,
     config,
-    now: () => new Date(nowMs),
+    now,
     passTime(ms) {
       nowMs += ms
     },

@@ -33,6 +33,8 @@ export interface StartOptions {
   settings?: Record<string, string>
   /** Started in front of the sandbox, such as `['prlimit', '--fsize=1000000']`. */
   prefix?: string[]
+  /** For Node itself, such as `--max-old-space-size=128`. */
+  nodeOptions?: string
   /** Where it is to listen, for where its log does not tell. */
   ports?: { portalPort: number; apiPort: number }
   /** Without the powers of root, whom no permission stops. */
@@ -97,6 +99,9 @@ async function untilItAccepts(port: number): Promise<void> {
   }
 }
 
+/** Node options by which the sandbox runs this module first. */
+export const preload = (source: string) => `--import data:text/javascript,${encodeURIComponent(source)}`
+
 /** A prefix that leaves the sandbox so many open files and connections. */
 export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`]
 
@@ -107,12 +112,15 @@ export async function startInVain(t: Test, options: StartOptions): Promise<Exit>
   return exited
 }
 
-function spawnSandbox(t: Test, { databaseUrl, settings, prefix = [], ports, isUnprivileged }: StartOptions) {
+function spawnSandbox(
+  t: Test,
+  { databaseUrl, settings, prefix = [], nodeOptions, ports, isUnprivileged }: StartOptions,
+) {
   // tap puts NODE_OPTIONS into every process that a test starts, and with them writes files of its own at the end: not
   // what this process may do under a quota or as a user without rights.
-  const asInProduction = ['-u', 'NODE_OPTIONS']
+  const ownOptions = nodeOptions ? [`NODE_OPTIONS=${nodeOptions}`] : ['-u', 'NODE_OPTIONS']
   const isLimited = isUnprivileged || prefix.length > 0
-  const child: ChildProcess = spawn('env', [...asInProduction, ...prefix, process.execPath, 'src/sandbox/main.ts'], {
+  const child: ChildProcess = spawn('env', [...ownOptions, ...prefix, process.execPath, 'src/sandbox/main.ts'], {
     env: {
       PATH: process.env.PATH,
       HOST: '127.0.0.1',
