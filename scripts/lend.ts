@@ -5,9 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { startPostgres } from '../test/sandbox/support/start-postgres.ts'
 import { type Lent, lenderVariable } from '../test/support/borrow.ts'
-import { serveChromium } from '../test/support/launch-chromium.ts'
 import type { Teardown } from '../test/support/teardown.ts'
 
 // Databases and profiles of tests are gone after a minute: where memory has room for them, they wait for no disk.
@@ -20,10 +18,19 @@ if (folder) {
   process.env.TMPDIR = folder
 }
 
+// Loaded when asked for: what starts a browser takes longer to load than many a test file takes.
 const starts: Record<Lent, (t: Teardown) => Promise<string>> = {
-  postgres: async t => (await startPostgres(t, { isShared: true })).url,
-  chromium: async t => (await serveChromium(t, { isWhole: true })).wsEndpoint(),
-  shell: async t => (await serveChromium(t)).wsEndpoint(),
+  async postgres(t) {
+    const { startPostgres } = await import('../test/sandbox/support/start-postgres.ts')
+    return (await startPostgres(t, { isShared: true })).url
+  },
+  chromium: t => startChromium(t, { isWhole: true }),
+  shell: t => startChromium(t),
+}
+
+async function startChromium(t: Teardown, options?: { isWhole: boolean }): Promise<string> {
+  const { serveChromium } = await import('../test/support/launch-chromium.ts')
+  return (await serveChromium(t, options)).wsEndpoint()
 }
 
 const stops: (() => Promise<void>)[] = []

@@ -46,11 +46,14 @@ t.test('npm test runs what is in a folder, its own folders too, and nothing else
     'test/here/a.test.ts': passing,
     'test/here/deeper/b.test.ts': passing,
     'test/here/support/c.ts': fileOf("t.fail('no test')"),
+    'test/here/e.ci.ts': fileOf("t.fail('not asked for, and by name alone')"),
     'test/elsewhere/d.test.ts': fileOf("t.fail('not asked for')"),
   }
   const { code, output } = await runTests(t, files, {}, 'test/here')
   t.match(output, '# { total: 4, pass: 4 }')
   t.equal(code, 0)
+  const byName = await runTests(t, { ...files, 'test/here/e.ci.ts': passing }, {}, 'test/**/*.ci.ts')
+  t.match(byName.output, '# { total: 2, pass: 2 }')
   const without = ['--exclude=test/here/deeper', '--exclude=test/elsewhere/d.test.ts']
   t.match((await runTests(t, files, {}, ...without)).output, '# { total: 2, pass: 2 }')
 })
@@ -86,15 +89,18 @@ t.test('what is left out is a failure in CI, and only there', async t => {
   t.match(output, /# \{ total: 3, pass: 1, fail: 2/)
 })
 
-/** .ci/run, where the tests of the project and of the starter write these lines and end with these codes. */
-function runCi(t: Test, project: [text: string, code: number], starter: [text: string, code: number]) {
-  const script = ([text, code]: [string, number]) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
+type Wrote = [text: string, code: number]
+
+/** .ci/run, where these parts of the tests write these lines and end with these codes. */
+function runCi(t: Test, project: Wrote, deeper: Wrote, starter: Wrote) {
+  const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
-    'bin/npm': '#!/bin/sh\n[ "$1" != test ] || exec ./tests\n',
+    'bin/npm': `#!/bin/sh\ncase "$*" in test) exec ./tests ;; 'test -- test/**/*.ci.ts') exec ./deeper ;; esac\n`,
     'bin/chromium': '#!/bin/sh\n',
     'bin/chromium-headless-shell': '#!/bin/sh\n',
     'bin/buildah': '#!/bin/sh\n',
     tests: script(project),
+    deeper: script(deeper),
     '.ci/make-base-image': '#!/bin/sh\n',
     '.ci/test-starter': script(starter),
   })
@@ -104,16 +110,19 @@ function runCi(t: Test, project: [text: string, code: number], starter: [text: s
 
 const good = '# { total: 12, pass: 12 }'
 
-t.test('.ci/run adds up the tests of the project and of the starter, in its last line', async t => {
-  for (const [project, starter, lastLine, code] of [
-    [[good, 0], ['# { total: 3, pass: 3 }', 0], '15 passed, 0 failed', 0],
-    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], '22 passed, 2 failed', 1],
-    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '14 passed, 1 failed', 1],
-    [['killed', 137], [good, 0], '12 passed, 1 failed', 1],
-    [[good, 0], ['npm error', 0], '12 passed, 1 failed', 1],
-    [[good, 7], [good, 0], '24 passed, 0 failed', 7],
-  ] as [[string, number], [string, number], string, number][]) {
-    const ended = await runCi(t, project, starter)
+t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
+  for (const [project, deeper, starter, lastLine, code] of [
+    [[good, 0], ['# { total: 5, pass: 5 }', 0], ['# { total: 3, pass: 3 }', 0], '20 passed, 0 failed', 0],
+    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], '34 passed, 2 failed', 1],
+    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], '26 passed, 1 failed', 1],
+    [[good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '26 passed, 1 failed', 1],
+    [['killed', 137], [good, 0], [good, 0], '24 passed, 1 failed', 1],
+    [[good, 0], ['killed', 137], [good, 0], '24 passed, 1 failed', 1],
+    [[good, 0], [good, 0], ['npm error', 0], '24 passed, 1 failed', 1],
+    [[good, 7], [good, 0], [good, 0], '36 passed, 0 failed', 7],
+    [[good, 0], [good, 7], [good, 0], '36 passed, 0 failed', 7],
+  ] as [Wrote, Wrote, Wrote, string, number][]) {
+    const ended = await runCi(t, project, deeper, starter)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
   }

@@ -18,7 +18,7 @@ const always = [
   'scripts/looks.ts',
   'test/ci.test.ts',
   'test/container',
-  'test/eject.test.ts',
+  'test/eject',
   'test/screenshots.test.ts',
   '.ci',
   '.github',

@@ -1,8 +1,7 @@
 // Both images, built and run. Left out, with the reason, where no image can be built, but not in CI; what needs none is in
 // dockerfile.test.ts.
 import { execFile, execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -11,6 +10,7 @@ import { findFreePort } from '../support/free-port.ts'
 import { skip as browserSkip } from '../support/launch-chromium.ts'
 import { openPage } from '../support/open-page.ts'
 import { buildImage, type Image, runImage, whyNoImage } from './support/build-image.ts'
+import { filesOf, hashOf } from './support/files-of.ts'
 
 const skip = whyNoImage() ?? false
 if (skip && process.env.CI) throw new Error(`No image is built: ${skip}`)
@@ -25,16 +25,8 @@ function imageOf(target: string): Image {
   return images[target]
 }
 
-function filesOf(root: string): string[] {
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => relative(root, join(entry.parentPath, entry.name)))
-    .sort()
-}
-
 type Component = { name: string; version: string }
 
-const hashOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 
 /** Asks with the image's own health check, as its `Healthcheck.Test` has it. */
@@ -99,15 +91,6 @@ for (const target of ['client', 'sandbox'] as const) {
     },
   )
 }
-
-t.test('SC-08: built twice from the lock file, the client is the same, file by file', { skip }, async t => {
-  const [first, second] = [imageOf('client'), buildImage(t, 'client', { isFresh: true })].map(({ root }) => {
-    const folder = join(root, 'app')
-    return filesOf(folder).map(path => `${path} ${hashOf(join(folder, path))}`)
-  })
-  t.ok(first!.length > 100)
-  t.same(second, first)
-})
 
 /** Both containers, on this machine's loopback. */
 async function runBoth(t: Test) {

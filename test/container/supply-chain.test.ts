@@ -137,3 +137,13 @@ t.test(
     }
   },
 )
+
+t.test('every file that npm test leaves to continuous integration is run by a job of the workflow', async t => {
+  const left = globSync('test/**/*.ci.ts')
+  t.ok(left.length > 1)
+  for (const path of left)
+    t.ok(
+      steps.some(({ run }) => run?.includes(` ${path}\n`) || run?.endsWith(` ${path}`)),
+      path,
+    )
+})

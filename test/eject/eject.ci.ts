@@ -1,0 +1,51 @@
+// A starter of each size, deeper than eject.test.ts looks: nothing is found in it, it starts, and it does what its guide says.
+// The whole suite of the one without options is .ci/test-starter.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { commitAll, copyProject, linkPackages, type Project, passesTests } from './support/copy-project.ts'
+
+t.setTimeout(600_000)
+
+/** A product of one's own in place of the bare one, by the lines of the guide, and with nothing else changed. */
+function beginAsTheGuideSays({ folder, read, run }: Project): void {
+  for (const path of ['src/client/bare', 'test/client/bare']) rmSync(join(folder, path), { recursive: true })
+  const example = read('test/client/example/notes.ts').replaceAll("'../../../src/client/", "'../")
+  mkdirSync(join(folder, 'src/client/notes'))
+  writeFileSync(
+    join(folder, 'src/client/notes/product.ts'),
+    `${example}\nexport const product = createProduct('notes.db')\n`,
+  )
+  writeFileSync(join(folder, 'src/client/app.ts'), read('src/client/app.ts').replace('./bare/', './notes/'))
+  run('npm', 'run', 'format')
+}
+
+const guide = ['test/layout.test.ts', 'test/client/example/make-it-yours.test.ts']
+
+/** `part` of its tests is run: each starts it as a process, and signs in. The others are this project's own, which run here. */
+const sizes = [
+  {
+    options: ['--bare'],
+    begin: beginAsTheGuideSays,
+    part: [...guide, 'test/client/main.test.ts', 'test/client/sign-in/name.test.ts'],
+  },
+  { options: ['--sandbox'], part: [...guide, 'test/demo.test.ts', 'test/journey/renewal.test.ts'] },
+  { options: ['--bare', '--sandbox'], part: [...guide, 'test/demo.test.ts', 'test/client/bare/home.test.ts'] },
+]
+
+for (const { options, begin, part } of sizes)
+  t.test(
+    `npm run eject ${options.join(' ')} leaves a client that is checked, starts, and signs a visitor in`,
+    async t => {
+      const project = copyProject(t)
+      commitAll(project)
+      const ejected = project.eject('--name', 'my-client', ...options)
+      t.equal(ejected.status, 0, ejected.output)
+      linkPackages(project)
+      begin?.(project)
+      // Each further checker would look at much that another one has seen.
+      const { status, output } = project.run('npm', 'run', 'validate', '--', '--checkers', '1')
+      t.equal(status, 0, `npm run validate finds nothing: ${output}`)
+      passesTests(t, project, ...part)
+    },
+  )

@@ -1,0 +1,66 @@
+// This project as somebody else would have it: in a folder of its own, with a history or without, and with its packages.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { Test } from 'tap'
+
+export type Project = ReturnType<typeof copyProject>
+
+/** What is in the work tree, committed or not, as if it came from a ZIP. */
+export function copyProject(t: Test) {
+  const folder = mkdtempSync(join(tmpdir(), 'starter-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    encoding: 'utf8',
+  })
+  for (const path of files.split('\0').filter(path => path && existsSync(path))) cpSync(path, join(folder, path))
+  // Of tap and npm, the copy must not hear anything: it is a project like any other.
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
+  )
+  const run = (command: string, ...parameters: string[]) => {
+    // By way of env, because tap adds to the environment of whatever a test starts directly.
+    const environment = ['-i', ...inherited.map(pair => pair.join('='))]
+    const { status, stdout, stderr } = spawnSync('env', [...environment, command, ...parameters], {
+      cwd: folder,
+      encoding: 'utf8',
+      maxBuffer: 256 * 1024 * 1024,
+    })
+    return { status, output: stdout + stderr }
+  }
+  return {
+    run,
+    eject: (...options: string[]) => run(process.execPath, 'scripts/eject.ts', ...options),
+    read: (path: string) => readFileSync(join(folder, path), 'utf8'),
+    has: (path: string) => existsSync(join(folder, path)),
+    folder,
+  }
+}
+
+export function commitAll({ run }: Project): void {
+  const author = ['-c', 'user.name=test', '-c', 'user.email=test@example.test']
+  run('git', 'init', '--quiet')
+  run('git', 'add', '--all')
+  run('git', ...author, 'commit', '--quiet', '--message', 'as it was')
+}
+
+/** What the starter's own lock file lists, and nothing else; installing it anew takes longer than all that follows. */
+export function linkPackages({ folder, read }: Project): void {
+  const { packages } = JSON.parse(read('package-lock.json'))
+  for (const path of ['node_modules/.bin', ...Object.keys(packages)].filter(path =>
+    /^node_modules\/[^/]+(\/[^/]+)?$/.test(path),
+  )) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true })
+    if (existsSync(path)) symlinkSync(resolve(path), join(folder, path))
+  }
+}
+
+/** Runs these test files of the starter's with its own runner, all of which have to pass. */
+export function passesTests(t: Test, { run }: Project, ...files: string[]): void {
+  const { output } = run(process.execPath, 'scripts/test.ts', ...files)
+  const [, total, passed] = output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []
+  t.ok(Number(total) > 100, `${total} tests`)
+  t.equal(passed, total, 'all of them pass')
+  if (passed !== total || !total) t.comment(output.slice(-3000))
+}
