@@ -43,7 +43,7 @@ export interface Check {
   run(context: CheckContext): Promise<void>
 }
 
-/** The checks of one group; each file of `checks/` is one. */
+/** The checks of one group: the file of `checks/` that is called like it, and those that it takes rows from. */
 export function checksOf(group: Group, checks: Omit<Check, 'group'>[]): Check[] {
   return checks.map(check => ({ ...check, group }))
 }

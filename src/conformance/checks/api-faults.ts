@@ -5,7 +5,7 @@ import type { CheckContext } from '../context.ts'
 import { describePage, expect } from '../findings.ts'
 import { openCreateForm } from './create-form.ts'
 import { failurePages } from './failure-pages.ts'
-import { makeApplication } from './pages.ts'
+import { makeApplication } from './page-texts.ts'
 import { trappedIn } from './portal-faults.ts'
 
 const needs = ['page' as const]

@@ -54,6 +54,14 @@ export const navigationHeaders = {
   accept: 'text/html',
 }
 
+/** Of a person who types an address. */
+export const typedAddress = {
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-site': 'none',
+  'sec-fetch-user': '?1',
+}
+
 /** The Cookie header by which this browser would visit the client, for requests that no browser sends. */
 export function cookieHeader({ settings }: CheckContext, browser: Browser): string {
   return browser.cookies

@@ -136,3 +136,10 @@ export function needsRenewal(steps: Step[]): void {
   if (!steps.some(({ kind }) => kind === 'refresh'))
     throw new NotApplicable('the client renews no access token, so nothing of renewals can be asked of it')
 }
+
+/** Of a session that there is; without cookies that are it there is nothing to judge. */
+export async function sessionOf(context: CheckContext): Promise<Session> {
+  const session = await openSession(context)
+  if (session.cookies.length === 0) throw new NotApplicable('no cookie of this client is a session')
+  return session
+}
