@@ -203,10 +203,12 @@ t.test('DO-03: too many or too large headers are refused', async t => {
   t.equal((await sandbox.api.inject('/health/live')).statusCode, 200)
 })
 
-/** The longest time, of the best of several rounds, that nothing else could run. Other programs disturb single rounds. */
+const mostStallMs = 100
+
+/** The longest time that nothing else could run. Other programs disturb single rounds: what is too long is measured again. */
 async function measureStall(work: () => Promise<unknown>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 5 && best >= mostStallMs; round += 1) {
     const delay = monitorEventLoopDelay({ resolution: 5 })
     delay.enable()
     await work()
@@ -241,7 +243,7 @@ t.test('DO-04: 60 KB of nesting is 400, and nobody else waits for it', async t =
     t.equal(answer.statusCode, 400, name)
     t.match(answer.json(), { error: { status: 400, message: String } })
     const stallMs = await measureStall(() => send(payload))
-    t.ok(stallMs < 100, `${name}: ${stallMs} ms`)
+    t.ok(stallMs < mostStallMs, `${name}: ${stallMs} ms`)
   }
   const brackets = makeCreateBody(groupId, { name: '[[[[[[[[[[[[[[[[[[[[[[[[[{{{{{{"\\' })
   t.equal((await send(JSON.stringify(brackets))).statusCode, 201, 'brackets within text do not count')
@@ -265,7 +267,7 @@ t.test('DO-05: no field takes long to check, whatever it holds, and the answer s
           size = Math.max(size, answer.body.length)
         }
       })
-      t.ok(stallMs < 100, `${piece}: ${stallMs} ms`)
+      t.ok(stallMs < mostStallMs, `${piece}: ${stallMs} ms`)
       t.ok(size < 8192, `${piece}: an answer of ${size} characters`)
     }
   }
