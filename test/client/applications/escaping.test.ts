@@ -21,10 +21,11 @@ async function withApplication(t: Test, vector: string) {
   return test
 }
 
+const { browser: plain } = await withApplication(t, 'https')
+
 for (const [what, vector] of Object.entries(hostileTexts)) {
   t.test(`PG-07: ${what} from the API is text on every page`, async t => {
     const { browser } = await withApplication(t, vector)
-    const plain = await withApplication(t, 'https')
     for (const path of [
       '/applications',
       `/applications?q=${encodeURIComponent(vector)}`,
@@ -34,7 +35,7 @@ for (const [what, vector] of Object.entries(hostileTexts)) {
     ]) {
       const page = await browser.get(path)
       t.equal(page.statusCode, 200, path)
-      const same = await plain.browser.get(path.replace(encodeURIComponent(vector), 'https'))
+      const same = await plain.get(path.replace(encodeURIComponent(vector), 'https'))
       t.same(markupOf(page.body), markupOf(same.body), path)
       t.notMatch(page.body, '40301', 'no template is run')
     }
@@ -75,24 +76,27 @@ t.test('PG-07: what the API complained of is text', async t => {
 
 const webUrls = { webPageUrl: '', iconUrl: '', privacyPolicyUrl: '' }
 
+/** The form, the form refused, and the page with the credentials, where the API calls group, client, secret and token so. */
+async function pagesWith(t: Test, text: string) {
+  const { browser, platform } = await withApplication(t, 'x')
+  platform.answer('GET /identities/v1/visitor-1/links', { body: { ItemList: [{ to: text }, { to: 'group-2' }] } })
+  const tokens = [{ id: text, token: text }]
+  const client = { clientId: text, clientSecrets: [text] }
+  platform.answer('POST /apps/v1', { status: 201, body: { ...applicationRecord('app-1'), client, tokens } })
+  const form = await browser.get('/applications/new')
+  const fields = { ...readForm(form, '/applications'), groupId: text, name: text, redirectUris: 'https://a.test/' }
+  const refused = await browser.post('/applications', { ...fields, name: '' })
+  t.equal(refused.statusCode, 422)
+  t.equal((await browser.post('/applications', fields)).headers.location, '/applications/app-1')
+  return [form, refused, await browser.get('/applications/app-1')]
+}
+
+const plainPages = await pagesWith(t, 'https')
+
 for (const [what, vector] of Object.entries(hostileTexts)) {
   t.test(`PG-07: ${what} as the id of a group, and as those of credentials, is text`, async t => {
-    const pagesWith = async (text: string) => {
-      const { browser, platform } = await withApplication(t, 'x')
-      platform.answer('GET /identities/v1/visitor-1/links', { body: { ItemList: [{ to: text }, { to: 'group-2' }] } })
-      const tokens = [{ id: text, token: text }]
-      const client = { clientId: text, clientSecrets: [text] }
-      platform.answer('POST /apps/v1', { status: 201, body: { ...applicationRecord('app-1'), client, tokens } })
-      const form = await browser.get('/applications/new')
-      const fields = { ...readForm(form, '/applications'), groupId: text, name: text, redirectUris: 'https://a.test/' }
-      const refused = await browser.post('/applications', { ...fields, name: '' })
-      t.equal(refused.statusCode, 422)
-      t.equal((await browser.post('/applications', fields)).headers.location, '/applications/app-1')
-      return [form, refused, await browser.get('/applications/app-1')]
-    }
-    const plain = await pagesWith('https')
-    for (const [index, page] of (await pagesWith(vector)).entries()) {
-      t.same(markupOf(page.body), markupOf(plain[index]!.body))
+    for (const [index, page] of (await pagesWith(t, vector)).entries()) {
+      t.same(markupOf(page.body), markupOf(plainPages[index]!.body))
       t.notMatch(page.body, '40301', 'no template is run')
       t.match(unescapeHtml(page.body), vector, 'and it is there')
     }

@@ -26,6 +26,9 @@ t.test('CL-09: parameters that the specification does not name are ignored, once
   t.equal(response.statusCode, 200)
 })
 
+// Nothing is ever sent of what it refuses, and each test begins a login of its own.
+const { browser, platform } = await buildTestClient(t)
+
 for (const [what, change] of [
   ['another client_id', { client_id: 'other' }],
   ['no client_id', { client_id: undefined }],
@@ -35,7 +38,6 @@ for (const [what, change] of [
   ['an empty code', { code: '' }],
 ] as const) {
   t.test(`CL-10: a callback with ${what} is refused, and nothing is sent`, async t => {
-    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
     t.equal(response.statusCode, 400)
@@ -156,7 +158,6 @@ t.test(
 
 for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'error', 'error_description', 'iss']) {
   t.test(`CL-16: a callback with a ${name} of 8 KiB is refused, and nothing is sent`, async t => {
-    const { browser, platform } = await buildTestClient(t)
     const started = await beginLogin(browser)
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
@@ -170,7 +171,6 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
 for (const [what, text] of Object.entries({ 'a line end': '\r\n', 'a NUL': '\0', 'a DEL': '\x7f', 'a tab': '\t' })) {
   for (const name of ['code', 'subject', 'error_description']) {
     t.test(`CL-16: a callback with ${what} in its ${name} is refused, and nothing is sent`, async t => {
-      const { browser, platform } = await buildTestClient(t)
       const started = await beginLogin(browser)
       const response = await browser.get(callbackUrl(started, { [name]: `a${text}b` }), { site: 'cross-site' })
       t.equal(response.statusCode, 400)

@@ -5,11 +5,15 @@ import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
 import { timed } from '../support/stopwatch.ts'
 
-/** A login whose exchange is answered so; it ended without a session, and the portal was asked once. */
+const one = await buildTestClient(t)
+
+/** A login whose exchange is answered so, and its log; it ended without a session, and the portal was asked once. */
 async function failedLogin(t: Test, answer: Script) {
-  const test = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': answer } })
-  const started = await beginLogin(test.browser)
-  const response = await test.browser.get(callbackUrl(started), { site: 'cross-site' })
+  const browser = one.browser.copy()
+  one.platform.answer('POST /api/exchangeToken', answer)
+  const [asked, logged] = [one.platform.received('POST /api/exchangeToken').length, one.log.length]
+  const started = await beginLogin(browser)
+  const response = await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.match(response.headers['content-type'], 'text/html')
   t.equal(response.headers.location, undefined)
   t.equal(goesOnTo(response), undefined)
@@ -19,8 +23,8 @@ async function failedLogin(t: Test, answer: Script) {
     [cleared],
     'the login is over, and there is no session',
   )
-  t.equal(test.platform.received('POST /api/exchangeToken').length, 1)
-  return { ...test, response }
+  t.equal(one.platform.received('POST /api/exchangeToken').length, asked + 1)
+  return { response, log: one.log.slice(logged) }
 }
 
 for (const status of [400, 401]) {

@@ -179,10 +179,12 @@ for (const [what, headers] of Object.entries({
   })
 }
 
+// Nothing of what they refuse leaves a trace.
+const { client, platform, browser } = await buildTestClient(t)
+
 for (const path of ['/login', '/exchangeToken']) {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     t.test(`CL-31: ${method} ${path} is answered 405 and Allow: GET`, async t => {
-      const { client, platform } = await buildTestClient(t)
       const response = await client.inject({ method, url: path, headers: { 'sec-fetch-site': 'same-origin' } })
       t.equal(response.statusCode, 405)
       t.equal(response.headers.allow, 'GET')
@@ -193,7 +195,6 @@ for (const path of ['/login', '/exchangeToken']) {
 
   for (const headers of otherThanNavigations) {
     t.test(`CL-32: ${path} refuses a load that is no navigation: ${JSON.stringify(headers)}`, async t => {
-      const { browser, platform } = await buildTestClient(t)
       const started = await beginLogin(browser)
       const response = await browser.get(path === '/login' ? path : callbackUrl(started), { headers })
       t.equal(response.statusCode, 403)

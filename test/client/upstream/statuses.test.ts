@@ -116,9 +116,12 @@ const bodies: Record<string, { headers: Record<string, string>; body: unknown }>
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
+/** For the tests that leave it as it was: the same visitor is signed in, and the same is answered to a login. */
+const one = await start(t)
+
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
   t.test(`F-18: nothing of the body of a ${status} is shown or logged`, async t => {
-    const { browser, platform, log } = await start(t)
+    const { browser, platform, log } = one
     for (const [what, answer] of Object.entries(bodies)) {
       platform.answer('GET /things', { status, ...answer })
       const page = await browser.get('/page')
@@ -206,7 +209,7 @@ t.test('UP-12: nothing of the browser’s request is passed on but a sound reque
 
 for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc', 'a;b', 'é', '']) {
   t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by one of our own`, async t => {
-    const { browser, platform, log } = await start(t)
+    const { browser, platform, log } = one
     const lines = log.length
     platform.answer('GET /things', { status: 500, body: '' })
     const page = await browser.get('/page', { headers: { 'x-request-id': id } })

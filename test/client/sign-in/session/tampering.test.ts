@@ -135,9 +135,10 @@ const odd: Record<string, string> = {
     '__Host-session=x; __Host-session-2=y; __Host-refresh-z=z; __Host-handover=x; __Host-signed-out=x; __Host-arrived=x',
 }
 
+const { client } = await buildTestClient(t)
+
 for (const [what, cookie] of Object.entries(odd)) {
   t.test(`CK-10: ${what} is no fault of the server`, async t => {
-    const { client } = await buildTestClient(t)
     for (const path of ['/', '/page', '/login', '/cancelled?state=x', '/exchangeToken?state=x&code=y&subject=z']) {
       const answer = await exchangeRaw(client, rawGet(path, { cookie }))
       t.match(answer, /^HTTP\/1\.1 [234]/, path)
