@@ -21,7 +21,8 @@ type Ended = { code: number; output: string }
 
 /** By way of env, because tap adds to the environment of whatever a test starts directly. */
 function run(cwd: string, environment: Record<string, string>, ...command: string[]): Promise<Ended> {
-  const pairs = Object.entries({ PATH: process.env.PATH, HOME: process.env.HOME, ...environment })
+  const { PATH, HOME, NODE_COMPILE_CACHE = '' } = process.env
+  const pairs = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...environment })
   return new Promise(end =>
     execFile('env', ['-i', ...pairs.map(pair => pair.join('=')), ...command], { cwd }, (error, stdout) =>
       end({ code: error ? Number(error.code) : 0, output: stdout }),

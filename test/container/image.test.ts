@@ -4,7 +4,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { allow, enterPassword } from '../browser/support/sign-in.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { skip as browserSkip } from '../support/launch-chromium.ts'
@@ -93,7 +93,7 @@ for (const target of ['client', 'sandbox'] as const) {
 }
 
 /** Both containers, on this machine's loopback. */
-async function runBoth(t: Test) {
+async function runBoth() {
   const [port, portalPort, apiPort] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const registration = { id: 'image-test', secret: 'a-client-credential-only-for-tests-0003' }
   const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
@@ -129,31 +129,18 @@ async function runBoth(t: Test) {
   return { containers: { sandbox, client }, environments, publicUrl, person }
 }
 
-t.test(
-  'CT-01, CT-02: without rights, on a read-only disk, both are healthy, and end with 0 when told to',
-  { skip },
-  async t => {
-    const { containers, environments } = await runBoth(t)
-    for (const name of ['client', 'sandbox'] as const) {
-      const { status, stop } = containers[name]
-      const { Healthcheck } = imageOf(name).config
-      t.match(status(), /^Uid:\t65532\t65532\t65532\t65532$/m, name)
-      t.match(status(), /^NSpid:\t\d+\t1$/m, `${name} is process 1`)
-      t.match(status(), /^CapEff:\t0+$/m)
-      t.match(status(), /^CapBnd:\t0+$/m)
-      t.match(status(), /^NoNewPrivs:\t1$/m)
-      t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} is healthy`)
-      t.equal(await stop(), 0, name)
-      t.notOk(await isHealthy(Healthcheck.Test, environments[name]), `${name} is gone, and not called healthy`)
-    }
-  },
-)
+let running: ReturnType<typeof runBoth> | undefined
+/** They run once for all tests of this file, until the last one ends them. */
+function both() {
+  running ??= runBoth()
+  return running
+}
 
 t.test(
   'CT-01: a person signs in through both containers, and creates an application',
   { skip: skip || browserSkip },
   async t => {
-    const { publicUrl, person, containers } = await runBoth(t)
+    const { publicUrl, person, containers } = await both()
     const { page, troubles } = await openPage(t)
     await page.goto(publicUrl)
     await page.getByRole('link', { name: 'Sign in' }).click()
@@ -167,5 +154,25 @@ t.test(
     await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
     t.same(troubles, [])
     for (const { output } of Object.values(containers)) t.notMatch(output(), /"level":[56]0|correct horse/)
+  },
+)
+
+t.test(
+  'CT-01, CT-02: without rights, on a read-only disk, both are healthy, and end with 0 when told to',
+  { skip },
+  async t => {
+    const { containers, environments } = await both()
+    for (const name of ['client', 'sandbox'] as const) {
+      const { status, stop } = containers[name]
+      const { Healthcheck } = imageOf(name).config
+      t.match(status(), /^Uid:\t65532\t65532\t65532\t65532$/m, name)
+      t.match(status(), /^NSpid:\t\d+\t1$/m, `${name} is process 1`)
+      t.match(status(), /^CapEff:\t0+$/m)
+      t.match(status(), /^CapBnd:\t0+$/m)
+      t.match(status(), /^NoNewPrivs:\t1$/m)
+      t.ok(await isHealthy(Healthcheck.Test, environments[name]), `${name} is healthy`)
+      t.equal(await stop(), 0, name)
+      t.notOk(await isHealthy(Healthcheck.Test, environments[name]), `${name} is gone, and not called healthy`)
+    }
   },
 )
