@@ -8,7 +8,7 @@ import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../suppo
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgres } from '../support/start-postgres.ts'
-import { startInVain, startSandbox } from '../support/start-sandbox.ts'
+import { startInVain } from '../support/start-sandbox.ts'
 
 const postgres = await startPostgres(t)
 
@@ -69,7 +69,7 @@ for (const [name, cut] of Object.entries(cuts))
   t.test(`F-32: it lives on when connections are lost while they work: ${name}`, async t => {
     const databaseUrl = await postgres.makeDatabase()
     const proxy = await startPostgresProxy(t, databaseUrl)
-    const sandbox = await startSandbox(t, { databaseUrl: proxy.url })
+    const sandbox = await buildTestSandbox(t, { databaseUrl: proxy.url })
     const accessToken = await getAccessToken(sandbox)
     const code = (await logIn(sandbox)).get('code') ?? ''
     // A reader and several writers wait for this one, in the middle of their queries.
@@ -84,10 +84,7 @@ for (const [name, cut] of Object.entries(cuts))
     let given = 0
     for (const answer of inFlight) answer.then(() => given++)
     // Who waits too long on a slow machine has been given a 503 already.
-    while (
-      (await ask(databaseUrl, `select 1 ${others} and wait_event_type = 'Lock'`)).length + given <
-      inFlight.length
-    );
+    await untilThere(databaseUrl, `${others} and wait_event_type = 'Lock'`, found => found + given >= inFlight.length)
     const [{ meanwhile, mend }] = await Promise.all([
       cut({ databaseUrl, proxy }),
       ...inFlight.map(async answer => {
@@ -104,7 +101,8 @@ for (const [name, cut] of Object.entries(cuts))
       answers.push((await exchange(sandbox, { code })).statusCode)
     t.equal(answers.at(-1), 200)
     // It looks once a second.
-    while (performance.now() - mendedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200);
+    do sandbox.passTime(1000)
+    while (performance.now() - mendedAt < 3000 && (await sandbox.portal.inject('/health/ready')).statusCode !== 200)
     t.equal((await sandbox.portal.inject('/health/ready')).statusCode, 200)
     t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
   })
@@ -181,7 +179,7 @@ async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<vo
   // It counts for new connections.
   for (const connections of [waiting, others]) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${connections}`)
-    while ((await ask(databaseUrl, `select 1 ${connections}`)).length > 0);
+    await untilThere(databaseUrl, connections, found => found === 0)
   }
 }
 
@@ -189,10 +187,21 @@ function alterReadOnly(databaseUrl: string, value: 'on' | 'off'): string {
   return `alter database ${new URL(databaseUrl).pathname.slice(1)} set default_transaction_read_only = ${value}`
 }
 
-async function ask(databaseUrl: string, statement: string): Promise<object[]> {
+/** Resolves when so many connections are there that it is enough. */
+async function untilThere(databaseUrl: string, connections: string, isEnough: (count: number) => boolean) {
+  const client = await connect(databaseUrl)
+  while (!isEnough((await client.query(`select 1 ${connections}`)).rows.length));
+  await client.end()
+}
+
+async function ask(databaseUrl: string, statement: string): Promise<void> {
+  const client = await connect(databaseUrl)
+  await client.query(statement)
+  await client.end()
+}
+
+async function connect(databaseUrl: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl, options: '-c default_transaction_read_only=off' })
   await client.connect()
-  const { rows } = await client.query(statement)
-  await client.end()
-  return rows
+  return client
 }
