@@ -82,9 +82,10 @@ const badCookies: Record<string, (value: string) => string | undefined> = {
   'a login cookie that says undefined': () => 'undefined',
 }
 
+const test = await buildTestClient(t)
+
 for (const [what, spoil] of Object.entries(badCookies)) {
   t.test(`CL-04: ${what} is refused before anything is sent`, async t => {
-    const test = await buildTestClient(t)
     const started = await beginLogin(test.browser)
     const name = `__Host-login-${started.get('state')}`
     const value = spoil(test.browser.cookie(name)!)

@@ -5,10 +5,11 @@ import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
 
+const { browser: stranger, client } = await buildTestClient(t)
+
 for (const value of [...leaving, ...leavingLater, ...staying]) {
   t.test(`CL-25: a login with returnTo ${JSON.stringify(value)} ends on this site`, async t => {
-    const { browser } = await buildTestClient(t)
-    const page = await signIn(browser, value)
+    const page = await signIn(stranger.copy(), value)
     t.equal(page.statusCode, 200)
     const target = goesOnTo(page) ?? ''
     t.match(target, /^\/(?![/\\])/)
@@ -34,7 +35,6 @@ const deepLinks = [...leaving, ...leavingLater, ...staying].filter(value => /^\/
 
 for (const path of [...deepLinks, '/page//evil.test/', '/page/..//evil.test/', '/page?//evil.test/']) {
   t.test(`CL-25: a deep link to ${path} leads to no other site`, async t => {
-    const { client } = await buildTestClient(t)
     for (const site of ['cross-site', 'same-origin']) {
       const answer = await exchangeRaw(client, rawGet(path, { 'sec-fetch-site': site }))
       t.match(answer, /^HTTP\/1\.1 [234]/)

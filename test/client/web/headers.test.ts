@@ -49,8 +49,9 @@ async function everyAnswer(t: Test, environment: Record<string, string> = {}) {
 
 const isHtml = ({ headers }: LightMyRequestResponse) => String(headers['content-type']).startsWith('text/html')
 
+const { answers, client, platform } = await everyAnswer(t)
+
 t.test('PG-09: every answer has the headers that keep it to itself, and says what it is', async t => {
-  const { answers } = await everyAnswer(t)
   for (const [what, { headers, body }] of Object.entries(answers)) {
     t.hasStrict(
       headers,
@@ -68,7 +69,6 @@ t.test('PG-09: every answer has the headers that keep it to itself, and says wha
 })
 
 t.test('PG-08: every page has a policy that runs no script but ours, and lets forms end at the portal', async t => {
-  const { answers, platform } = await everyAnswer(t)
   for (const [what, answer] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
     const policy = String(answer.headers['content-security-policy'])
     const directives = Object.fromEntries(policy.split('; ').map(one => [one.split(' ')[0], one.split(' ').slice(1)]))
@@ -85,14 +85,12 @@ t.test('PG-08: every page has a policy that runs no script but ours, and lets fo
 })
 
 t.test('PG-08: no page needs what its policy forbids: no inline script, no style attribute, no handler', async t => {
-  const { answers } = await everyAnswer(t)
   for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
     t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, what)
   }
 })
 
 t.test('PG-03: pages with forms let the browser name their origin; only pages that go on send no Referer', async t => {
-  const { answers } = await everyAnswer(t)
   for (const [what, { headers, body }] of Object.entries(answers)) {
     const goesOn = /http-equiv="refresh"/.test(body)
     t.equal(headers['referrer-policy'], goesOn ? 'no-referrer' : 'same-origin', what)
@@ -101,7 +99,6 @@ t.test('PG-03: pages with forms let the browser name their origin; only pages th
 })
 
 t.test('PG-11: no answer but the assets may be kept', async t => {
-  const { answers } = await everyAnswer(t)
   const { 'the stylesheet': style, ...others } = answers
   for (const [what, { headers }] of Object.entries(others)) t.equal(headers['cache-control'], 'no-store', what)
   t.match(style!.headers['cache-control'], 'immutable')
@@ -114,13 +111,11 @@ t.test('PG-10: https is required for a year where the public address is https, f
 })
 
 t.test('PG-10: nothing of the kind is sent over plain http', async t => {
-  const { answers } = await everyAnswer(t)
   for (const [what, { headers }] of Object.entries(answers))
     t.equal(headers['strict-transport-security'], undefined, what)
 })
 
 t.test('CT-06: no answer names the software behind it', async t => {
-  const { answers } = await everyAnswer(t)
   for (const [what, { headers, body }] of Object.entries(answers)) {
     t.equal(headers['x-powered-by'], undefined, what)
     t.equal(headers.server, undefined, what)
@@ -129,7 +124,6 @@ t.test('CT-06: no answer names the software behind it', async t => {
 })
 
 t.test('CT-09: no source map is served, and no page shows where the code stands', async t => {
-  const { answers, client } = await everyAnswer(t)
   const assets = answers['the start page']!.body.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)
   for (const [, path] of assets) t.equal((await client.inject(`${path}.map`)).statusCode, 404, `${path}.map`)
   for (const path of [
@@ -153,7 +147,6 @@ for (const [what, status, request] of [
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
   t.test(`PG-09: a request ${what} gets ${status}, and nothing of it comes back`, async t => {
-    const { client } = await buildTestClient(t)
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
@@ -164,7 +157,6 @@ for (const [what, status, request] of [
 }
 
 t.test('PG-22: pages load nothing but our own assets, under names that hold a hash of what is in them', async t => {
-  const { answers, client } = await everyAnswer(t)
   const pages = Object.values(answers).filter(isHtml)
   const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
   const loaded = new Set(pages.flatMap(({ body }) => [...body.matchAll(loads)].map(([, address]) => address!)))

@@ -20,9 +20,12 @@ const foreignNames = [
   '__Host-login-ééééééééééééééééééééééééééé',
 ]
 
+const scripts = { 'GET /things': { body: ['first thing'] } }
+const { browser: stranger, client } = await buildTestClient(t, { scripts })
+
 for (const name of foreignNames) {
   t.test(`CK-10: a neighbour’s cookie ${name} changes nothing, and signing out succeeds`, async t => {
-    const { browser, client } = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
+    const browser = stranger.copy()
     await signIn(browser)
     for (const path of paths) {
       const cookie = `${browser.cookieHeader()}; ${name}=1`
@@ -40,10 +43,7 @@ for (const name of foreignNames) {
 }
 
 t.test('any cookies, also our own under other names, changed and repeated, are answered by a page', async t => {
-  const { browser, client } = await buildTestClient(t, {
-    environment: { LOG_LEVEL: 'silent' },
-    scripts: { 'GET /things': { body: ['first thing'] } },
-  })
+  const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' }, scripts })
   await signIn(browser)
   const started = await beginLogin(browser)
   const names = [
