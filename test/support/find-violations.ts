@@ -1,8 +1,8 @@
 // What axe-core finds on a page.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { AxeResults, RunOptions } from 'axe-core'
-import type { Page } from 'playwright-core'
+import type { RunOptions } from 'axe-core'
+import type { CDPSession, Page } from 'playwright-core'
 
 /** The rules that another scheme of colours can break. */
 export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text-block'] }
@@ -10,18 +10,25 @@ export const ofColours: RunOptions = { runOnly: ['color-contrast', 'link-in-text
 // The smaller of its two files: it is read anew on every page.
 const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
+/** One for each tab: to begin and to end one takes as long as to use it. */
+const sessions = new WeakMap<Page, Promise<CDPSession>>()
+
 /** By its usual rules unless `options` says otherwise; `rule: element`, one line for each element. */
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
-  // The policy of a page refuses a script element. The types of the page are not those of Node, so all are strings.
-  if (!(await page.evaluate('"axe" in self'))) {
-    // Chromium itself keeps what it has compiled for the pages to come, as it does not for what a page evaluates.
-    const session = await page.context().newCDPSession(page)
-    await session.send('Runtime.evaluate', { expression: `${source};0` })
-    await session.detach()
-  }
-  // A colour on its way to another is neither.
-  const settle = 'for (const change of document.getAnimations()) change.finish()'
-  const run = `${settle}; axe.run(${JSON.stringify({ resultTypes: ['violations'], ...options })})`
-  const { violations } = (await page.evaluate(run)) as AxeResults
-  return violations.flatMap(({ id, nodes }) => nodes.map(node => `${id}: ${node.html}`))
+  // The types of the page are not those of Node, so what runs there is a string. It answers with no more than is asked:
+  // all that axe has found in order is a hundred times as long. A colour on its way to another is neither.
+  const run = `(async () => {
+    if (!('axe' in self)) return
+    for (const change of document.getAnimations()) change.finish()
+    const { violations } = await axe.run(${JSON.stringify({ resultTypes: ['violations'], ...options })})
+    return violations.flatMap(({ id, nodes }) => nodes.map(node => id + ': ' + node.html))
+  })()`
+  const found = await page.evaluate<string[] | undefined>(run)
+  if (found) return found
+  if (!sessions.has(page)) sessions.set(page, page.context().newCDPSession(page))
+  const session = await sessions.get(page)!
+  // The policy of a page refuses a script element. Chromium itself keeps what it has compiled for the pages to come, as
+  // it does not for what a page evaluates.
+  await session.send('Runtime.evaluate', { expression: `${source};0` })
+  return page.evaluate<string[]>(run)
 }

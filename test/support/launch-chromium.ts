@@ -60,6 +60,8 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--enable-features=NetworkServiceInProcess2',
       '--renderer-process-limit=1',
       '--disable-site-isolation-trials',
+      // No page lives long enough to get back what the optimizing of its scripts takes.
+      '--js-flags=--no-maglev,--no-opt',
       '--disable-quic',
       '--no-first-run',
       '--disable-background-networking',
