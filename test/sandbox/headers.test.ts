@@ -1,6 +1,6 @@
-// What answers tell about the program that gives them: nothing.
+// What the headers of answers tell about the program that gives them: nothing; and of https where that is on.
 import t from 'tap'
-import { startUrl } from './support/browser.ts'
+import { openBrowser, startUrl } from './support/browser.ts'
 import { buildTestSandbox } from './support/build-test-sandbox.ts'
 import { openAsDeveloper } from './support/forms.ts'
 import { exchangeRaw } from './support/raw-socket.ts'
@@ -44,4 +44,24 @@ t.test('CT-09: no source map is served, and no script or stylesheet names one', 
       t.notMatch(asset.body, 'sourceMappingURL')
       t.equal((await listener.inject(`${url}.map`)).statusCode, 404)
     }
+})
+
+const urls = [
+  startUrl(),
+  '/no-such-page',
+  '/api/me',
+  '/api/exchangeToken',
+  '/.well-known/oauth-authorization-server',
+  '/health/live',
+]
+
+t.test('PG-10: a portal with https says in every answer to come back by https only, for its own host', async t => {
+  const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://login.example.test' }))
+  for (const url of urls)
+    t.equal((await browser.get(url)).headers['strict-transport-security'], 'max-age=31536000', url)
+})
+
+t.test('PG-10: a portal on a loopback address without TLS does not', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  for (const url of urls) t.equal((await browser.get(url)).headers['strict-transport-security'], undefined, url)
 })

@@ -5,6 +5,9 @@ import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 
+const { browser, client, platform } = await buildApplicationsClient(t)
+await signIn(browser)
+
 for (const id of [
   '..%2f..%2fapi%2fexchangeToken',
   '%2e%2e%2f',
@@ -25,8 +28,6 @@ for (const id of [
   'x'.repeat(101),
 ]) {
   t.test(`PG-23: an application with the id ${id} is asked for nowhere`, async t => {
-    const { browser, client, platform } = await buildApplicationsClient(t)
-    await signIn(browser)
     const before = platform.received().length
     const cookie = browser.cookieHeader()
     for (const path of ['', '/edit', '/delete']) {

@@ -1,12 +1,16 @@
-// The client as a process: where it listens, how it stops, and what a log that nobody reads does to it. Real time passes.
+// The client as a process: where it listens, how it stops or is killed, and what a log that nobody reads does to it. Real time passes.
+
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { publicUrl } from '../support/build-test-client.ts'
+import { beginLogin, callbackUrl, publicUrl } from '../support/build-test-client.ts'
 import { askOften } from '../support/raw-socket.ts'
-import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
+import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { smallApi } from '../support/small-product.ts'
+import { importing, type SpawnedClient, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
 import { timed } from '../support/stopwatch.ts'
 
 // Most of each is a process that starts or waits.
@@ -176,3 +180,20 @@ t.test('LG-09: a fault that nothing caught is one line and the end of the proces
 })
 
 const crash = `process.on('SIGUSR2', () => { Promise.reject(new Error('on purpose')) })`
+
+t.test('F-29: killed between the login and the callback, another replica finishes the login', async t => {
+  const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
+  const environment = {
+    LOGIN_URL: platform.url,
+    API_URL: platform.url,
+    COOKIE_KEYS: randomBytes(32).toString('base64url'),
+  }
+  const first = await spawnSmallClient(t, environment)
+  const { browser } = first
+  const started = await beginLogin(browser)
+  first.child.kill('SIGKILL')
+  await first.exited
+  browser.client = (await spawnSmallClient(t, environment)).client
+  t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+})

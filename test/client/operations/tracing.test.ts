@@ -1,19 +1,16 @@
 // A caller's trace goes on to the portal and the API, and nothing else does that calls itself one.
 import t, { type Test } from 'tap'
-import { signIn } from '../support/build-test-client.ts'
-import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'
-import { spawnSmallClient } from '../support/spawn-client.ts'
 
 async function start(t: Test) {
-  const platform = await startScriptedPlatform(t, { ...smallApi, 'POST /api/exchangeToken': giveTokens() })
-  const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: platform.url })
-  await signIn(client.browser)
+  const { browser, platform } = await buildTestClient(t, { scripts: smallApi })
+  await signIn(browser)
   const traceOf = async (headers: Record<string, string>) => {
-    t.equal((await client.browser.get('/page', { headers })).statusCode, 200)
+    t.equal((await browser.get('/page', { headers })).statusCode, 200)
     return platform.received('GET /things').at(-1)!.headers
   }
-  return { ...client, platform, traceOf }
+  return { browser, platform, traceOf }
 }
 
 const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
