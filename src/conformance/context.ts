@@ -1,4 +1,5 @@
 // What a check is given: browsers, people, the platform, and what of it all is its own.
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Step, StepKind } from '../sandbox/steps.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
@@ -25,9 +26,10 @@ export interface ContextParts {
   platform: Platform
   clientProcess: ClientProcess | undefined
   isAlone: boolean
+  pause?: (ms: number) => Promise<unknown>
 }
 
-export function createContext({ settings, platform, clientProcess, isAlone }: ContextParts) {
+export function createContext({ settings, platform, clientProcess, isAlone, pause = wait }: ContextParts) {
   const exchanges: Exchange[] = []
   const marks = new Set<string>()
   const people: Person[] = []
@@ -59,6 +61,9 @@ export function createContext({ settings, platform, clientProcess, isAlone }: Co
     settings,
     platform,
     clientProcess,
+
+    /** Resolves after that time; other checks go on meanwhile. */
+    pause,
 
     /** A new browser with an empty jar; `losesCookies` of the client, and keeps the portal's. */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {

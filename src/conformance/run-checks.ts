@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Check, Failed, groups, type Level, NotApplicable, Undecided, type Verdict } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { createContext } from './context.ts'
+import { createPlaces } from './places.ts'
 import type { Platform } from './platform.ts'
 import { hide } from './report/hide.ts'
 import { type Settings, whyMissing } from './settings.ts'
@@ -27,6 +28,8 @@ export interface RunParts {
   clientProcess: ClientProcess | undefined
   /** Whether anything answers at the client's address. */
   isAnswering: () => Promise<boolean>
+  /** How a check lets time pass; without it nobody else goes on meanwhile. */
+  pause?: (ms: number) => Promise<unknown>
   onResult?: (result: Result) => void
 }
 
@@ -49,15 +52,13 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
 
   const together = possible.filter(({ isAlone }) => !isAlone)
   const suspects: Check[] = []
-  const waiting = [...together]
-  const work = async () => {
-    for (let check = waiting.shift(); check; check = waiting.shift()) {
-      const result = await runOnce(check, parts, false)
-      if (result.verdict === 'passed' || result.verdict === 'not applicable') tell(check, result)
-      else suspects.push(check)
-    }
+  const { taking, pause } = createPlaces(sideBySide)
+  const look = async (check: Check) => {
+    const result = await taking(() => runOnce(check, { ...parts, pause }, false))
+    if (result.verdict === 'passed' || result.verdict === 'not applicable') tell(check, result)
+    else suspects.push(check)
   }
-  await Promise.all(Array.from({ length: sideBySide }, work))
+  await Promise.all(together.map(look))
   // One that is to be called failed has failed with nothing beside it.
   for (const check of suspects) tell(check, await runOnce(check, parts, true))
 

@@ -8,6 +8,9 @@ import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { right } from './clients/parts.ts'
 import { openStage } from './support/stage.ts'
 
+// Each has a stage of its own, and waits for much.
+t.jobs = 3
+
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
 

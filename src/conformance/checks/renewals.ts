@@ -1,5 +1,4 @@
 // What renews an access token: what is sent, what becomes of the tokens that come, and how often.
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Step } from '../../sandbox/steps.ts'
 import { type Check, NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -12,7 +11,7 @@ import { readSetCookie } from './set-cookies.ts'
 type Row = Omit<Check, 'group'>
 
 /** Until nobody remembers the last renewal any more: neither a client that shares it, nor the portal, which answers a replaced refresh token for ten seconds. */
-const forget = () => wait(12_000)
+const forget = ({ pause }: CheckContext) => pause(12_000)
 
 const needs: Row['needs'] = ['page']
 
@@ -109,7 +108,7 @@ export const renewals: Row[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       needsRenewal((await visitPage(context, browser)).steps)
-      await forget()
+      await forget(context)
       const { steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
@@ -129,7 +128,7 @@ export const renewals: Row[] = [
       await context.order('refresh-expires-in', shortLifeValue)
       const first = (await visitPage(context, browser)).steps
       needsRenewal(first)
-      await forget()
+      await forget(context)
       await context.platform.endAccessTokens(person)
       const second = (await visitPage(context, browser)).steps.find(({ kind }) => kind === 'refresh')
       if (!second) throw new NotApplicable('the client does not renew a second time')
@@ -252,7 +251,7 @@ export const renewals: Row[] = [
       await Promise.all(
         Array.from({ length: 6 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
       )
-      await wait(100)
+      await context.pause(100)
       await context.visitUntilPortal(late, context.settings.page)
       await context.platform.settle()
       const steps = context.arrived().filter(step => !before.has(step))

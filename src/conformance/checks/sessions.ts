@@ -1,5 +1,4 @@
 // The session of somebody who has signed in: which cookies are it, and how it comes to an end.
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Step } from '../../sandbox/steps.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
@@ -126,8 +125,8 @@ async function expectFault(context: CheckContext): Promise<void> {
 }
 
 /** The access token is over for those who count the seconds, and for those who hear it from the API. */
-export async function endToken({ platform }: CheckContext, person: Person): Promise<void> {
-  await wait(shortLife * 1000 + 300)
+export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
+  await pause(shortLife * 1000 + 300)
   await platform.endAccessTokens(person)
 }
 

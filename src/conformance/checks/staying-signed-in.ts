@@ -1,5 +1,4 @@
 // When the access token is over or refused: what keeps the session, and what ends it.
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Check, checksOf, Undecided } from '../check.ts'
 import { describePage, expect } from '../findings.ts'
 import { renewals } from './renewals.ts'
@@ -53,7 +52,7 @@ export const stayingSignedIn = checksOf('staying-signed-in', [
         const end = performance.now() + 15_000
         let isBack = await context.isSignedIn(browser)
         while (!isBack && performance.now() < end) {
-          await wait(3000)
+          await context.pause(3000)
           isBack = await context.isSignedIn(browser)
         }
         expect(isBack, 'When the portal is back the visitor is signed out.', page)
