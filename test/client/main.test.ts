@@ -89,15 +89,14 @@ t.test('UP-10: internal addresses without https are warned of, once', async t =>
   t.match(JSON.parse(warnings(output())[0]!), { level: 40, addresses: ['http://api:4001'] })
 })
 
+const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001', PRESTOP_DELAY: '7' })
+while (!output().includes('listening')) await once(child.stdout!, 'data')
+
 t.test('UP-10: https and loopback are warned of by nobody', async t => {
-  const { child, output } = start(t, { HOST: '127.0.0.1', API_INTERNAL_URL: 'https://api:4001' })
-  while (!output().includes('listening')) await once(child.stdout!, 'data')
   t.same(warnings(output()), [])
 })
 
 t.test('CT-08: at its start the process says with which settings it runs, without the secrets', async t => {
-  const { child, output } = start(t, { HOST: '127.0.0.1', PRESTOP_DELAY: '7' })
-  while (!output().includes('listening')) await once(child.stdout!, 'data')
   const settings = output()
     .split('\n')
     .filter(Boolean)

@@ -9,13 +9,17 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const fields = ['name', 'description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl']
 
-async function withApplication(t: Test, vector: string) {
+function recordOf(vector: string) {
   const data = Object.fromEntries(fields.map(field => [field, vector]))
   const client = { redirectUris: vector, defaultRedirectUri: vector, scopes: vector, defaultScopes: vector }
   const inLinks = [{ '@type': 'DeveloperOf', from: vector }]
+  return applicationRecord('app-1', data, { client, inLinks })
+}
+
+async function withApplication(t: Test, vector: string) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
-  api.records.set('app-1', applicationRecord('app-1', data, { client, inLinks }))
+  api.records.set('app-1', recordOf(vector))
   const test = await buildApplicationsClient(t, { clock, scripts: api.scripts })
   await signIn(test.browser)
   return test
@@ -103,6 +107,8 @@ for (const [what, vector] of Object.entries(hostileTexts)) {
   })
 }
 
+const { browser, platform } = await withApplication(t, 'x')
+
 for (const url of [
   'javascript:alert(1)',
   'JaVaScRiPt:alert(1)',
@@ -117,7 +123,7 @@ for (const url of [
   'https://',
 ]) {
   t.test(`PG-06: ${JSON.stringify(url)} from the API is text and no link`, async t => {
-    const { browser } = await withApplication(t, url)
+    platform.answer('GET /apps/v1/app-1', { body: recordOf(url) })
     const page = await browser.get('/applications/app-1')
     t.equal(page.statusCode, 200)
     t.same(

@@ -102,12 +102,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
+/** For the tests that leave it running. */
+const lasting = await spawnClient(t, {})
+
 t.test('F-27: SIGHUP is ignored', async t => {
-  const client = await spawnClient(t, {})
-  client.child.kill('SIGHUP')
-  t.equal((await client.get('/health/live')).statusCode, 200)
-  t.equal((await client.get('/health/ready')).statusCode, 200)
-  t.equal(client.child.exitCode, null)
+  lasting.child.kill('SIGHUP')
+  t.equal((await lasting.get('/health/live')).statusCode, 200)
+  t.equal((await lasting.get('/health/ready')).statusCode, 200)
+  t.equal(lasting.child.exitCode, null)
 })
 
 t.test('CT-06: it listens where it is told to, on an address of IPv6 as well', async t => {
@@ -117,10 +119,9 @@ t.test('CT-06: it listens where it is told to, on an address of IPv6 as well', a
 })
 
 t.test('LG-05: every line has the time in UTC, the service and its version', async t => {
-  const client = await spawnClient(t, {})
-  await client.get('/')
-  await client.says('"event":"request"')
-  const lines = client.log()
+  await lasting.get('/')
+  await lasting.says('"event":"request"')
+  const lines = lasting.log()
   t.ok(lines.length >= 3)
   for (const line of lines) {
     t.match(line.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
