@@ -26,6 +26,26 @@ const layout = ({ React }) => ({
   },
 })
 
+/** For each call that is opened, Swagger UI would read the whole document again to follow its references: see inline. */
+const resolver = () => ({
+  fn: {
+    resolveSubtree: async (document, path) => ({ errors: [], spec: path.reduce((at, key) => at?.[key], document) }),
+  },
+})
+
+/** The same value with what is meant in place of each reference, under whose name it is shown; none leads back to itself. */
+function inline(value, document) {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(one => inline(one, document))
+  const { $ref, ...own } = value
+  const meant = $ref
+    ?.split('/')
+    .slice(1)
+    .reduce((at, key) => at[key], document)
+  const entries = Object.entries({ ...meant, ...own }).map(([key, one]) => [key, inline(one, document)])
+  return { ...Object.fromEntries(entries), ...($ref && { $$ref: $ref }) }
+}
+
 /** Names for what has none, and the keyboard for what scrolls. */
 function mend() {
   const mendEach = (selector, change) => {
@@ -47,14 +67,15 @@ function mend() {
 
 async function start() {
   new MutationObserver(mend).observe(place, { childList: true, subtree: true })
-  described = await (await fetch(place.dataset.document)).json()
+  const document = await (await fetch(place.dataset.document)).json()
+  described = inline(document, document)
   // The public address may be another origin than this page's, and the policy forbids those.
   described.servers = [{ url: location.origin }]
   const ui = SwaggerUIBundle({
     spec: withExamples({}),
     domNode: place,
     layout: 'CallsLayout',
-    plugins: [layout],
+    plugins: [layout, resolver],
     deepLinking: false,
     tryItOutEnabled: true,
     persistAuthorization: true,
