@@ -1,6 +1,7 @@
 // Our browser against Chromium: the same visits make the same requests, and leave the same cookies.
 import t from 'tap'
-import { launchChromium, skip } from '../support/launch-chromium.ts'
+import { skip } from '../support/launch-chromium.ts'
+import { openPage } from '../support/open-page.ts'
 import { cookies } from './situations/cookies.ts'
 import { forms } from './situations/forms.ts'
 import { navigations } from './situations/navigations.ts'
@@ -12,15 +13,11 @@ import { startSites } from './support/start-sites.ts'
 const situations = [...cookies, ...navigations, ...redirects, ...referrers, ...forms]
 
 t.test('our browser asks as Chromium does, and keeps the same cookies', { skip }, async t => {
-  // A page kept in memory is no request, and one that reloads by itself one too many.
-  const switches = ['--disable-features=BackForwardCache', '--disable-auto-reload']
-  const chromium = await launchChromium(t, { switches })
   const rest = [...situations]
   /** What takes longest is waiting for nothing to come: several wait at the same time. */
   const work = async () => {
     const sites = await startSites(t)
-    const context = await chromium.newContext({ javaScriptEnabled: false })
-    const window = await context.newPage()
+    const { page: window } = await openPage(t, { javaScriptEnabled: false })
     for (let situation = rest.shift(); situation; situation = rest.shift()) {
       const { expected, ...ours } = await doInOurs(sites, situation)
       await window.goto('about:blank')

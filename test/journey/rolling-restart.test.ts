@@ -9,7 +9,7 @@ import { freePorts, person, registration } from './support/start-both.ts'
 import { startSwitch } from './support/switch.ts'
 
 /** How long a visitor looks at a page: as many requests as a machine can take would only heat it. */
-const readMs = 20
+const readMs = 50
 
 type Replica = { child: ChildProcess; exited: Promise<unknown[]> }
 

@@ -70,6 +70,8 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--remote-debugging-pipe',
       '--no-startup-window',
       `--user-data-dir=${profile}`,
+      // Where the small one is missing, the other does as it would: it keeps no page for Back, and repeats nothing.
+      ...(isWhole ? [] : ['--disable-features=BackForwardCache', '--disable-auto-reload']),
       ...switches,
     ],
   })
