@@ -13,7 +13,8 @@ export async function readDescription(
   call: InjectOptions = { url: '/apps/v1/openapi.json' },
 ): Promise<CheckAnswer> {
   const document = closeObjects((await server.inject(call)).json()) as { paths: Record<string, Operations> }
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  // That the schemas are schemas is tested where the documents are; here it would take longer than all the answers.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')
   const templates = Object.keys(document.paths).map(path => {
