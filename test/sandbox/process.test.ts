@@ -1,6 +1,6 @@
 // The sandbox as a process: what it says when it starts, and how it stops. Real time passes.
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
 import { callAsDeveloper } from './support/call-api.ts'
@@ -36,13 +36,16 @@ t.test('CT-08: at the start it says what its settings are, without secrets and a
 
 t.test('CT-08: a host or a port that it cannot listen on is a reason not to start, and named', async t => {
   const databaseUrl = await makeSqliteUrl(t)
-  const running = await startSandbox(t, { databaseUrl })
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as AddressInfo
   const reasons: [Record<string, string>, RegExp][] = [
     [{ HOST: 'nowhere.invalid' }, /^The sandbox did not start: HOST, .*ENOTFOUND.*\n$/],
     [{ HOST: '192.0.2.1' }, /^The sandbox did not start: HOST, .*EADDRNOTAVAIL.*\n$/],
-    [{ PORTAL_PORT: `${running.portalPort}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
-    [{ API_PORT: `${running.apiPort}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
-    [{ LAB_PORT: `${running.apiPort}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
+    [{ PORTAL_PORT: `${port}` }, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/],
+    [{ API_PORT: `${port}` }, /^The sandbox did not start: .* API_PORT .*EADDRINUSE.*\n$/],
+    [{ LAB_PORT: `${port}` }, /^The sandbox did not start: .* LAB_PORT .*EADDRINUSE.*\n$/],
   ]
   for (const [settings, reason] of reasons) {
     const { code, stderr } = await startInVain(t, { databaseUrl, settings })
