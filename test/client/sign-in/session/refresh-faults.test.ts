@@ -1,6 +1,6 @@
 // A portal that does not renew a session: only what fails for good takes the refresh token, and nobody is locked out.
 import t from 'tap'
-import { signIn } from '../../support/build-test-client.ts'
+import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
 import { setCookieLines } from '../../support/read-response.ts'
 import { giveTokens, type Script, send, tokenAnswer } from '../../support/scripted-platform.ts'
@@ -28,9 +28,24 @@ const passing: Record<string, Script> = {
   redirects: { status: 302, headers: { location: 'https://elsewhere.test/' }, body: {} },
 }
 
+const one = await buildTestClient(t, { scripts: { 'GET /things': { body: ['first thing'] } } })
+let visitors = 0
+
+/** Another visitor of one and the same client, signed in for an hour; from then on the portal answers a renewal so. */
+async function newVisitor(renewal: Script) {
+  const { platform, clock, log } = one
+  const browser = one.browser.copy()
+  platform.answer(tokenRoute, giveTokens({ refresh_token: `of-visitor-${visitors++}` }))
+  await signIn(browser)
+  platform.answer(tokenRoute, renewal)
+  const [asked, logged] = [platform.received(tokenRoute).length, log.length]
+  const renewals = () => platform.received(tokenRoute).slice(asked)
+  return { browser, clock, platform, renewals, logged: () => log.slice(logged).join('') }
+}
+
 for (const [what, renewal] of Object.entries(passing)) {
   t.test(`RF-05: a portal that ${what} ends no session: a page says so, and later it goes on`, async t => {
-    const { browser, clock, platform } = await buildSignedIn(t, renewal)
+    const { browser, clock, platform } = await newVisitor(renewal)
     const kept = refreshCookieNames(browser)
     clock.advance(3601)
     const page = await openPage(browser)
@@ -43,7 +58,7 @@ for (const [what, renewal] of Object.entries(passing)) {
   })
 
   t.test(`RF-05: while the access token is still good, a portal that ${what} is not even noticed`, async t => {
-    const { browser, clock, renewals } = await buildSignedIn(t, renewal)
+    const { browser, clock, renewals } = await newVisitor(renewal)
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, 1)
@@ -72,11 +87,11 @@ const final: Record<string, Script> = {
 
 for (const [what, renewal] of Object.entries(final)) {
   t.test(`RF-05: ${what} takes the refresh cookie at once, and the session ends with its access token`, async t => {
-    const { browser, clock, renewals, log } = await buildSignedIn(t, renewal)
+    const { browser, clock, renewals, logged } = await newVisitor(renewal)
     clock.advance(3600 - 30)
     t.equal((await openPage(browser)).statusCode, 200)
     t.same(refreshCookieNames(browser), [])
-    t.match(log.join(''), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'and the operator learns why')
+    t.match(logged(), /"event":"session_ended".*"cause":"(\w+|status \d+)"/, 'and the operator learns why')
     t.equal((await openPage(browser)).statusCode, 200)
     t.equal(renewals().length, 1, 'nothing is asked again')
     clock.advance(30)
@@ -86,7 +101,7 @@ for (const [what, renewal] of Object.entries(final)) {
   })
 
   t.test(`RF-05: ${what} ends a session whose access token has ended: it is the login`, async t => {
-    const { browser, clock, renewals } = await buildSignedIn(t, renewal)
+    const { browser, clock, renewals } = await newVisitor(renewal)
     clock.advance(3601)
     const page = await openPage(browser)
     t.equal(page.statusCode, 302)
