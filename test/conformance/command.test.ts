@@ -8,8 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
 
-/** What was compiled for one process is there for the next. */
-const environment = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+/** What was compiled for one process is there for the next; and the platform's database is where all tests have theirs. */
+const environment = {
+  PATH: process.env.PATH,
+  TMPDIR: process.env.TMPDIR,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+}
 
 type Run = { code: number | null; output: string; errors: string; lastLine: string | undefined }
 
