@@ -104,19 +104,18 @@ export async function findApplicationOf(db: Db, id: string, userId: string): Pro
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)
-  yield portion
-  while (isFull(portion)) {
+  yield portion.applications
+  while (portion.isFull) {
     await setImmediate()
-    portion = await readPortion(db, userId, portion.at(-1))
-    yield portion
+    portion = await readPortion(db, userId, portion.applications.at(-1))
+    yield portion.applications
   }
 }
 
-function isFull(portion: Application[]): boolean {
-  return portion.length === portionSize || portion.reduce((sum, one) => sum + sizeOfFields(one), 0) >= portionBytes
-}
+/** `isFull`: there may be more behind it. */
+type Portion = { applications: Application[]; isFull: boolean }
 
-async function readPortion(db: Db, userId: string, last?: Application): Promise<Application[]> {
+async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
   // Ids first, out of the index alone: whole rows would all have to be sorted for each portion.
   let ids = db
     .selectFrom('memberships')
@@ -134,16 +133,17 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
   const portion = db
     .selectFrom('applications')
     .selectAll()
-    .select(sql<number>`sum(fields_bytes) over (order by created_at, id) - fields_bytes`.as('bytesBefore'))
+    .select(sql<number>`sum(fields_bytes) over (order by created_at, id)`.as('bytes'))
     .where('id', 'in', ids)
   const rows = await db
     .selectFrom(portion.as('portion'))
     .selectAll()
-    .where('bytesBefore', '<', portionBytes)
+    .where(eb => eb('bytes', '-', eb.ref('fields_bytes')), '<', portionBytes)
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map(toApplication)
+  const isFull = rows.length === portionSize || Number(rows.at(-1)?.bytes ?? 0) >= portionBytes
+  return { applications: rows.map(toApplication), isFull }
 }
 
 /**
