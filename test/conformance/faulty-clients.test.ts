@@ -16,7 +16,8 @@ async function open(t: Test): Promise<Stage> {
 
 t.test('each fault is found by the check that is there for it', async t => {
   const waiting = [...faults]
-  const stages = [await open(t), await open(t), await open(t), await open(t)]
+  const stages: Stage[] = []
+  while (stages.length < 8) stages.push(await open(t))
   // Side by side, because some of them wait for an answer that never comes.
   await Promise.all(stages.map(judge))
 
