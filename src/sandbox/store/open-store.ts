@@ -14,8 +14,9 @@ import { makeTemporaryFile } from './temporary-file.ts'
 export async function openStore(databaseUrl: Secret, options: StoreOptions, steps = migrations): Promise<Store> {
   const url = databaseUrl.reveal()
   const temporary = url === 'sqlite::memory:' ? makeTemporaryFile() : undefined
+  const path = temporary?.path ?? url.slice('sqlite:'.length)
   const database = url.startsWith('sqlite:')
-    ? await openSqliteDatabase(temporary?.path ?? url.slice('sqlite:'.length), options, steps)
+    ? await openSqliteDatabase({ path, isTemporary: temporary !== undefined }, options, steps)
     : await openPostgresDatabase(url, options, steps)
   return {
     ...database,

@@ -5,7 +5,7 @@ import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
 import { makeGroupCommit, type Patiently } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
 import type { Migration } from './migration.ts'
-import { listSqliteTables, openSqlite, openSqliteForMigration } from './sqlite.ts'
+import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile } from './sqlite.ts'
 import type { Database, StoreOptions } from './store.ts'
 import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
 
@@ -14,12 +14,13 @@ const patienceMs = 2000
 
 /** Throws UnusableDatabase, or what node:sqlite throws. */
 export async function openSqliteDatabase(
-  path: string,
+  file: SqliteFile,
   { clock, onNew }: StoreOptions,
   steps: readonly Migration[],
 ): Promise<Database> {
+  const { path } = file
   const wasThere = existsSync(path)
-  const { reader, writer } = await untilFree(async () => openSqlite(path), inTime()).catch(refuseDamage)
+  const { reader, writer } = await untilFree(async () => openSqlite(file), inTime()).catch(refuseDamage)
   const takeTurn = makeTurns()
   try {
     if (!isLargeFile(path)) refuseWith(findDamage(path))

@@ -12,15 +12,21 @@ const busyTimeoutMs = 20
 // Statements of this program are few, but lists of values come in several lengths.
 const maxPreparedStatements = 300
 
+/** A database file. One that is temporary goes with the process, so no write to it waits for the disk. */
+export interface SqliteFile {
+  path: string
+  isTemporary: boolean
+}
+
 /** Opens the file, making it (and its folder) when it is not there, readable by its owner only. */
-export function openSqlite(path: string): { reader: Db; writer: Db } {
+export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; writer: Db } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600))
   // A copy may have come with other permissions; the private keys are in here.
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
   const writer = connect(path)
   try {
-    writer.exec('pragma journal_mode = wal; pragma synchronous = full')
+    writer.exec(`pragma journal_mode = wal; pragma synchronous = ${isTemporary ? 'off' : 'full'}`)
   } catch (error) {
     writer.close()
     throw error

@@ -21,6 +21,10 @@ t.test('sqlite::memory: is one database for readers and writers, and nothing of 
   const path = rows[0]?.file ?? ''
   t.ok(existsSync(path))
   t.notOk(existsSync(':memory:'))
+  const { rows: settings } = await sandbox.store.write(db =>
+    sql<{ synchronous: number }>`pragma synchronous`.execute(db),
+  )
+  t.equal(settings[0]?.synchronous, 0, 'what is to be lost waits for no disk')
   await sandbox.close()
   t.notOk(existsSync(dirname(path)))
 })
