@@ -58,8 +58,8 @@ for (const name of files) {
   // Most tests wait half of their time. So one more than there are cores, and more while those have nothing to do.
   while (running.size > cores) {
     const busy = watchProcessors()
-    await Promise.race([...running, setTimeout(500)])
-    if (running.size < 2 * cores + 2 && busy() < 0.75) break
+    await Promise.race([...running, setTimeout(250)])
+    if (running.size < 2 * cores + 2 && busy() < 0.9) break
   }
   const run = t.spawn(program, [...parameters, name], {
     name,
