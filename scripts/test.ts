@@ -52,7 +52,8 @@ function watchProcessors(): () => number {
 // Whoever is told to stop says how far it came, and leaves nothing running.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => t.endAll())
 
-const cores = availableParallelism()
+// Of a large machine a part: they share one browser and one PostgreSQL.
+const cores = Math.min(8, availableParallelism())
 const running = new Set<Promise<unknown>>()
 for (const name of files) {
   // Most tests wait half of their time. So one more than there are cores, and more while those have nothing to do.
