@@ -7,8 +7,9 @@ export interface ClientProcess {
   /** Everything that it has printed so far, all starts together. */
   output(): string
   isRunning(): boolean
-  /** Stops it and starts it once more; resolves when it answers. */
+  /** Stops it and starts it once more; resolves when it answers. Rejects after stop(). */
   restart(): Promise<void>
+  /** For good. */
   stop(): Promise<void>
 }
 
@@ -43,14 +44,14 @@ export async function startClient(
 
   async function stop(): Promise<void> {
     if (!isRunning()) return
-    const ended = once(child, 'exit')
+    const [ended, closed] = [once(child, 'exit'), once(child, 'close')]
     kill('SIGTERM')
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // What the shell started may outlive it.
+    // What the shell started may outlive it. The output closes when all of that is gone, but for what has left its group.
     kill('SIGKILL')
-    await wait(50)
+    await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
 
   function kill(signal: NodeJS.Signals): void {
@@ -68,11 +69,14 @@ export async function startClient(
     throw error
   }
   let restarting: Promise<void> | undefined
+  let isOver = false
   return {
     output: () => output,
     isRunning,
     // Two at once would meet at one port, and the one that is known would be the one that has lost.
-    restart() {
+    async restart() {
+      // Checks that are still under way at the end find no client, and would start one that nobody stops.
+      if (isOver) throw new Error('The client was stopped for good.')
       restarting ??= stop()
         .then(start)
         .finally(() => {
@@ -80,7 +84,11 @@ export async function startClient(
         })
       return restarting
     },
-    stop,
+    async stop() {
+      isOver = true
+      await restarting?.catch(() => undefined)
+      await stop()
+    },
   }
 }
 

@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
+import { findFreePort } from '../support/free-port.ts'
 
 t.test('who restarts a client while it is being restarted waits for the same start', async t => {
   let starts = 0
@@ -11,4 +15,31 @@ t.test('who restarts a client while it is being restarted waits for the same sta
   t.equal(starts, 2)
   await client.restart()
   t.equal(starts, 3, 'a later restart is one of its own')
+})
+
+t.test('a client that was stopped is not started again, not even by a restart that was under way', async t => {
+  let starts = 0
+  const isAnswering = async () => ++starts > 0
+  const client = await startClient('exec sleep 60', process.env, isAnswering)
+  t.teardown(() => client.stop())
+  const restart = client.restart()
+  await client.stop()
+  await restart
+  t.equal(starts, 2)
+  t.notOk(client.isRunning())
+  await t.rejects(client.restart(), /stopped for good/)
+  t.equal(starts, 2)
+})
+
+t.test('what the client’s shell has started is gone with it, whatever it makes of a signal', async t => {
+  const port = await findFreePort()
+  const lines = `process.on('SIGTERM', () => 0); require('node:net').createServer().listen(${port}, '127.0.0.1', () => console.log('listens'))`
+  const client = await startClient(`"${process.execPath}" -e "${lines}"; true`, process.env, async () => true)
+  t.teardown(() => client.stop())
+  while (client.output() !== 'listens\n') await setImmediate()
+  await client.stop()
+  const server = createServer().listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  t.pass('its address is free')
+  server.close()
 })
