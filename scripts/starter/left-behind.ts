@@ -17,6 +17,8 @@ const always = [
   'scripts/screenshots.ts',
   'scripts/looks.ts',
   'test/ci.test.ts',
+  // Its own continuous integration runs what npm test runs, and no more.
+  'test/conformance/right-clients.ci.ts',
   'test/container',
   'test/eject',
   'test/screenshots.test.ts',

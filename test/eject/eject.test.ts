@@ -18,7 +18,15 @@ const ofSandbox = [
 const ofBoth = ['test/journey', 'test/browser']
 const ofBare = ['src/client/bare', 'test/client/bare']
 const always = ['docs/make-it-yours.md', 'docs/security-model.md', 'docs/operations.md']
-const never = ['bench', 'compose.yaml', 'scripts/eject.ts', 'scripts/starter', 'docs/container.md', 'CHANGELOG.md']
+const never = [
+  'bench',
+  'compose.yaml',
+  'scripts/eject.ts',
+  'scripts/starter',
+  'docs/container.md',
+  'CHANGELOG.md',
+  'test/conformance/right-clients.ci.ts',
+]
 
 /** Each `login` is a file of its tests that signs in. */
 const sizes = [
