@@ -1,7 +1,7 @@
 // Runs all tests, or those of the files and folders that it is given: npm test -- test/client --exclude=test/client/web
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import t from 'tap'
@@ -18,12 +18,17 @@ const given = positionals.map(toPattern)
 const files = globSync(given.length > 0 ? given : include, { exclude: values.exclude.map(toPattern) }).sort()
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
+// Reading modules and warming up is most of what a small file takes. So up to eight of a folder share a process.
+const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap(inFolder =>
+  Array.from({ length: Math.ceil(inFolder!.length / 8) }, (_, i) => inFolder!.slice(i * 8, (i + 1) * 8)),
+)
+
 // What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
 t.options.failSkip = Boolean(process.env.CI)
 // All of them take longer than one may.
 t.setTimeout(0)
 // Which run beside each other is decided below.
-t.jobs = files.length
+t.jobs = groups.length
 const env = {
   ...process.env,
   TAP_TIMEOUT: String(timeout),
@@ -36,7 +41,7 @@ const env = {
 const [program = '', ...parameters] = [
   ...(process.platform === 'win32' ? [] : ['env', '-u', 'NODE_OPTIONS']),
   process.execPath,
-  `--import=${import.meta.resolve('./track-no-promises.ts')}`,
+  join(import.meta.dirname, 'test-files.ts'),
 ]
 /** How busy the processors have been since, from 0 to 1. */
 function watchProcessors(): () => number {
@@ -55,18 +60,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 // Of a large machine a part: they share one browser and one PostgreSQL.
 const cores = Math.min(8, availableParallelism())
 const running = new Set<Promise<unknown>>()
-for (const name of files) {
+for (const group of groups) {
   // Most tests wait half of their time. So one more than there are cores, and more while those have nothing to do.
   while (running.size > cores) {
     const busy = watchProcessors()
     await Promise.race([...running, setTimeout(250)])
     if (running.size < 2 * cores + 2 && busy() < 0.9) break
   }
-  const run = t.spawn(program, [...parameters, name], {
-    name,
+  const run = t.spawn(program, [...parameters, ...group], {
+    name: dirname(group[0]!),
     env,
     stdio: 'inherit',
-    timeout: timeout * 1000,
+    timeout: group.length * timeout * 1000,
     buffered: true,
     // Where in this file it was started helps nobody.
     at: null,

@@ -63,7 +63,7 @@ t.test('npm test ends with an error, and names the file, whatever keeps its test
   const files = {
     'test/fails.test.ts': fileOf("t.fail('on purpose')"),
     'test/leaves.test.ts': fileOf('process.exit(3)'),
-    'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')"),
+    'test/throws.test.ts': fileOf("throw new Error('before any test')"),
     'test/throws-later.test.ts': fileOf("t.pass('one')\nsetTimeout(() => { throw new Error('nobody catches this') })"),
     'test/rejects.test.ts': fileOf("t.pass('one')\nPromise.reject(new Error('nobody waits for this'))"),
     'test/throws-within.test.ts': fileOf(
@@ -73,10 +73,28 @@ t.test('npm test ends with an error, and names the file, whatever keeps its test
       "t.setTimeout(200)\nt.test('one', () => new Promise(end => setTimeout(end, 20_000)))",
     ),
   }
-  const { code, output } = await runTests(t, { ...files, 'test/passes.test.ts': passing }, {})
-  t.not(code, 0)
-  for (const name of Object.keys(files)) t.match(output, new RegExp(`^not ok \\d+ - ${name}`, 'm'), name)
-  t.match(output, /^ok \d+ - test\/passes\.test\.ts/m)
+  const runs = Object.entries(files).map(async ([name, text]) => {
+    const { code, output } = await runTests(t, { [name]: text, 'test/a.test.ts': passing }, {})
+    t.not(code, 0)
+    t.match(output, new RegExp(`^    not ok \\d+ - ${name}|^        fileName: ${name}`, 'm'))
+    t.match(output, /^ {4}ok \d+ - test\/a\.test\.ts/m)
+  })
+  await Promise.all(runs)
+})
+
+t.test('npm test names the file whose process was killed, and fails where something stays open', async t => {
+  const killed = { 'test/a.test.ts': passing, 'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')") }
+  const open = { 'test/open.test.ts': fileOf("t.pass('one')\nsetInterval(() => {}, 1000)"), 'test/z.test.ts': passing }
+  const [kill, wait] = await Promise.all([runTests(t, killed, {}), runTests(t, open, {})])
+  for (const { code } of [kill, wait]) t.not(code, 0)
+  t.match(
+    kill.output,
+    /^ {4}ok 1 - test\/a\.test\.ts[\s\S]*^ {4}# Subtest: test\/killed\.test\.ts[\s\S]*signal: SIGKILL/m,
+  )
+  t.match(
+    wait.output,
+    /^ {4}ok 2 - test\/z\.test\.ts[\s\S]*^ {4}not ok 3 - these files close what they open[\s\S]*Timeout/m,
+  )
 })
 
 t.test('what is left out is a failure in CI, and only there', async t => {
@@ -87,7 +105,7 @@ t.test('what is left out is a failure in CI, and only there', async t => {
   t.equal((await runTests(t, files, {})).code, 0)
   const { code, output } = await runTests(t, files, { CI: 'true' })
   t.not(code, 0)
-  t.match(output, /# \{ total: 3, pass: 1, fail: 2/)
+  t.match(output, /# \{ total: 4, pass: 2, fail: 2/)
 })
 
 type Wrote = [text: string, code: number]
