@@ -19,9 +19,10 @@ const files = globSync(given.length > 0 ? given : include, { exclude: values.exc
 if (files.length === 0) t.bailout(`There is no test: ${process.argv.slice(2).join(' ')}`)
 
 // Reading modules and warming up is most of what a small file takes. So up to eight of a folder share a process.
-const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap(inFolder =>
-  Array.from({ length: Math.ceil(inFolder!.length / 8) }, (_, i) => inFolder!.slice(i * 8, (i + 1) * 8)),
-)
+const groups = Object.values(Object.groupBy(files, path => dirname(path))).flatMap((inFolder = []) => {
+  const processes = Math.ceil(inFolder.length / 8)
+  return Array.from({ length: processes }, (_, i) => inFolder.filter((_, j) => j % processes === i))
+})
 
 // What a machine of one's own lacks is left out there; where everything has to run, that is a failure.
 t.options.failSkip = Boolean(process.env.CI)
