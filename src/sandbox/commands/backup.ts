@@ -1,10 +1,10 @@
 // Copies the SQLite database, while the sandbox runs: npm run sandbox:backup -- FILE
 import { parseArgs } from 'node:util'
 import { backUpSqlite } from '../store/back-up-sqlite.ts'
-import { NothingDone, runCommand, sqlitePathOf } from './run-command.ts'
+import { defineCommand, NothingDone, runCommand, sqlitePathOf } from './run-command.ts'
 
-await runCommand('Nothing was copied', async config => {
-  const { positionals } = parseArgs({ allowPositionals: true })
+export const backUp = defineCommand('Nothing was copied', async (config, args) => {
+  const { positionals } = parseArgs({ args, allowPositionals: true })
   const [copyPath, ...others] = positionals
   if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy, which is not there yet.')
   const path = sqlitePathOf(config)
@@ -13,3 +13,5 @@ await runCommand('Nothing was copied', async config => {
   backUpSqlite(path, copyPath)
   return `The database is copied to ${copyPath}, keys and all: keep it as safe as the database.`
 })
+
+if (import.meta.main) await runCommand(backUp)

@@ -12,10 +12,11 @@ import { findOwnGroup } from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
 import { findCredentials, listSomeUsers } from '../store/users.ts'
 import { openKeyRing } from '../tokens/key-ring.ts'
-import { NothingDone, onStore, runCommand } from './run-command.ts'
+import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 
-await runCommand('Nothing was registered', async config => {
+export const registerClient = defineCommand('Nothing was registered', async (config, args) => {
   const { values } = parseArgs({
+    args,
     options: {
       'redirect-uri': { type: 'string', multiple: true, default: [] },
       name: { type: 'string', default: 'My client' },
@@ -79,3 +80,5 @@ async function inSentences<T>(work: () => Promise<T>): Promise<T> {
     throw new NothingDone(`The client cannot be registered:\n${problems.join('\n')}`)
   }
 }
+
+if (import.meta.main) await runCommand(registerClient)

@@ -1,10 +1,10 @@
 // Gives the sandbox a new signing key, while it runs: npm run sandbox:rotate-keys
 import { parseArgs } from 'node:util'
 import { addSigningKey, removeOtherSigningKeys } from '../store/keys.ts'
-import { onStore, runCommand } from './run-command.ts'
+import { defineCommand, onStore, runCommand } from './run-command.ts'
 
-await runCommand('The keys were not rotated', async config => {
-  const { values } = parseArgs({ options: { 'remove-old': { type: 'boolean', default: false } } })
+export const rotateKeys = defineCommand('The keys were not rotated', async (config, args) => {
+  const { values } = parseArgs({ args, options: { 'remove-old': { type: 'boolean', default: false } } })
   const { id, removed } = await onStore(config, store =>
     store.transaction(async db => {
       const id = await addSigningKey(db, new Date())
@@ -16,3 +16,5 @@ await runCommand('The keys were not rotated', async config => {
     ? `${news}\nTokens that were signed before still verify until they expire.`
     : `${news}\nOlder keys removed: ${removed}. Tokens that were signed with them are refused.`
 })
+
+if (import.meta.main) await runCommand(rotateKeys)

@@ -9,17 +9,35 @@ import type { Store } from '../store/store.ts'
 /** What the operator has to do, in a sentence. */
 export class NothingDone extends Error {}
 
+/** Resolves to what the operator is told; never rejects. */
+export type Command = (
+  environment: NodeJS.ProcessEnv,
+  args: string[],
+) => Promise<{ exitCode: number; stdout: string; stderr: string }>
+
 /** `work` resolves to what is printed; `failure` begins the line when it throws. The exit code is then 1. */
-export async function runCommand(failure: string, work: (config: SandboxConfig) => Promise<string>): Promise<void> {
-  try {
-    process.stdout.write(`${await work(readConfig(process.env))}\n`)
-  } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
-    const isForOperator =
-      error instanceof ConfigError || error instanceof UnusableDatabase || error instanceof NothingDone
-    process.stderr.write(`${isForOperator ? message : `${failure}: ${message || code}`}\n`)
-    process.exitCode = 1
+export function defineCommand(
+  failure: string,
+  work: (config: SandboxConfig, args: string[]) => Promise<string>,
+): Command {
+  return async (environment, args) => {
+    try {
+      return { exitCode: 0, stdout: `${await work(readConfig(environment), args)}\n`, stderr: '' }
+    } catch (error) {
+      const { message, code } = error as NodeJS.ErrnoException
+      const isForOperator =
+        error instanceof ConfigError || error instanceof UnusableDatabase || error instanceof NothingDone
+      return { exitCode: 1, stdout: '', stderr: `${isForOperator ? message : `${failure}: ${message || code}`}\n` }
+    }
   }
+}
+
+/** For the process that was started for it. */
+export async function runCommand(command: Command): Promise<void> {
+  const { exitCode, stdout, stderr } = await command(process.env, process.argv.slice(2))
+  process.stdout.write(stdout)
+  process.stderr.write(stderr)
+  process.exitCode = exitCode
 }
 
 /** Opens the database, brings it up to date, and closes it after the work. */

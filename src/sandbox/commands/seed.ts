@@ -2,10 +2,10 @@
 import { parseArgs } from 'node:util'
 import { createPasswords } from '../passwords.ts'
 import { seedStore } from '../seed.ts'
-import { NothingDone, onStore, runCommand } from './run-command.ts'
+import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 
-await runCommand('Nothing was seeded', async config => {
-  const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } })
+export const applySeeds = defineCommand('Nothing was seeded', async (config, args) => {
+  const { values } = parseArgs({ args, options: { force: { type: 'boolean', default: false } } })
   const { seed } = config
   if (!seed) throw new NothingDone('There is nothing to seed: set the SEED_ settings, such as in .env.sandbox.')
   const parts = { passwords: createPasswords(), clock: () => new Date(), isForced: values.force }
@@ -14,3 +14,5 @@ await runCommand('Nothing was seeded', async config => {
   if (refused.length > 0) throw new NothingDone([...refused, news].join('\n'))
   return outdated.length > 0 ? `${news}\nSince it was seeded, ${outdated.join(', ')}; --force undoes that.` : news
 })
+
+if (import.meta.main) await runCommand(applySeeds)

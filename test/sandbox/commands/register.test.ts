@@ -1,4 +1,5 @@
 import t from 'tap'
+import { registerClient } from '../../../src/sandbox/commands/register.ts'
 import { exchange, openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { callAsStranger } from '../support/call-api.ts'
@@ -6,20 +7,20 @@ import { openDatabases } from '../support/each-database.ts'
 import { runCommand } from '../support/run-command.ts'
 
 const redirectUri = 'http://localhost:3456/back'
-const register = (settings: Record<string, string>, ...options: string[]) =>
-  runCommand('register', settings, ...options)
+const register = (settings: Record<string, string>, ...options: string[]) => registerClient(settings, options)
 
 for (const database of await openDatabases(t)) {
   t.test(`a client is registered while the sandbox runs, and gets all its settings (${database.name})`, async t => {
     const url = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url, seed: false })
-    const none = await register({ DATABASE_URL: url }, '--redirect-uri', redirectUri)
+    const none = await runCommand('register', { DATABASE_URL: url }, '--redirect-uri', redirectUri)
     t.match(none, { exitCode: 1, stdout: '', stderr: /nobody yet.*Sign up at http:\/\/127\.0\.0\.1:4000 .*SEED_/ })
 
     const { call } = await callAsStranger(await buildTestSandbox(t, { databaseUrl: url }), 'ann@example.test')
     const several = await register({ DATABASE_URL: url }, '--redirect-uri', redirectUri)
     t.match(several, { exitCode: 1, stderr: /Several people.*--email/ })
-    const made = await register(
+    const made = await runCommand(
+      'register',
       { DATABASE_URL: url },
       ...['--redirect-uri', redirectUri, '--redirect-uri', 'https://b.test/', '--email', 'Ann@example.test'],
     )
@@ -55,8 +56,7 @@ t.test('what cannot be registered is refused with what to do, and nothing is mad
     [{ DATABASE_URL: 'sqlite::memory:' }, ['--redirect-uri', redirectUri], /POST \/lab\/v1\/applications/],
     [{ DATABASE_URL: await makeSqliteUrl(t) }, ['--redirect-uri', redirectUri], /Start the sandbox first/],
   ]
-  const results = await Promise.all(rows.map(([env, options]) => register(env, ...options)))
-  for (const [index, [, options, stderr]] of rows.entries())
-    t.match(results[index], { exitCode: 1, stdout: '', stderr }, options.join(' '))
+  for (const [env, options, stderr] of rows)
+    t.match(await register(env, ...options), { exitCode: 1, stdout: '', stderr }, options.join(' '))
   t.equal((await store.read.selectFrom('applications').select('id').execute()).length, 1)
 })

@@ -1,12 +1,13 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
+import { rotateKeys } from '../../../src/sandbox/commands/rotate-keys.ts'
 import { buildTestSandbox, makeSqliteUrl, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { runCommand } from '../support/run-command.ts'
 import { getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
-const rotateKeys = (databaseUrl: string, ...options: string[]) =>
-  runCommand('rotate-keys', { DATABASE_URL: databaseUrl }, ...options)
+const rotate = (databaseUrl: string, ...options: string[]) => rotateKeys({ DATABASE_URL: databaseUrl }, options)
+const rotateApart = (databaseUrl: string) => runCommand('rotate-keys', { DATABASE_URL: databaseUrl })
 
 async function getKeys({ portal }: TestSandbox) {
   return (await portal.inject({ url: '/.well-known/jwks.json' })).json()
@@ -22,7 +23,7 @@ for (const database of await openDatabases(t)) {
       const one = await buildTestSandbox(t, { databaseUrl })
       const other = await buildTestSandbox(t, { databaseUrl })
       const old = await getTokens(one)
-      t.match(await rotateKeys(databaseUrl), { exitCode: 0, stdout: /signed with the key [0-9a-f-]{36}/, stderr: '' })
+      t.match(await rotateApart(databaseUrl), { exitCode: 0, stdout: /signed with the key [0-9a-f-]{36}/, stderr: '' })
 
       one.passTime(5000)
       const fresh = (await refresh(one, old.refresh_token)).json()
@@ -53,8 +54,8 @@ for (const database of await openDatabases(t)) {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const old = await getTokens(sandbox)
-    await rotateKeys(databaseUrl)
-    t.match(await rotateKeys(databaseUrl, '--remove-old'), { exitCode: 0, stdout: /Older keys removed: 2/ })
+    await rotate(databaseUrl)
+    t.match(await rotate(databaseUrl, '--remove-old'), { exitCode: 0, stdout: /Older keys removed: 2/ })
     sandbox.passTime(5000)
     const fresh = (await refresh(sandbox, old.refresh_token)).json()
     t.equal(await isAccepted(sandbox, old.access_token), false)
@@ -67,7 +68,7 @@ t.test('F-35: a key made by a machine whose clock is behind is still the newest'
   const databaseUrl = await makeSqliteUrl(t)
   const ahead = await buildTestSandbox(t, { databaseUrl, at: new Date('2090-01-01T00:00:00Z') })
   const old = await getTokens(ahead)
-  await rotateKeys(databaseUrl)
+  await rotate(databaseUrl)
   ahead.passTime(5000)
   t.not(keyIdOf((await refresh(ahead, old.refresh_token)).json().access_token), keyIdOf(old.access_token))
 })
@@ -75,11 +76,11 @@ t.test('F-35: a key made by a machine whose clock is behind is still the newest'
 t.test('CT-08: the command says what is wrong, and neither makes a database nor prints a secret', async t => {
   const missing = await makeSqliteUrl(t)
   for (let attempt = 0; attempt < 2; attempt += 1)
-    t.match(await rotateKeys(missing), { exitCode: 1, stdout: '', stderr: /no database yet/ })
-  const unreachable = await rotateKeys('postgres://postgres:canary-password@127.0.0.1:1/none')
+    t.match(await rotate(missing), { exitCode: 1, stdout: '', stderr: /no database yet/ })
+  const unreachable = await rotateApart('postgres://postgres:canary-password@127.0.0.1:1/none')
   t.match(unreachable, { exitCode: 1, stdout: '', stderr: /^The keys were not rotated: / })
   t.notMatch(unreachable.stderr, 'canary-password')
-  t.match(await rotateKeys('canary-setting'), { exitCode: 1, stderr: /DATABASE_URL/ })
-  t.notMatch((await rotateKeys('canary-setting')).stderr, 'canary-setting')
-  t.match(await rotateKeys(missing, '--other'), { exitCode: 1, stderr: /--other/ })
+  t.match(await rotate('canary-setting'), { exitCode: 1, stderr: /DATABASE_URL/ })
+  t.notMatch((await rotate('canary-setting')).stderr, 'canary-setting')
+  t.match(await rotate(missing, '--other'), { exitCode: 1, stderr: /--other/ })
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { applySeeds } from '../../../src/sandbox/commands/seed.ts'
 import { exchange, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger } from '../support/call-api.ts'
@@ -13,8 +14,7 @@ const settings = {
   SEED_USER_PASSWORD: seeded.password,
 }
 
-const runSeed = (environment: Record<string, string>, ...options: string[]) =>
-  runCommand('seed', environment, ...options)
+const seed = (environment: Record<string, string>, ...options: string[]) => applySeeds(environment, options)
 
 async function isValid({ portal }: TestSandbox): Promise<boolean> {
   return (await exchange({ portal }, { code: 'a'.repeat(30) })).json().error !== 'invalid_client'
@@ -26,25 +26,25 @@ for (const database of await openDatabases(t)) {
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     const env = { ...settings, DATABASE_URL: databaseUrl }
     const { call } = await callAsDeveloper(sandbox)
-    t.match(await runSeed(env), { exitCode: 0, stdout: 'Nothing had to be applied.\n', stderr: '' })
+    t.match(await seed(env), { exitCode: 0, stdout: 'Nothing had to be applied.\n', stderr: '' })
 
     for (let times = 0; times < 2; times += 1) await call('POST', `/apps/v1/${seeded.clientId}/refreshSecret`)
     const redirectUris = 'https://client.example.test/back'
     await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Mine', redirectUris })
-    t.match(await runSeed(env), {
+    t.match(await seed(env), {
       exitCode: 0,
       stdout:
         'Nothing had to be applied.\nSince it was seeded, a redirect URI was removed, the client secret no longer works; --force undoes that.\n',
     })
     t.equal(await isValid(sandbox), false)
-    t.match(await runSeed(env, '--force'), {
+    t.match(await runCommand('seed', env, '--force'), {
       exitCode: 0,
       stdout: 'Applied: SEED_REDIRECT_URIS, SEED_CLIENT_SECRET.\n',
     })
     t.equal(await isValid(sandbox), true, 'while the sandbox runs')
 
     await call('DELETE', `/apps/v1/${seeded.clientId}`)
-    t.match(await runSeed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })
+    t.match(await seed(env, '--force'), { exitCode: 0, stdout: /^Applied: SEED_CLIENT_ID/ })
     t.equal(await isValid(sandbox), true)
   })
 
@@ -58,8 +58,8 @@ for (const database of await openDatabases(t)) {
       const other = await db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirst()
       await db.updateTable('users').set(other!).where('email', '=', seeded.email).execute()
     })
-    t.match(await runSeed(env), { exitCode: 0, stdout: /the password was changed/ })
-    t.match(await runSeed(env, '--force'), { exitCode: 0, stdout: 'Applied: SEED_USER_PASSWORD.\n' })
+    t.match(await seed(env), { exitCode: 0, stdout: /the password was changed/ })
+    t.match(await seed(env, '--force'), { exitCode: 0, stdout: 'Applied: SEED_USER_PASSWORD.\n' })
     t.notMatch((await signIn(openBrowser(sandbox))).body, 'name="password"')
   })
 
@@ -68,18 +68,18 @@ for (const database of await openDatabases(t)) {
     const sandbox = await buildTestSandbox(t, { databaseUrl })
     await callAsStranger(sandbox)
     const env = { ...settings, DATABASE_URL: databaseUrl, SEED_USER_EMAIL: 'stranger@example.test' }
-    t.match(await runSeed(env, '--force'), { exitCode: 1, stdout: '', stderr: /^SEED_USER_EMAIL names an account/ })
+    t.match(await seed(env, '--force'), { exitCode: 1, stdout: '', stderr: /^SEED_USER_EMAIL names an account/ })
   })
 }
 
 t.test('CT-08: sandbox:seed says what is wrong, and neither makes a database nor prints a secret', async t => {
   const missing = await makeSqliteUrl(t)
-  t.match(await runSeed({ ...settings, DATABASE_URL: missing }), { exitCode: 1, stderr: /no database yet/ })
+  t.match(await seed({ ...settings, DATABASE_URL: missing }), { exitCode: 1, stderr: /no database yet/ })
   const { config } = await buildTestSandbox(t)
   const there = { DATABASE_URL: config.databaseUrl.reveal() }
-  t.match(await runSeed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })
-  const wrong = await runSeed({ ...settings, ...there, SEED_USER_PASSWORD: 'canary' })
+  t.match(await seed(there), { exitCode: 1, stdout: '', stderr: /There is nothing to seed/ })
+  const wrong = await runCommand('seed', { ...settings, ...there, SEED_USER_PASSWORD: 'canary' })
   t.match(wrong, { exitCode: 1, stderr: /SEED_USER_PASSWORD must have at least 8 characters/ })
   t.notMatch(wrong.stderr, 'canary')
-  t.match(await runSeed({ ...settings, ...there }, '--other'), { exitCode: 1, stderr: /--other/ })
+  t.match(await seed({ ...settings, ...there }, '--other'), { exitCode: 1, stderr: /--other/ })
 })

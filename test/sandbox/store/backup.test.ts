@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { backUp } from '../../../src/sandbox/commands/backup.ts'
 import { openBrowser } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
@@ -101,19 +102,19 @@ t.test(
 t.test('sandbox:backup makes no copy over a file, of damage, of nothing, or of PostgreSQL, and says why', async t => {
   const url = await makeSqliteUrl(t)
   const copy = `${pathOf(url)}.copy`
-  const backUp = (databaseUrl: string, ...names: string[]) =>
-    runCommand('backup', { DATABASE_URL: databaseUrl }, ...names)
-  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^There is no database yet/ })
+  const copyTo = (databaseUrl: string, ...names: string[]) => backUp({ DATABASE_URL: databaseUrl }, names)
+  t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^There is no database yet/ })
   const sandbox = await buildTestSandbox(t, { databaseUrl: url })
-  t.match(await backUp(url), { exitCode: 1, stderr: /^Name one file/ })
-  t.match(await backUp(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })
-  t.match(await backUp('postgres://127.0.0.1:1/none', copy), { exitCode: 1, stderr: /pg_dump: docs\/backup.md/ })
+  t.match(await copyTo(url), { exitCode: 1, stderr: /^Name one file/ })
+  t.match(await copyTo(url, `${copy}/missing/copy.db`), { exitCode: 1, stderr: /^Nothing was copied: ENOENT/ })
+  t.match(await copyTo('postgres://127.0.0.1:1/none', copy), { exitCode: 1, stderr: /pg_dump: docs\/backup.md/ })
 
   await sandbox.store.write(db => db.deleteFrom('client_secrets').execute())
-  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^The database file is damaged \(the application .* has no/ })
+  t.match(await copyTo(url, copy), { exitCode: 1, stderr: /^The database file is damaged \(the application .* has no/ })
   t.notOk(existsSync(copy), 'half a copy would be taken for one')
 
   writeFileSync(copy, 'the only good one')
-  t.match(await backUp(url, copy), { exitCode: 1, stderr: /^Nothing was copied: EEXIST/ })
+  const again = await runCommand('backup', { DATABASE_URL: url }, copy)
+  t.match(again, { exitCode: 1, stderr: /^Nothing was copied: EEXIST/ })
   t.equal(readFileSync(copy, 'utf8'), 'the only good one')
 })

@@ -1,4 +1,5 @@
-// Runs one of the sandbox's commands as an operator would, in a process of its own.
+// Runs one of the sandbox's commands as an operator would, in a process of its own. Most of what is to be known of it is
+// asked of its function instead, which costs no start.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
