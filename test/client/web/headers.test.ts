@@ -90,6 +90,14 @@ t.test('PG-08: no page needs what its policy forbids: no inline script, no style
   }
 })
 
+t.test(
+  'every page is dark from the first moment for who asks for that, before a stylesheet has come or without one',
+  async t => {
+    for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer)))
+      t.match(body, '<meta name="color-scheme" content="light dark">', what)
+  },
+)
+
 t.test('PG-03: pages with forms let the browser name their origin; only pages that go on send no Referer', async t => {
   for (const [what, { headers, body }] of Object.entries(answers)) {
     const goesOn = /http-equiv="refresh"/.test(body)
