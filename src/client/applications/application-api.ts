@@ -50,7 +50,8 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
     const { status, json } = answer
     if (status === expected) return asRecord(json)
     if (status === 422 && sent) throw readRefusal(json)
-    if (status in refusals) throw refusal(status)
+    // A list that is not there is no application that is not there.
+    if (status in refusals && !(status === 404 && `${method} ${path}` === 'GET /apps/v1')) throw refusal(status)
     throw upstream.unusable(answer)
   }
 
@@ -134,7 +135,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
 
 const refusals: Record<number, [code: string, message: string]> = {
   401: ['api_unauthorized', 'The application API does not accept your sign-in any more.'],
-  403: ['api_forbidden', 'You are not allowed to do this with this application.'],
+  403: ['api_forbidden', 'You are not allowed to do this.'],
   404: ['application_not_found', 'There is no such application, or it is not yours.'],
   409: ['api_conflict', 'The application has changed in the meantime. Open it again, then try once more.'],
 }

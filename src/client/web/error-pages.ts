@@ -17,14 +17,14 @@ export class OtherAnswer extends Error {
   }
 }
 
-/** What a fault offers to whoever is signed in, because the sign-in itself may be what is wrong. */
+/** What a fault of ours or the platform's offers to whoever is signed in: the sign-in itself may be what is wrong. */
 type SignInAnew = (request: FastifyRequest, returnTo?: string) => NextStep | undefined
 
 const startPage = { href: '/', text: 'Go to the start page' }
 
 const titles: Record<number, string> = {
   403: 'Not allowed',
-  404: 'Page not found',
+  404: 'Not found',
   500: 'Something went wrong',
   502: 'The platform is not working properly',
   503: 'Too busy right now',
@@ -53,7 +53,8 @@ export function createErrorPages(productName: string, signInAnew: SignInAnew) {
     const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : startPage)
     if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
     const title = titles[statusCode] ?? 'That did not work'
-    const anew = signInAnew(request, retry)
+    // What is wrong with the request itself is no better after a new sign-in.
+    const anew = statusCode >= 500 ? signInAnew(request, retry) : undefined
     return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: anew, isFault: true })
   }
 }
