@@ -25,7 +25,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
     if (request.method === 'POST' && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       throw new LabError(415, 'Send application/json.')
     if (token && !isEqual(readToken(request), token.reveal()))
-      throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN.')
+      throw new LabError(401, 'Send Authorization: Bearer with the LAB_TOKEN, or enter that as the password.')
   }
 }
 

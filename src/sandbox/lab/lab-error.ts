@@ -27,13 +27,26 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     reply.status(statusCode)
     // Browsers alone ask for text/html by themselves; a described call answers as described, whoever makes it.
     const isCall = request.routeOptions.schema !== undefined
-    if (!isCall && typeof told === 'string' && request.headers.accept?.includes('text/html'))
-      return reply.headers(pageHeaders).viewAsync('lab/message', { title: errorTitle(statusCode), message: told })
-    return reply.send({ error: { status: statusCode, message: told } })
+    if (isCall || typeof told !== 'string' || !request.headers.accept?.includes('text/html'))
+      return reply.send({ error: { status: statusCode, message: told } })
+    const title = errorTitle(statusCode)
+    if (statusCode === 401 || statusCode === 403)
+      return reply.type('text/html; charset=utf-8').send(refusalPage(title, told))
+    return reply.headers(pageHeaders).viewAsync('lab/message', { title, message: told })
   })
   scope.setNotFoundHandler(() => {
     throw new LabError(404, 'There is nothing at this address.')
   })
+}
+
+/** Complete by itself: to who is refused, a stylesheet is refused likewise. Takes words of ours alone. */
+function refusalPage(title: string, message: string): string {
+  return [
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title} · Laboratory</title>`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark"></head>',
+    `<body><main><h1>${title}</h1><p>${message}</p></main></body></html>`,
+  ].join('\n')
 }
 
 function toLabError(error: unknown): LabError {

@@ -341,7 +341,12 @@ t.test('a browser that opens what is not there gets a page, and a program the wo
   t.equal(call.json().error.status, 404, 'a call is answered as it is described')
   const refused = await get('/', browser)
   t.match([refused.statusCode, refused.headers['www-authenticate']], [401, /Basic/])
-  t.match(refused.body, '<h1>There is a problem</h1>')
+  t.match(refused.body, '<h1>There is a problem</h1><p>Send Authorization: Bearer with the LAB_TOKEN')
+  const elsewhere = await get('/', { ...browser, host: 'evil.test' })
+  t.match([elsewhere.statusCode, elsewhere.headers['content-type']], [403, 'text/html'])
+  t.match(elsewhere.body, '<p>The laboratory is not served under this name.')
+  for (const { body } of [refused, elsewhere])
+    t.notMatch(body, /<(link|script|img|a)\b/, 'whose style and links would be refused likewise')
 })
 
 t.test('the pages escape what clients send, and load nothing but their own style and script', async t => {
