@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
 import { forwardTo } from './forward.ts'
-import { type Platform, startPlatform } from './platform.ts'
+import type { Platform } from './platform.ts'
 import { sendRaw } from './raw-request.ts'
 import { type Result, runChecks } from './run-checks.ts'
 import type { Settings } from './settings.ts'
@@ -28,6 +28,8 @@ export async function run(
   environment: Record<string, string | undefined> = {},
   hears: Hears = {},
 ): Promise<Result[]> {
+  // Loaded only now: --help, --list and a wrong option need none of the sandbox, which takes longest.
+  const { startPlatform } = await import('./platform.ts')
   const start = () => startPlatform(settings)
   const platform = await start()
     // Another run may have taken the same free port just then.
