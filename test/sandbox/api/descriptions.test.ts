@@ -110,7 +110,8 @@ t.test('the OpenAPI 3.1 document is valid, and read without a token', async t =>
   t.equal(openapi.headers['content-type'], 'application/json; charset=utf-8')
   const document = openapi.json<Document>()
   t.match(document, { openapi: /^3\.1\.\d$/, servers: [{ url: apiUrl }] })
-  await t.resolves(swaggerParser.validate(structuredClone(document) as never))
+  // The page that shows it puts what is meant in place of each reference, which in a circle would never end.
+  await t.resolves(swaggerParser.validate(structuredClone(document) as never, { dereference: { circular: false } }))
   const ajv = new Ajv2020({ strict: true })
   addFormats.default(ajv)
   ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'components', 'security', 'paths'])

@@ -81,7 +81,8 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
   const { portal } = await buildTestSandbox(t)
   const document = (await portal.inject('/api/openapi.json')).json()
   t.match(document, { openapi: '3.1.0', servers: [{ url: portalUrl }] })
-  await t.resolves(swaggerParser.validate(structuredClone(document)))
+  // The page that shows it puts what is meant in place of each reference, which in a circle would never end.
+  await t.resolves(swaggerParser.validate(structuredClone(document), { dereference: { circular: false } }))
   const there = routesOf(portal)
     .map(({ url }) => url)
     .filter(url => /^\/(api|\.well-known)\//.test(url) && !['/api/docs', '/api/openapi.json'].includes(url))
