@@ -55,8 +55,6 @@ export async function describeRoutes(
   schemas: Record<string, Schema>,
   { title, version, description, url, tags, security, isOpen = false }: Description,
 ): Promise<void> {
-  scope.setValidatorCompiler(() => () => true)
-  scope.setSerializerCompiler(() => data => JSON.stringify(data))
   for (const [name, schema] of Object.entries(schemas)) scope.addSchema({ $id: name, ...schema })
   await scope.register(swagger, {
     openapi: {

@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
 import { finishRequests } from './finish-requests.ts'
 import { whoAndWhy } from './observe.ts'
 import { boundPipelining } from './pipelining.ts'
@@ -12,6 +18,12 @@ export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
 
 type ToBody = (statusCode: number, message: string) => unknown
+
+/** Schemas describe: the checks are by hand. So what Fastify would check and write by is not even loaded. */
+const describeOnly = {
+  buildValidator: () => () => () => true,
+  buildSerializer: () => () => JSON.stringify,
+} as unknown as NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']
 
 /**
  * A Fastify instance without routes. Nothing of it is left to a default that matters. `toBody` makes the body of faults
@@ -46,6 +58,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    schemaController: { compilersFactory: describeOnly },
   })
   server.removeContentTypeParser('text/plain')
   // Answers leave a connection in the order of its requests, so none is made before its turn: it would be held for

@@ -1,6 +1,7 @@
 // Access tokens: JWTs in the profile of RFC 9068, signed with ES256.
 import { randomUUID, sign } from 'node:crypto'
-import { errors, jwtVerify } from 'jose'
+import { JOSEError, JWKSNoMatchingKey, JWTExpired } from 'jose/errors'
+import { jwtVerify } from 'jose/jwt/verify'
 import type { Parts } from '../parts.ts'
 import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
@@ -127,7 +128,7 @@ export async function readAccessToken(
       token,
       async header => {
         const key = typeof header.kid === 'string' ? await keyRing.findSigningKey(header.kid) : undefined
-        if (!key) throw new errors.JWKSNoMatchingKey()
+        if (!key) throw new JWKSNoMatchingKey()
         return key.publicKey
       },
       {
@@ -145,8 +146,8 @@ export async function readAccessToken(
     if (payload.exp * 1000 <= now.getTime()) return 'token-expired'
     return isTokenId(payload.jti) ? payload : 'token-malformed'
   } catch (error) {
-    if (error instanceof errors.JWTExpired) return 'token-expired'
-    if (error instanceof errors.JOSEError) return 'token-malformed'
+    if (error instanceof JWTExpired) return 'token-expired'
+    if (error instanceof JOSEError) return 'token-malformed'
     throw error
   }
 }
