@@ -59,6 +59,24 @@ t.test('npm test runs what is in a folder, its own folders too, and nothing else
   t.match((await runTests(t, files, {}, ...without)).output, '# { total: 2, pass: 2 }')
 })
 
+t.test(
+  'up to eight files of a folder share a process, and each finds closed what the one before has opened',
+  async t => {
+    const file = fileOf(`
+    t.comment('process ' + process.pid)
+    t.equal(globalThis.opened, undefined, 'nothing is open')
+    t.same(process.argv.slice(2), [], 'there are no parameters')
+    globalThis.opened = true
+    t.teardown(() => { delete globalThis.opened })
+    t.test('later', async t => t.ok(globalThis.opened))`)
+    const names = Array.from({ length: 9 }, (_, i) => `test/${i}.test.ts`)
+    const { code, output } = await runTests(t, Object.fromEntries(names.map(name => [name, file])), {})
+    t.equal(code, 0)
+    t.match(output, '# { total: 27, pass: 27 }')
+    t.equal(new Set(output.match(/# process \d+/g)).size, 2)
+  },
+)
+
 t.test('npm test ends with an error, and names the file, whatever keeps its tests from passing', async t => {
   const files = {
     'test/fails.test.ts': fileOf("t.fail('on purpose')"),
