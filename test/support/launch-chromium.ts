@@ -70,8 +70,10 @@ async function launch<Started extends { close(): Promise<void> }>(
       '--remote-debugging-pipe',
       '--no-startup-window',
       `--user-data-dir=${profile}`,
+      // A new frame for each document, of which no page sees anything, is a third of what a navigation costs.
+      `--disable-features=RenderDocument${isWhole ? '' : ',BackForwardCache'}`,
       // Where the small one is missing, the other does as it would: it keeps no page for Back, and repeats nothing.
-      ...(isWhole ? [] : ['--disable-features=BackForwardCache', '--disable-auto-reload']),
+      ...(isWhole ? [] : ['--disable-auto-reload']),
       ...switches,
     ],
   })
