@@ -5,7 +5,7 @@ import { isId } from '../is-id.ts'
 import type { Parts } from '../parts.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
-import { addClientSecret } from '../store/client-secrets.ts'
+import { addFirstSecret } from '../store/client-secrets.ts'
 import { lockGroup } from '../store/groups.ts'
 import { markAsMade } from '../store/marks.ts'
 import { isMember } from '../store/memberships.ts'
@@ -46,7 +46,7 @@ export async function createApplication(
     await refuseFurtherApplications(db, groupId, sizeOfFields(application))
     await insertApplication(db, application)
     if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
-    await addClientSecret(db, id, hashToken(clientSecret), { maker, now })
+    await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })
   })

@@ -3,16 +3,21 @@ import { sql } from 'kysely'
 import type { Maker } from './applications.ts'
 import type { Db } from './schema.ts'
 
+interface Origin {
+  maker: Maker
+  now: Date
+}
+
+/** For an application that is being created: everybody else waits for its group meanwhile, so this is one statement. */
+export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
+  await insertSecret(db, applicationId, 1, hash, origin)
+}
+
 /**
  * Adds a secret; a third one drops the oldest. Three statements: call it in a transaction that has written to the
  * application's row before, so that two of them cannot take the same generation.
  */
-export async function addClientSecret(
-  db: Db,
-  applicationId: string,
-  hash: string,
-  { maker, now }: { maker: Maker; now: Date },
-): Promise<void> {
+export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db
     .selectFrom('client_secrets')
     .select('generation')
@@ -20,6 +25,15 @@ export async function addClientSecret(
     .orderBy('generation', 'desc')
     .executeTakeFirst()
   const generation = (latest?.generation ?? 0) + 1
+  await insertSecret(db, applicationId, generation, hash, origin)
+  await db
+    .deleteFrom('client_secrets')
+    .where('application_id', '=', applicationId)
+    .where('generation', '<', generation - 1)
+    .execute()
+}
+
+async function insertSecret(db: Db, applicationId: string, generation: number, hash: string, { maker, now }: Origin) {
   await db
     .insertInto('client_secrets')
     .values({
@@ -30,11 +44,6 @@ export async function addClientSecret(
       created_by: maker.userId,
       made_by_client: maker.clientId,
     })
-    .execute()
-  await db
-    .deleteFrom('client_secrets')
-    .where('application_id', '=', applicationId)
-    .where('generation', '<', generation - 1)
     .execute()
 }
 

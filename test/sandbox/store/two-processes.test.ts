@@ -5,15 +5,16 @@ import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { refresh } from '../support/put-under-load.ts'
-import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
+import { quickArgon2, type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 
 const [sqlite, postgres] = await openDatabases(t)
-const stores: { name: string; make: (t: Test) => Promise<string> }[] = [
+const stores: { name: string; isSlow?: true; make: (t: Test) => Promise<string> }[] = [
   { name: 'SQLite', make: t => sqlite!.makeEmpty(t) },
   { name: 'PostgreSQL', make: t => postgres!.makeEmpty(t) },
   // Time between two statements is what a check and a change that are not one statement fail by.
   {
     name: 'PostgreSQL, 5 ms slower',
+    isSlow: true,
     make: async t => (await startPostgresProxy(t, await postgres!.makeEmpty(t), { delayMs: 5 })).url,
   },
 ]
@@ -31,10 +32,17 @@ function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: S
   )
 }
 
+/** Whoever did not have their turn within two seconds is told to come again (F-30), and does. */
+async function untilItsTurn(send: () => Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse> {
+  const answer = await send()
+  return answer.statusCode === 503 ? untilItsTurn(send) : answer
+}
+
 for (const store of stores) {
   t.test(`two processes on one database (${store.name})`, async t => {
     const databaseUrl = await store.make(t)
-    const processes = await Promise.all([startSandbox(t, { databaseUrl }), startSandbox(t, { databaseUrl })])
+    const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
+    const processes = await Promise.all([start(), start()])
     const [one, other] = processes
 
     await t.test('AZ-11: of 20 answers to one consent page at once exactly one counts', async t => {
@@ -114,8 +122,10 @@ for (const store of stores) {
       const idsOf = (list: LightMyRequestResponse) =>
         (list.json().ItemList as { '@id': string }[]).map(item => item['@id'])
       const before = idsOf(await call('GET', '/apps/v1'))
+      const create = ({ api }: SandboxProcess) =>
+        api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) })
       const answers = await atOnce(20, processes, process =>
-        process.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: makeCreateBody(groupId) }),
+        store.isSlow ? untilItsTurn(() => create(process)) : create(process),
       )
       t.strictSame(countByStatus(answers), { 201: 20 })
       const expected = [...before, ...answers.map(answer => answer.json()['@id'] as string)]
