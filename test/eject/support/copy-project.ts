@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Test } from 'tap'
 
+// Of no use to another run, which has its copies in other folders: among what is kept for the tests it would only grow.
+const compiled = mkdtempSync(join(tmpdir(), 'compiled-'))
+process.on('exit', () => rmSync(compiled, { recursive: true, force: true }))
+
 export type Project = ReturnType<typeof copyProject>
 
 /** What is in the work tree, committed or not, as if it came from a ZIP. */
@@ -16,7 +20,7 @@ export function copyProject(t: Test) {
   })
   for (const path of files.split('\0').filter(path => path && existsSync(path))) cpSync(path, join(folder, path))
   // Of tap and npm, the copy must not hear anything: it is a project like any other.
-  const inherited = Object.entries(process.env).filter(
+  const inherited = Object.entries({ ...process.env, NODE_COMPILE_CACHE: compiled }).filter(
     ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
   )
   const run = (command: string, ...parameters: string[]) => {
