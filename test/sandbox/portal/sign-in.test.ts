@@ -43,6 +43,14 @@ t.test('PS-01: a form without its token, with another’s, or after 30 minutes i
   t.equal((await browser.submit(page, right)).statusCode, 400)
 })
 
+t.test('the title of a refused form says that it was refused, because it is what is read out first', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  const page = await browser.get(startUrl())
+  t.match(page.body, '<title>Sign in · Login portal</title>')
+  const refused = await browser.submit(page, { ...right, password: 'another one' })
+  t.match(refused.body, '<title>Error: Sign in · Login portal</title>')
+})
+
 t.test('PS-07: signing in makes a new session, whatever the browser brought, and it serves the next login', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const planted = 'x'.repeat(43)

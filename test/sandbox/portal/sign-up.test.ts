@@ -55,6 +55,7 @@ t.test('every bad field is named beside it at once, and all that was typed stays
   const sandbox = await buildTestSandbox(t)
   const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
   t.equal(page.statusCode, 422)
+  t.match(page.body, '<title>Error: Create an account')
   t.strictSame(Object.keys(readProblems(page)), ['new-email', 'new-password', 'last-name'])
   t.match(
     page.body,
