@@ -89,7 +89,7 @@ export function pageRoutes({ logins, ordered, addresses, namesOf }: Parts) {
       const { clientId } = login
       const name = clientId && (await namesOf([clientId])).get(clientId)
       return reply.viewAsync('lab/login', {
-        title: `Login of ${name ?? clientId ?? 'an unknown client'}`,
+        title: clientId ? `Login of ${name ?? clientId}` : 'A request without a client ID',
         name,
         numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
         login: {

@@ -324,6 +324,15 @@ t.test('the pages tell a login as a picture, with what failed, why, and how to m
   t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)
 })
 
+t.test('a request that names no client has one name in the title and on the page', async t => {
+  const { observe, get } = await buildTestLab(t)
+  observe({ kind: 'page', about: {}, request: { method: 'GET', url: '/', headers: {}, body: undefined } })
+  const path = /href="(\/logins\/[^"]+)"/.exec((await get('/')).body)?.[1] ?? ''
+  const { body } = await get(path)
+  t.match(body, '<title>A request without a client ID · Laboratory</title>')
+  t.match(body, '<h1>A request without a client ID</h1>')
+})
+
 t.test('a browser that opens what is not there gets a page, and a program the words as JSON', async t => {
   const { get } = await buildTestLab(t, { token: new Secret('a-token-for-tests') })
   const authorization = 'Bearer a-token-for-tests'
