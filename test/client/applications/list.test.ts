@@ -130,7 +130,7 @@ t.test('a search that finds nothing says so, and offers the whole list', async t
   await signIn(browser)
   const page = await browser.get('/applications?q=zebra')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'No applications found None of your 2 has “zebra” in its name or client ID.')
+  t.match(textOf(page), 'No applications found None of your applications has “zebra” in its name or client ID.')
   t.ok(linksOf(page).includes('/applications'))
   t.same(idsOf(page), [])
 })

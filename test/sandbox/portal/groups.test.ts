@@ -202,7 +202,7 @@ for (const database of await openDatabases(t)) {
     await invite()
     const old = await maker.get(path)
     const back = await follow(maker, await change(maker, path, { change: 'take-back', userId: friendId }))
-    t.match(back.body, `${friendId}</span> is not a member, and not invited`)
+    t.match(back.body, `${friendId}</span> is neither a member nor invited any more`)
     t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
     await invite()
@@ -213,7 +213,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await change(friend, path, { change: 'take-out', userId: makerId })).statusCode, 404, 'or may')
 
     const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
-    t.match(out.body, `${friendId}</span> is not a member, and not invited`)
+    t.match(out.body, `${friendId}</span> is neither a member nor invited any more`)
     t.equal((await friend.get(path)).statusCode, 404)
 
     await invite()
