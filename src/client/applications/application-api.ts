@@ -50,8 +50,7 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
     const { status, json } = answer
     if (status === expected) return asRecord(json)
     if (status === 422 && sent) throw readRefusal(json)
-    // A list that is not there is no application that is not there.
-    if (status in refusals && !(status === 404 && `${method} ${path}` === 'GET /apps/v1')) throw refusal(status)
+    if (status in refusals) throw refusal(status)
     throw upstream.unusable(answer)
   }
 
