@@ -18,7 +18,7 @@ const always = [
   'scripts/looks.ts',
   'test/ci.test.ts',
   // Its own continuous integration runs what npm test runs, and no more.
-  'test/conformance/right-clients.ci.ts',
+  'test/conformance/clients/right-clients.ci.ts',
   'test/container',
   'test/eject',
   'test/screenshots.test.ts',

@@ -4,9 +4,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
+
+// The whole run waits for most of its time.
+t.jobs = 3
 
 /** What was compiled for one process is there for the next; and the platform's database is where all tests have theirs. */
 const environment = {
@@ -114,9 +118,9 @@ t.test('it ends when it is told to, and its client with it', async t => {
   const child = spawn(
     process.execPath,
     ['src/conformance/main.ts', '--client', client, '--start', `"${process.execPath}" src/client/main.ts`],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: environment },
+    { stdio: ['ignore', 'ignore', 'pipe'], env: environment },
   )
-  child.stdout.resume()
+  const told = text(child.stderr)
   for (;;) {
     const isThere = await fetch(`${client}/health/live`).then(
       ({ ok }) => ok,
@@ -128,5 +132,6 @@ t.test('it ends when it is told to, and its client with it', async t => {
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 2)
+  t.equal(await told, 'It could not run:\nIt was stopped.\n')
   await t.rejects(fetch(client), 'the client is gone')
 })

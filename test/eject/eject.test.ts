@@ -25,7 +25,7 @@ const never = [
   'scripts/starter',
   'docs/container.md',
   'CHANGELOG.md',
-  'test/conformance/right-clients.ci.ts',
+  'test/conformance/clients/right-clients.ci.ts',
 ]
 
 /** Each `login` is a file of its tests that signs in. */

@@ -1,7 +1,7 @@
 // What Referer and Origin say under each policy, within an origin and beyond it.
 
-import type { Situation } from '../support/situation.ts'
-import type { Answer } from '../support/start-sites.ts'
+import type { Situation } from '../situation.ts'
+import type { Answer } from '../start-sites.ts'
 
 const policies = [
   'no-referrer',

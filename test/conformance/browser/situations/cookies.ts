@@ -1,5 +1,5 @@
 // What browsers keep of Set-Cookie, and in which order they send it.
-import type { Situation, Step } from '../support/situation.ts'
+import type { Situation, Step } from '../situation.ts'
 
 /** Lines of one answer of `client/deep/set`; `$` stands for the row, so that one answer brings the lines of many. */
 const lines: Record<string, string[]> = {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { createBrowser } from '../../src/conformance/browser/browser.ts'
+import { createBrowser } from '../../../src/conformance/browser/browser.ts'
 
 async function startServer(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, 'localhost')

@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { checks } from '../../src/conformance/checks.ts'
-import { faults } from './clients/faults/faults.ts'
-import { buildFaultyClient } from './clients/faulty-client.ts'
-import { openStage, type Stage } from './support/stage.ts'
+import { checks } from '../../../src/conformance/checks.ts'
+import { openStage, type Stage } from '../support/stage.ts'
+import { faults } from './faults/faults.ts'
+import { buildFaultyClient } from './faulty-client.ts'
 
 /** Closes with the test. */
 async function open(t: Test): Promise<Stage> {

@@ -1,14 +1,14 @@
 // Our browser against Chromium: the same visits make the same requests, and leave the same cookies.
 import t from 'tap'
-import { skip } from '../support/launch-chromium.ts'
-import { openPage } from '../support/open-page.ts'
+import { skip } from '../../support/launch-chromium.ts'
+import { openPage } from '../../support/open-page.ts'
+import { doInChromium, doInOurs } from './situation.ts'
 import { cookies } from './situations/cookies.ts'
 import { forms } from './situations/forms.ts'
 import { navigations } from './situations/navigations.ts'
 import { redirects } from './situations/redirects.ts'
 import { referrers } from './situations/referrers.ts'
-import { doInChromium, doInOurs } from './support/situation.ts'
-import { startSites } from './support/start-sites.ts'
+import { startSites } from './start-sites.ts'
 
 // The longest first: nobody waits for it in the end.
 const situations = [...forms, ...cookies, ...navigations, ...redirects, ...referrers]
@@ -24,5 +24,5 @@ t.test('our browser asks as Chromium does, and keeps the same cookies', { skip }
       t.same(ours, await doInChromium(sites, window, situation, expected), situation.name)
     }
   }
-  await Promise.all([work(), work(), work(), work(), work(), work()])
+  await Promise.all(Array.from({ length: 8 }, work))
 })

@@ -1,12 +1,12 @@
 // Clients that do nothing wrong are blamed for nothing: here a small one, in command.test the one of this project, and in
 // right-clients.ci a third that does everything differently.
 import t from 'tap'
-import { checks } from '../../src/conformance/checks.ts'
-import type { Result } from '../../src/conformance/run-checks.ts'
-import { buildClient } from './clients/client.ts'
-import { buildFaultyClient } from './clients/faulty-client.ts'
-import { right } from './clients/parts.ts'
-import { openStage } from './support/stage.ts'
+import { checks } from '../../../src/conformance/checks.ts'
+import type { Result } from '../../../src/conformance/run-checks.ts'
+import { openStage } from '../support/stage.ts'
+import { buildClient } from './client.ts'
+import { buildFaultyClient } from './faulty-client.ts'
+import { right } from './parts.ts'
 
 const isBlamed = ({ verdict }: Result) => verdict !== 'passed' && verdict !== 'not applicable'
 const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`

@@ -1,8 +1,8 @@
 // A client that does nothing wrong and everything differently fails no check: none asks for one way of doing it alone.
 import t from 'tap'
-import { checks } from '../../src/conformance/checks.ts'
-import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
-import { openStage } from './support/stage.ts'
+import { checks } from '../../../src/conformance/checks.ts'
+import { openStage } from '../support/stage.ts'
+import { buildOtherClient, otherClientOptions } from './other-client.ts'
 
 t.test('a right client that does everything differently fails no check', async t => {
   const stage = await openStage(otherClientOptions)

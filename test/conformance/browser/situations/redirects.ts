@@ -1,7 +1,7 @@
 // Where Location and a refresh lead, and where they do not.
 
-import type { Situation } from '../support/situation.ts'
-import type { Answer, Answers } from '../support/start-sites.ts'
+import type { Situation } from '../situation.ts'
+import type { Answer, Answers } from '../start-sites.ts'
 
 const locations: Record<string, string> = {
   'an absolute address': '{client}/there?a=1#part',

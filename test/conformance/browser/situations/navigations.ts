@@ -1,7 +1,7 @@
 // Which cookies, Sec-Fetch-* and Origin go along, by how a navigation began and where it was sent on.
 
-import type { Situation, Step } from '../support/situation.ts'
-import type { Answer } from '../support/start-sites.ts'
+import type { Situation, Step } from '../situation.ts'
+import type { Answer } from '../start-sites.ts'
 
 const link = (to: string, more = ''): Answer => ({ body: `<!doctype html><a href="${to}" ${more}>Go</a>` })
 const form = (to: string, method = 'post', more = ''): Answer => ({

@@ -1,5 +1,5 @@
 // What is sent for the forms of a page.
-import type { Situation, Step } from '../support/situation.ts'
+import type { Situation, Step } from '../situation.ts'
 
 type Case = { form: string; values?: Record<string, string | string[]>; button?: string | undefined }
 
