@@ -46,7 +46,7 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store
       })
   })
   scope.setNotFoundHandler(() => {
-    throw new PageError(404, 'Check the address, or start from your account.', {
+    throw new PageError(404, 'There is nothing at this address. Check it, or start from your account.', {
       next: { href: '/account', label: 'Your account' },
     })
   })

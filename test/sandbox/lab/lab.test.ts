@@ -341,7 +341,7 @@ t.test('a browser that opens what is not there gets a page, and a program the wo
     const page = await get(path, { ...browser, authorization })
     t.match([page.statusCode, page.headers['content-type']], [404, 'text/html'], path)
     t.match(page.headers['content-security-policy'], "default-src 'none'; style-src 'self'", path)
-    t.match(page.body, /<h1>Page not found<\/h1>\s*<p>.*<\/p>\s*<p><a href="\/">All logins/, path)
+    t.match(page.body, /<h1>Not found<\/h1>\s*<p>.*<\/p>\s*<p><a href="\/">All logins/, path)
     const { error } = (await get(path, { accept: '*/*', authorization })).json()
     t.equal(error.status, 404, path)
     t.match(page.body, error.message, path)

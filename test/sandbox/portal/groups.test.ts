@@ -79,6 +79,7 @@ t.test('the page of a group is for its members, and others learn nothing of it',
   for (const id of [unknownId, '%00', "'--", 'x'.repeat(65), '..%2f..%2fapps', '%3Cb%3E']) {
     const page = await friend.get(`${groupsPath}/${id}`)
     t.equal(page.statusCode, 404, id)
+    t.match(page.body, '<h1>Not found</h1>')
     t.match(page.body, /<p role="alert">This group does not exist/)
     t.notMatch(page.body, '<b>')
   }
