@@ -6,9 +6,11 @@ import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sa
 import { callAsDeveloper } from './support/call-api.ts'
 import { preload, startInVain, startSandbox } from './support/start-sandbox.ts'
 
+// One, for the tests that leave it as it was, up to the one that stops it.
+const databaseUrl = await makeSqliteUrl(t)
+const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '2', API_URL: 'https://api.test' } })
+
 t.test('CT-08: at the start it says what its settings are, without secrets and addresses of people', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  const sandbox = await startSandbox(t, { databaseUrl, settings: { PRESTOP_DELAY: '1', API_URL: 'https://api.test' } })
   const { settings } = JSON.parse(sandbox.logLines[0]!)
   t.strictSame(settings, {
     host: '127.0.0.1',
@@ -27,7 +29,7 @@ t.test('CT-08: at the start it says what its settings are, without secrets and a
       userEmail: '[redacted]',
       userPassword: '[redacted]',
     },
-    prestopDelayMs: 1000,
+    prestopDelayMs: 2000,
     logLevel: 'info',
   })
   const log = sandbox.logLines.join('')
@@ -54,8 +56,13 @@ t.test('CT-08: a host or a port that it cannot listen on is a reason not to star
   }
 })
 
+t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop', async t => {
+  const { pid, portal } = sandbox
+  process.kill(pid, 'SIGHUP')
+  for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
+})
+
 t.test('CT-05: told to stop, it is not ready, serves what still comes, and exits with 0', async t => {
-  const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings: { PRESTOP_DELAY: '2' } })
   const { portal, api } = sandbox
   for (const listener of [portal, api]) t.equal((await listener.inject('/health/ready')).statusCode, 200)
   const code = sandbox.stop()
@@ -122,12 +129,6 @@ t.test('a fault that nothing catches is one line in the log, and the end with 1'
   process.kill(pid, 'SIGUSR2')
   t.strictSame(await ended, { code: 1, stderr: '' })
   t.match(JSON.parse(logLines.at(-1)!), { level: 60, code: 'crashed', cause: { message: 'nobody caught this' } })
-})
-
-t.test('SIGHUP changes nothing: a terminal that was closed is no reason to stop', async t => {
-  const { pid, portal } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t) })
-  process.kill(pid, 'SIGHUP')
-  for (let asked = 0; asked < 20; asked += 1) t.equal((await portal.inject('/health/live')).statusCode, 200)
 })
 
 /** Connected, and the text handed over to the system. It reads nothing by itself. */

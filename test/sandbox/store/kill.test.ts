@@ -7,7 +7,7 @@ import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { prepareVisitor, putUnderLoad, removeApplications } from '../support/put-under-load.ts'
-import { type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
+import { quickArgon2, type SandboxProcess, startSandbox } from '../support/start-sandbox.ts'
 import { getCode } from '../support/tokens.ts'
 
 // More by hand: node test/sandbox/store/kill.test.ts 50
@@ -58,9 +58,10 @@ for (const database of await openDatabases(t)) {
   t.test(`F-28, F-34, TK-16: killed ${kills} times under load, it keeps its word (${database.name})`, async t => {
     if (kills > 5) t.setTimeout(0)
     const databaseUrl = await database.make(t)
-    const survivor = await startSandbox(t, { databaseUrl })
+    const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
+    const survivor = await start()
     const visitor = await prepareVisitor(survivor)
-    let victim = await startSandbox(t, { databaseUrl })
+    let victim = await start()
     const totals = { applications: 0, codes: 0, unanswered: 0 }
     for (let kill = 1; kill <= kills; kill += 1) {
       const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
@@ -68,7 +69,7 @@ for (const database of await openDatabases(t)) {
       await wait(momentMs)
       await victim.kill()
       const [ofVictim, ofSurvivor] = await Promise.all(loads.map(load => load.stop()))
-      victim = await startSandbox(t, { databaseUrl })
+      victim = await start()
       const moment = `kill ${kill}, after ${Math.round(momentMs)} ms`
       t.strictSame(await findHalves(databaseUrl), [], `${moment}: nothing is there by half`)
       t.strictSame(await findBrokenPromises(victim, ofVictim!), [], `${moment}: what was answered holds`)
