@@ -32,12 +32,13 @@ async function count(store: Store, table: Table): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-/** The store, and how many rows each of its changes has deleted. */
-function watchPortions(store: Store): { store: Store; portions: number[] } {
+/** The store, and how many rows each of its changes has deleted. `hear` is told of each how many there have been. */
+function watchPortions(store: Store, hear: (portions: number) => void): { store: Store; portions: number[] } {
   const portions: number[] = []
   const write: Store['write'] = async statement => {
     const result = await store.write(statement)
     portions.push(Number((result as { numAffectedRows?: bigint }).numAffectedRows ?? 0))
+    hear(portions.length)
     return result
   }
   return { store: { ...store, write }, portions }
@@ -112,11 +113,9 @@ for (const database of await openDatabases(t)) {
       t.equal(await count(sandbox.store, 'grants'), before + manyGrants, 'the rows are there still')
 
       const stop = new AbortController()
-      const { store, portions } = watchPortions(sandbox.store)
-      const interrupted = sweep(store, sandbox.now(), stop.signal)
-      while (portions.length < 12) await call('GET', '/apps/v1')
-      stop.abort()
-      await interrupted
+      const { store, portions } = watchPortions(sandbox.store, count => count === 12 && stop.abort())
+      await sweep(store, sandbox.now(), stop.signal)
+      t.equal(portions.length, 12)
       t.ok((await count(store, 'grants')) > before, 'it leaves off when told to')
       const waits: number[] = []
       let isSwept = false
