@@ -32,6 +32,13 @@ async function runFiles(): Promise<void> {
   // What a file may take is of each of them, and not of all.
   const { timeout } = tap.options
   tap.setTimeout(0)
+  let ended = 0
+  // A file may end the process with 0, and tap then knows of none behind it.
+  process.on('exit', () => {
+    if (ended === names.length) return
+    console.error('The process has ended, and these files had not:', names.slice(ended).join(', '))
+    process.exitCode = 1
+  })
   for (const name of names) {
     const { href } = pathToFileURL(resolve(name))
     const results = await tap.test(name, { timeout, at: null, stack: '' }, async t => {
@@ -40,6 +47,7 @@ async function runFiles(): Promise<void> {
       tests.set(href, t)
       await import(href)
     })
+    ended += 1
     if (results?.count === 0) tap.pass(`${name}: no tests found`, { skip: true })
   }
   // What is left open would keep the process for good.

@@ -100,20 +100,30 @@ t.test('npm test ends with an error, and names the file, whatever keeps its test
   await Promise.all(runs)
 })
 
-t.test('npm test names the file whose process was killed, and fails where something stays open', async t => {
-  const killed = { 'test/a.test.ts': passing, 'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')") }
-  const open = { 'test/open.test.ts': fileOf("t.pass('one')\nsetInterval(() => {}, 1000)"), 'test/z.test.ts': passing }
-  const [kill, wait] = await Promise.all([runTests(t, killed, {}), runTests(t, open, {})])
-  for (const { code } of [kill, wait]) t.not(code, 0)
-  t.match(
-    kill.output,
-    /^ {4}ok 1 - test\/a\.test\.ts[\s\S]*^ {4}# Subtest: test\/killed\.test\.ts[\s\S]*signal: SIGKILL/m,
-  )
-  t.match(
-    wait.output,
-    /^ {4}ok 2 - test\/z\.test\.ts[\s\S]*^ {4}not ok 3 - these files close what they open[\s\S]*Timeout/m,
-  )
-})
+t.test(
+  'npm test names the file whose process was killed, and fails where a file ends it or leaves something open',
+  async t => {
+    const killed = { 'test/a.test.ts': passing, 'test/killed.test.ts': fileOf("process.kill(process.pid, 'SIGKILL')") }
+    const open = {
+      'test/open.test.ts': fileOf("t.pass('one')\nsetInterval(() => {}, 1000)"),
+      'test/z.test.ts': passing,
+    }
+    const left = {
+      'test/a.test.ts': fileOf("t.pass('one')\nt.on('end', () => process.exit(0))"),
+      'test/b.test.ts': passing,
+    }
+    const [kill, wait, leave] = await Promise.all([killed, open, left].map(files => runTests(t, files, {})))
+    for (const ended of [kill, wait, leave]) t.not(ended?.code, 0)
+    t.match(
+      kill?.output,
+      /^ {4}ok 1 - test\/a\.test\.ts[\s\S]*^ {4}# Subtest: test\/killed\.test\.ts[\s\S]*signal: SIGKILL/m,
+    )
+    t.match(
+      wait?.output,
+      /^ {4}ok 2 - test\/z\.test\.ts[\s\S]*^ {4}not ok 3 - these files close what they open[\s\S]*Timeout/m,
+    )
+  },
+)
 
 t.test('what is left out is a failure in CI, and only there', async t => {
   const files = {

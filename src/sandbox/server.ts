@@ -19,7 +19,7 @@ export const formBodyLimit = 32 * 1024
 
 type ToBody = (statusCode: number, message: string) => unknown
 
-/** Schemas describe: the checks are by hand. So what Fastify would check and write by is not even loaded. */
+/** Routes are checked by hand; schemas only describe. So Fastify's validator and serializer are not loaded. */
 const describeOnly = {
   buildValidator: () => () => () => true,
   buildSerializer: () => () => JSON.stringify,

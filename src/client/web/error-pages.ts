@@ -17,7 +17,7 @@ export class OtherAnswer extends Error {
   }
 }
 
-/** What a fault offers to whoever is signed in: the sign-in itself may be what is wrong. */
+/** What a fault of ours or the platform's offers to whoever is signed in: the sign-in itself may be what is wrong. */
 type SignInAnew = (request: FastifyRequest, returnTo?: string) => NextStep | undefined
 
 const startPage = { href: '/', text: 'Go to the start page' }
@@ -53,8 +53,8 @@ export function createErrorPages(productName: string, signInAnew: SignInAnew) {
     const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : startPage)
     if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
     const title = titles[statusCode] ?? 'That did not work'
-    // Somebody else may be allowed to. What is wrong with the request itself is no better after a new sign-in.
-    const anew = statusCode >= 500 || statusCode === 403 ? signInAnew(request, retry) : undefined
+    // What is wrong with the request itself is no better after a new sign-in.
+    const anew = statusCode >= 500 ? signInAnew(request, retry) : undefined
     return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: anew, isFault: true })
   }
 }

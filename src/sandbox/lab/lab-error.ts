@@ -39,7 +39,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   })
 }
 
-/** Complete by itself: to who is refused, a stylesheet is refused likewise. Takes words of ours alone. */
+/** Complete by itself: whoever is refused is refused the stylesheet, too. Takes words of ours alone. */
 function refusalPage(title: string, message: string): string {
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title} · Laboratory</title>`,
