@@ -43,6 +43,17 @@ t.test('a cookie ends with its Max-Age, and one of before is sent until then', a
   t.equal(cookies.get('short'), undefined)
 })
 
+t.test('a page that goes on by itself within two seconds is followed, and one that takes longer is read', async t => {
+  const url = await startServer(t, (request, response) => {
+    const seconds = request.url?.slice(1)
+    if (seconds) response.setHeader('refresh', `${seconds};url=/`)
+    response.end()
+  })
+  const browser = createBrowser()
+  t.equal((await browser.visit(`${url}/2`)).url, `${url}/`)
+  t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
+})
+
 t.test('a navigation that is stopped goes on, there or elsewhere', async t => {
   const asked: string[] = []
   const url = await startServer(t, ({ url, headers }, response) => {
