@@ -6,10 +6,9 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { liveBytes } from '../support/live-bytes.ts'
 import { makeCertificate } from '../support/make-certificate.ts'
 import { textOf } from '../support/read-form.ts'
 import { spawnClient } from '../support/spawn-client.ts'
@@ -96,14 +95,6 @@ t.test('F-05: a thousand bad certificates cost no memory', async t => {
   t.ok(grownMb < 20, `${grownMb} MB`)
   t.equal((await browser.get('/health/live')).statusCode, 200)
 })
-
-/** What is still held after the garbage has gone. */
-function liveBytes(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 t.test('UP-09: an authority of one’s own is trusted where NODE_EXTRA_CA_CERTS names it, and only there', async t => {
   const portal = await startTls(t, good)
