@@ -58,7 +58,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
     isRunning = false
   }
   async function startAgain(): Promise<void> {
-    // After a kill the processes that the server has left behind must have gone first; they notice by themselves.
+    // No process of the old server may be left. Killed, they go at once; after `stopAtOnce` they notice by themselves.
     for (let tries = 0; !isRunning; tries += 1) {
       try {
         await server.start()
@@ -81,12 +81,15 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   const readPid = async () => Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
   async function kill(): Promise<void> {
     const pid = await readPid()
+    const children = await listChildren(pid)
+    process.kill(pid, 'SIGKILL')
     // Left alone, those that serve a connection would go on until they notice.
-    for (const one of [pid, ...(await listChildren(pid))]) {
+    for (const child of children) {
       try {
-        process.kill(one, 'SIGKILL')
-      } catch {
-        // It was about to end anyway.
+        process.kill(child, 'SIGKILL')
+      } catch (error) {
+        // It may have noticed by now.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
       }
     }
     await stop()
@@ -110,6 +113,7 @@ export async function startPostgres(t: Teardown, { isShared = false } = {}): Pro
   }
 }
 
+/** By the `ps` of POSIX: /proc is Linux's alone, and to ask pg_stat_activity takes a server that still answers. */
 async function listChildren(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'ppid=,pid='])
   const pairs = stdout.split('\n').map(line => line.trim().split(/ +/).map(Number))
