@@ -48,6 +48,8 @@ interface Cut {
 const cuts: Record<string, (at: { databaseUrl: string; proxy: PostgresProxy }) => Promise<Cut>> = {
   async 'ended one by one'({ databaseUrl }) {
     await ask(databaseUrl, `select pg_terminate_backend(pid) ${waiting}`)
+    // Those that were idle, too: whom the sandbox asks before they have ended answers 503 once more.
+    await untilThere(databaseUrl, waiting, found => found === 0)
     return { meanwhile: 401, mend: async () => undefined }
   },
   async 'an immediate restart'() {
