@@ -2,6 +2,7 @@
 import t from 'tap'
 import { findViolations, ofColours } from '../support/find-violations.ts'
 import { skip } from '../support/launch-chromium.ts'
+import { openPage } from '../support/open-page.ts'
 import { isPathOf, listRoutes } from './support/list-routes.ts'
 import { startVisit } from './support/start-visit.ts'
 import { tooWide } from './support/too-wide.ts'
@@ -71,3 +72,16 @@ t.test(
     t.same(troubles, [])
   },
 )
+
+t.test('text is held against the ground that the page names, and else against the browser’s own', { skip }, async t => {
+  const { page } = await openPage(t, { colorScheme: 'dark' })
+  const violationsOf = async (style: string) => {
+    await page.setContent(`<html lang="en"><title>Colours</title><style>${style}</style><p>Text</p>`)
+    return findViolations(page, ofColours)
+  }
+  t.same(await violationsOf('html { background: white; color: black }'), [])
+  t.same(await violationsOf('html { color-scheme: dark; background: white; color: black }'), [])
+  t.same(await violationsOf('html { color-scheme: dark; color: white }'), [])
+  t.notOk(await page.locator('html').evaluate('html => html.style.backgroundColor'), 'and the page is as it was')
+  t.same(await violationsOf('html { color-scheme: dark; color: black }'), ['color-contrast: <p>Text</p>'])
+})

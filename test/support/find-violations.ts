@@ -17,12 +17,16 @@ const sessions = new WeakMap<Page, Promise<CDPSession>>()
 export async function findViolations(page: Page, options: RunOptions = {}): Promise<string[]> {
   // The types of the page are not those of Node, so what runs there is a string. It answers with no more than is asked:
   // all that axe has found in order is a hundred times as long. A colour on its way to another is neither. Where a page names
-  // no ground axe takes white for it, also on a page that is dark: so it is told (dequelabs/axe-core#3605).
+  // no ground axe takes white for it, also on a page that is dark: so it is told for as long (dequelabs/axe-core#3605).
   const run = `(async () => {
     if (!('axe' in self)) return
-    document.documentElement.style.background ||= 'Canvas'
     for (const change of document.getAnimations()) change.finish()
+    const { documentElement: root, body } = document
+    const isBare = [root, body].every(element => getComputedStyle(element).backgroundColor === 'rgba(0, 0, 0, 0)')
+    const { backgroundColor } = root.style
+    if (isBare) root.style.backgroundColor = 'Canvas'
     const { violations } = await axe.run(${JSON.stringify({ resultTypes: ['violations'], ...options })})
+    root.style.backgroundColor = backgroundColor
     return violations.flatMap(({ id, nodes }) => nodes.map(node => id + ': ' + node.html))
   })()`
   const found = await page.evaluate<string[] | undefined>(run)
