@@ -112,7 +112,7 @@ for (const [what, renewal] of Object.entries(final)) {
   })
 }
 
-t.test('contract 4: each fault page of a signed-in visitor offers to sign in anew and to sign out', async t => {
+t.test('contract 4: what the portal or the API fails at offers to sign in anew, and to sign out', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 401, body: { error: 'invalid_client' } })
   const offers = async (path: string, status: number, returnTo: string) => {
     const page = await browser.get(path, { site: 'same-origin' })
@@ -121,11 +121,6 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
     t.match(page.body, `<a href="${href}">Sign in again</a>`, path)
     t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
     t.equal(page.body.split('Sign out</button>').length, 2, `${path} offers it once`)
-  }
-  for (const path of ['/gone', '/nowhere']) {
-    const page = await browser.get(path, { site: 'same-origin' })
-    t.equal(page.statusCode, 404, path)
-    t.notMatch(page.body, 'Sign in again', `${path} would not be there for a new sign-in either`)
   }
   platform.answer('GET /things', { status: 500, body: {} })
   await offers('/page?q=1', 502, '/page?q=1')
@@ -137,10 +132,28 @@ t.test('contract 4: each fault page of a signed-in visitor offers to sign in ane
   await signIn(browser)
   t.equal((await openPage(browser)).statusCode, 200, 'signing in anew helps')
   await browser.post('/logout')
-  const page = await browser.get('/nowhere', { site: 'same-origin' })
+  const page = await browser.post('/logout', {}, { site: 'cross-site' })
+  t.equal(page.statusCode, 403)
   t.notMatch(page.body, 'Sign in again', 'nobody else is offered it')
   t.notMatch(page.body, '/logout')
 })
+
+t.test(
+  'contract 4: a page that is not there offers no new sign-in; behind the sign-in it still offers to sign out',
+  async t => {
+    const { browser } = await buildSignedIn(t)
+    for (const [path, offers] of [
+      ['/gone', 1],
+      ['/nowhere', 0],
+    ] as const) {
+      const page = await browser.get(path, { site: 'same-origin' })
+      t.equal(page.statusCode, 404, path)
+      t.notMatch(page.body, 'Sign in again', `${path} would not be there for a new sign-in either`)
+      t.equal(page.body.split('Sign out</button>').length - 1, offers, path)
+      t.equal(page.body.includes('action="/logout"'), offers === 1, path)
+    }
+  },
+)
 
 t.test('contract 4: a form that a fault has met offers to sign in anew beside what was typed', async t => {
   const { browser, clock, platform } = await buildSignedIn(t, { status: 503, body: {} })
