@@ -21,7 +21,7 @@ const limitKiB = 256 * 1024
 const registration = { id: 'process-test', secret: 'a-client-credential-only-for-tests-0004' }
 const person = { email: 'developer@example.test', password: 'correct horse battery staple' }
 
-/** As in no image: for starts whose memory nobody measures. */
+/** No image sets this: only for starts whose memory is not measured. */
 const quickStart = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
 /** What the image sets for the program. */
