@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
+import { makeTemporaryFile } from '../../../src/sandbox/store/temporary-file.ts'
 import { getAccessToken } from '../support/browser.ts'
 import { buildTestSandbox, makeSqliteUrl } from '../support/build-test-sandbox.ts'
 import { isAccepted } from '../support/tokens.ts'
@@ -27,6 +28,15 @@ t.test('sqlite::memory: is one database for readers and writers, and nothing of 
   t.equal(settings[0]?.synchronous, 0, 'what is to be lost waits for no disk')
   await sandbox.close()
   t.notOk(existsSync(dirname(path)))
+})
+
+t.test('a process that has many of them at once waits for its end once, and no more when they are gone', async t => {
+  const before = process.listenerCount('exit')
+  const files = Array.from({ length: 12 }, makeTemporaryFile)
+  t.equal(process.listenerCount('exit'), before + 1)
+  for (const { remove } of [...files, ...files]) remove()
+  t.equal(process.listenerCount('exit'), before)
+  for (const { path } of files) t.notOk(existsSync(dirname(path)))
 })
 
 t.test('a clock that was set back leaves no removed key trusted', async t => {
