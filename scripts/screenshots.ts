@@ -1,9 +1,8 @@
 // Takes a picture of every page of the client, for phone and desk, light and dark: npm run screenshots [folder]
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { usualWords, visitEveryPage } from '../test/browser/support/visit-every-page.ts'
 import { startBoth } from '../test/journey/support/start-both.ts'
 import { launchChromium } from '../test/support/launch-chromium.ts'
-import { hashOfLooks, stamp } from './looks.ts'
 
 const folder = process.argv[2] ?? 'data/screenshots'
 /** These stand in the README, as far as a window shows them. */
@@ -23,7 +22,6 @@ try {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   await mkdir(shownFolder, { recursive: true })
-  const looks = hashOfLooks()
   const both = await startBoth(scope, { hasLab: true })
   // As on phones, where they take no room.
   const browser = await launchChromium(scope, { isWhole: true, switches: ['--hide-scrollbars'] })
@@ -45,7 +43,6 @@ try {
   await page.locator('a[href^="/logins/"]').first().click()
   await page.waitForURL('**/logins/**')
   await page.screenshot({ path: `${shownFolder}/login-in-the-laboratory.png` })
-  await writeFile(stamp, `${looks}\n`)
 } finally {
   for (const stop of stops) await stop()
 }

@@ -15,7 +15,6 @@ const always = [
   'scripts/eject.ts',
   'scripts/starter',
   'scripts/screenshots.ts',
-  'scripts/looks.ts',
   'test/ci.test.ts',
   // Its own continuous integration runs what npm test runs, and no more.
   'test/conformance/clients/right-clients.ci.ts',
