@@ -10,20 +10,25 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-const mostKept = 100
+// The latest for each address. A stranger who asks for mail to many accounts must not push out somebody else's link.
+const mostForOneAddress = 10
+const mostKept = 1000
+const mostShown = 100
 
 export interface KeptMail extends Mailbox {
   /** The newest first; `to` for one address alone. */
   list(to?: string): DeliveredMail[]
 }
 
-/** In memory, the latest hundred. */
+/** In memory: the latest ten for each address, and the latest thousand in all. */
 export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: string }): KeptMail {
   let mails: DeliveredMail[] = []
   return {
     url: `${labUrl}/mailbox`,
     deliver(mail) {
-      mails = [{ id: randomUUID(), at: clock(), ...mail }, ...mails].slice(0, mostKept)
+      const surplus = mails.filter(({ to }) => to === mail.to)[mostForOneAddress - 1]
+      const others = mails.filter(other => other !== surplus)
+      mails = [{ id: randomUUID(), at: clock(), ...mail }, ...others].slice(0, mostKept)
     },
     list(to) {
       return to === undefined ? mails : mails.filter(mail => mail.to === to)
@@ -42,10 +47,13 @@ export function mailboxRoutes(mailbox: KeptMail) {
     },
 
     async show(_request: FastifyRequest, reply: FastifyReply) {
-      const mails = mailbox.list().map(mail => ({ ...mail, lines: mail.text.split('\n').filter(Boolean), isLink }))
+      const mails = mailbox
+        .list()
+        .slice(0, mostShown)
+        .map(mail => ({ ...mail, lines: mail.text.split('\n').filter(Boolean), isLink }))
       return reply
         .headers(pageHeaders)
-        .viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostKept })
+        .viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostShown })
     },
   }
 }

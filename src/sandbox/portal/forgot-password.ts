@@ -3,20 +3,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteReason } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
-import { findCredentials, normaliseEmail } from '../store/users.ts'
+import { type Credentials, findCredentials, normaliseEmail } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { findEmailProblem } from './register-user.ts'
 import { makeResetLink, resetLinkMinutes } from './reset-link.ts'
-import { describeBackOff } from './sign-in-page.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in-purpose.ts'
 
-const hourMs = 3_600_000
-const mailsAnHour = 5
-const mailsAnHourFromOneAddress = 50
+const mostLinks = 5
+// As long as a link is valid. So whoever has reached the limit has a link that works until the next one can be sent.
+const windowMs = resetLinkMinutes * 60_000
 
-/** A link is made all the same, so that the work does not tell whether there is an account. */
-const nobody = { userId: '', passwordHash: '' }
+/** Without an account the work is the same, so that its time does not tell whether there is one. */
+const nobody: Credentials = { userId: '', passwordHash: '' }
 
 export function forgotPasswordRoutes(
   parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
@@ -37,25 +36,24 @@ export function forgotPasswordRoutes(
     if (!mailbox) return showForm(reply, purpose)
     const problem = findEmailProblem(email)
     if (problem !== undefined) return showForm(reply.status(422), purpose, { email, problem })
-    const buckets: Bucket[] = [
-      { key: `resets of ${hashToken(normaliseEmail(email))}`, limit: mailsAnHour },
-      { key: `resets from ${parts.sourceOf(request)}`, limit: mailsAnHourFromOneAddress },
-    ]
-    const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
-    if (retryAfterSeconds > 0) {
-      noteReason(request, 'too-many-failures')
-      const problem = describeBackOff(reply, 'requests to reset this password', retryAfterSeconds)
-      return showForm(reply, purpose, { email, problem })
-    }
-    await store.write(db => countFailure(db, buckets, clock(), hourMs))
     const credentials = await findCredentials(store.read, email)
     const link = makeResetLink(parts, credentials ?? nobody)
-    if (credentials) mailbox.deliver({ to: normaliseEmail(email), subject: 'Reset your password', text: write(link) })
-    request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
+    const bucket = bucketOf(credentials ?? nobody, parts.sourceOf(request))
+    const isFull = (await findBackOff(store.read, [bucket], clock())) > 0
+    await store.write(db => countFailure(db, [bucket], clock(), windowMs))
+    if (isFull) {
+      noteReason(request, 'too-many-failures')
+      request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was asked for too often')
+    } else {
+      if (credentials) mailbox.deliver({ to: normaliseEmail(email), subject: 'Reset your password', text: write(link) })
+      request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
+    }
+    // The same page in every case. It says what happens beyond the limit.
     return reply.viewAsync('reset-mail-sent', {
       title: 'Check your e-mail',
       email,
       minutes: resetLinkMinutes,
+      mostLinks,
       mailboxUrl: mailbox.url,
       ...purpose,
     })
@@ -82,4 +80,13 @@ export function forgotPasswordRoutes(
   }
 
   return { show, send }
+}
+
+/**
+ * Counts requests by source and account together, so that a stranger uses up nothing of the owner's. A new password
+ * ends every link, so it begins a new count. All addresses without an account share one bucket for each source: a
+ * stranger cannot fill the table with made-up addresses.
+ */
+function bucketOf({ userId, passwordHash }: Credentials, source: string): Bucket {
+  return { key: `resets of ${hashToken(`${userId} ${passwordHash}`)} from ${source}`, limit: mostLinks }
 }
