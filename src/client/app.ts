@@ -50,6 +50,7 @@ export async function buildClient(config: Config, options: Options, product = ou
 
   const showError = createErrorPages(product.name, signIn.signInAnew)
   const headers = securityHeaders(config)
+  const routerOptions = { maxParamLength: 200, ignoreTrailingSlash: false }
 
   const app: FastifyInstance = fastify({
     loggerInstance: logger as FastifyInstance['log'],
@@ -57,7 +58,7 @@ export async function buildClient(config: Config, options: Options, product = ou
     genReqId: newRequestId,
     trustProxy: false,
     bodyLimit: 32 * 1024,
-    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
+    routerOptions,
     exposeHeadRoutes: false,
     // A slow sender is cut off only if all three are set, and checked often enough.
     requestTimeout: 15_000,
@@ -76,7 +77,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(showError)
-  app.setNotFoundHandler(createNotFound(app))
+  app.setNotFoundHandler(createNotFound(app, routerOptions))
   endConnectionsOnClose(app)
   options.observeRequests?.(app)
   logRequests(app, options.countEvent)

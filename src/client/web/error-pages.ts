@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type NextStep, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { localPath } from './security.ts'
@@ -59,21 +60,25 @@ export function createErrorPages(productName: string, signInAnew: SignInAnew) {
   }
 }
 
-/** Makes the handler of what no route takes. A path that exists for another method is a 405, not a 404. */
-export function createNotFound(app: FastifyInstance) {
-  const routes: { parts: string[]; method: string }[] = []
+/**
+ * Makes the handler of requests without a route. A path that exists for another method is a 405, not a 404. Paths are
+ * matched by the router that Fastify itself uses, because a path may hold parameters, expressions and wildcards.
+ */
+export function createNotFound(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
+  const router = findMyWay(routerOptions)
+  const known = new Set<HTTPMethod>()
   app.addHook('onRoute', ({ url, method }) => {
-    for (const one of [method].flat()) routes.push({ parts: url.split('/'), method: one })
+    for (const one of [method].flat() as HTTPMethod[]) {
+      known.add(one)
+      // Fastify takes one path several times if the routes have different constraints.
+      if (!router.hasRoute(one, url)) router.on(one, url, () => {})
+    }
   })
   return ({ url }: FastifyRequest, reply: FastifyReply) => {
-    const parts = url.split('?', 1)[0]!.split('/')
-    const isHere = (route: string[]) =>
-      route.length === parts.length &&
-      route.every((part, at) => (part.startsWith(':') ? parts[at] : part === parts[at]))
-    const methods = new Set(routes.filter(route => isHere(route.parts)).map(route => route.method))
-    if (methods.size === 0)
+    const methods = [...known].filter(method => router.find(method, url))
+    if (methods.length === 0)
       throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
-    reply.header('allow', [...methods].join(', '))
+    reply.header('allow', methods.join(', '))
     throw new PublicError('method_not_allowed', 405, 'This page does not take that kind of request.')
   }
 }

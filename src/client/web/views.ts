@@ -80,7 +80,9 @@ export function showMessage(reply: FastifyReply, message: Message) {
 export function showGoOn(reply: FastifyReply, path: string) {
   // The address of this page may hold a code, which no Referer may carry on.
   reply.headers({
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    // The page loads its icon only. Without a link to one, some browsers ask for /favicon.ico.
+    'content-security-policy':
+      "default-src 'none'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     'referrer-policy': 'no-referrer',
   })
   return showPage(reply.code(200), 'go-on', { title: 'One moment', path })

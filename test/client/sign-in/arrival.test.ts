@@ -28,19 +28,38 @@ t.test('CL-26: a login ends with 200 and a page that goes on by itself, not with
   t.match(page.body, /<a href="\/page">[^<]+<\/a>/, 'a link for a browser that does not go on')
 })
 
-t.test('CL-27: that page is not stored, tells no Referer, loads nothing and holds no code or state', async t => {
+t.test('CL-27: that page is not stored, tells no Referer, loads only the icon and holds no code or state', async t => {
   const { browser } = await buildTestClient(t)
   const started = await beginLogin(browser)
   const { headers, body } = await browser.get(callbackUrl(started), { site: 'cross-site' })
   t.equal(headers['cache-control'], 'no-store')
   t.equal(headers['referrer-policy'], 'no-referrer')
   const policy = String(headers['content-security-policy']).split('; ')
-  t.same(policy.toSorted(), ["base-uri 'none'", "default-src 'none'", "form-action 'none'", "frame-ancestors 'none'"])
-  t.notMatch(body, /<(script|link|img|style|iframe|form)\b/)
+  t.same(policy.toSorted(), [
+    "base-uri 'none'",
+    "default-src 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "img-src 'self'",
+  ])
+  t.notMatch(body, /<(script|img|style|iframe|form)\b/)
+  t.equal(body.match(/<link\b/g)?.length, 1)
   t.notMatch(body, /https?:\/\//)
   t.notMatch(body, started.get('state')!)
   t.notMatch(body, 'Code0123456789')
   t.notMatch(body, accessTokenOf('visitor-1'))
+})
+
+t.test('the page that goes on links its icon, so that no browser asks for /favicon.ico', async t => {
+  const { browser, client } = await buildTestClient(t)
+  for (const page of [await signIn(browser), await browser.copy().get('/page', { site: 'cross-site' })]) {
+    t.ok(goesOnTo(page))
+    const [, icon] = /<link rel="icon" href="(\/assets\/[^"]+)" type="image\/svg\+xml">/.exec(page.body) ?? []
+    const answer = await client.inject(icon ?? '/no-icon')
+    t.equal(answer.statusCode, 200)
+    t.equal(answer.headers['content-type'], 'image/svg+xml')
+    t.match(page.headers['content-security-policy'], "img-src 'self'", 'and the policy of the page allows it')
+  }
 })
 
 t.test('CL-28: nothing that a callback answers may be kept, so that Back and Reload find it used', async t => {

@@ -1,0 +1,82 @@
+// A path that exists for another method is answered 405 with Allow, however a product has written the path.
+import t from 'tap'
+import type { Product } from '../../../src/client/product.ts'
+import { buildTestClient } from '../support/build-test-client.ts'
+import { smallProduct } from '../support/small-product.ts'
+
+const product: Product = {
+  ...smallProduct,
+  pages(signedIn, parts) {
+    smallProduct.pages(signedIn, parts)
+    const ok = async () => 'ok'
+    signedIn.get('/files/*', ok)
+    signedIn.get('/notes/:id.json', ok)
+    signedIn.get('/between/:from-:to', ok)
+    signedIn.get('/years/:year(^\\d{4}$)', ok)
+    signedIn.get('/words/:word?', ok)
+    signedIn.get('/mixed/new', ok)
+    const { route } = parts.defineForm({ page: '/mixed/new' })
+    signedIn.delete('/mixed/:id', route, ok)
+    signedIn.put('/mixed/*', route, ok)
+  },
+}
+
+const headers = { 'sec-fetch-site': 'same-origin' }
+
+for (const [url, allow] of [
+  ['/files/', 'GET'],
+  ['/files/report.pdf', 'GET'],
+  ['/files/2026/march/report.pdf?page=2', 'GET'],
+  ['/files/2026%2Fmarch', 'GET'],
+  ['/notes/1.json', 'GET'],
+  ['/between/a-b', 'GET'],
+  ['/years/2026', 'GET'],
+  ['/words', 'GET'],
+  ['/words/one', 'GET'],
+  ['/page/1', 'GET'],
+  ['/page/one%20two?a=/b/c', 'GET'],
+  ['/mixed/new', 'GET, DELETE, PUT'],
+  ['/mixed/1', 'DELETE, PUT'],
+  ['/mixed/1/2', 'PUT'],
+] as const)
+  t.test(`AP-20: POST ${url} is 405, and Allow names the methods of that path`, async t => {
+    const { client } = await buildTestClient(t, { product })
+    const answer = await client.inject({ method: 'POST', url, headers })
+    t.equal(answer.statusCode, 405)
+    t.same(String(answer.headers.allow).split(', ').toSorted(), allow.split(', ').toSorted())
+    t.match(answer.body, 'This page does not take that kind of request.')
+  })
+
+for (const url of [
+  '/files',
+  '/filesystem/report.pdf',
+  '/notes/1.xml',
+  '/between/ab',
+  '/years/next',
+  '/words/one/two',
+  '/page/1/2',
+  `/page/${'x'.repeat(201)}`,
+  '/nowhere',
+  '/nowhere?/files/report.pdf',
+])
+  t.test(`POST ${url.slice(0, 40)} is 404, because no method has that path`, async t => {
+    const { client } = await buildTestClient(t, { product })
+    const answer = await client.inject({ method: 'POST', url, headers })
+    t.equal(answer.statusCode, 404)
+    t.equal(answer.headers.allow, undefined)
+  })
+
+t.test('routes of one path with different constraints count as one path', async t => {
+  const constrained: Product = {
+    ...smallProduct,
+    pages(signedIn, parts) {
+      smallProduct.pages(signedIn, parts)
+      for (const host of ['one.test', 'other.test'])
+        signedIn.get('/hosts/*', { constraints: { host } }, async () => host)
+    },
+  }
+  const { client } = await buildTestClient(t, { product: constrained })
+  const answer = await client.inject({ method: 'POST', url: '/hosts/a/b', headers })
+  t.equal(answer.statusCode, 405)
+  t.equal(answer.headers.allow, 'GET')
+})
