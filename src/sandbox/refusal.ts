@@ -25,6 +25,7 @@ const reasons: Record<number, Reason> = {
   404: 'not-found',
   405: 'method-not-allowed',
   409: 'conflict',
+  412: 'changed-meanwhile',
   413: 'body-too-large',
   415: 'content-type-unsupported',
   422: 'fields-invalid',

@@ -58,6 +58,7 @@ export type Reason =
   | 'redirect-followed'
   | 'method-not-allowed'
   | 'conflict'
+  | 'changed-meanwhile'
   | 'password-wrong'
   | 'too-many-failures'
   | 'cross-site'

@@ -7,6 +7,7 @@ import { ApiError } from './api-error.ts'
 import { readNewApplication } from './application-fields.ts'
 import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
 import { type CreatedApplication, createApplication } from './create-application.ts'
+import { entityTagOf } from './entity-tag.ts'
 import { bodyOf } from './json-body.ts'
 import { createListTurns } from './lists-in-turn.ts'
 import { findReadable, listReadable } from './readable-applications.ts'
@@ -32,20 +33,22 @@ export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'ke
     const { userId } = callerOf(request)
     const created = await createApplication(parts, readNewApplication(bodyOf(request)), makerOf(request))
     request.log.info({ code: 'application-created', userId, appId: created.application.id }, 'created')
-    return reply.status(201).send(toCreatedJson(created))
+    return reply.status(201).header('etag', entityTagOf(created.application)).send(toCreatedJson(created))
   }
 
-  async function show(request: FastifyRequest<OneApplication>) {
+  async function show(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
     const application = await findReadable(parts, readAppId(request.params), callerOf(request))
     // Somebody else's application is answered like one that is not there.
     if (!application) throw new ApiError(404, 'App not found.')
+    reply.header('etag', entityTagOf(application))
     return { ...toAppJson(application), client: toClientJson(application) }
   }
 
   async function update(request: FastifyRequest<OneApplication>) {
     const appId = readAppId(request.params)
     const { userId } = callerOf(request)
-    const application = await updateApplication(parts, appId, bodyOf(request), userId)
+    const change = { body: bodyOf(request), userId, ifMatch: request.headers['if-match'] }
+    const application = await updateApplication(parts, appId, change)
     request.log.info({ code: 'application-updated', userId, appId }, 'updated')
     return { ...toAppJson(application), client: toClientJson(application) }
   }
@@ -53,7 +56,7 @@ export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'ke
   async function remove(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
     const appId = readAppId(request.params)
     const { userId } = callerOf(request)
-    await removeApplication(parts, appId, userId)
+    await removeApplication(parts, appId, { userId, ifMatch: request.headers['if-match'] })
     request.log.info({ code: 'application-removed', userId, appId }, 'removed')
     return reply.status(204).send()
   }

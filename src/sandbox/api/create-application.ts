@@ -35,27 +35,28 @@ export async function createApplication(
   const id = randomUUID()
   const dates = { createdAt: now, createdBy: userId, updatedAt: now, updatedBy: userId }
   const made = { ...dates, madeByClient: maker.clientId }
-  const application: Application = { ...fields, ...made, id, groupId, linkId: randomUUID() }
+  const unsaved = { ...fields, ...made, id, groupId, linkId: randomUUID() }
   const clientSecret = makeSecret()
-  const tokens = await Promise.all([signToken(parts, application), signToken(parts, application)])
-  await parts.store.transaction(async db => {
+  const tokens = await Promise.all([signToken(parts, unsaved), signToken(parts, unsaved)])
+  const application = await parts.store.transaction(async db => {
     const group = isId(groupId) ? await lockGroup(db, groupId) : undefined
     if (!group) throw new ApiError(404, 'Group not found.')
     if (!(await isMember(db, groupId, userId)))
       throw new ApiError(403, 'Could not create App. User is not a member of the group.')
-    await refuseFurtherApplications(db, groupId, sizeOfFields(application))
-    await insertApplication(db, application)
+    await refuseFurtherApplications(db, groupId, sizeOfFields(unsaved))
+    const application = await insertApplication(db, unsaved)
     if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
     await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })
+    return application
   })
   return { application, clientSecret, tokens }
 }
 
 async function signToken(
   { addresses, keyRing }: Pick<Parts, 'addresses' | 'keyRing'>,
-  { id, createdBy, createdAt }: Application,
+  { id, createdBy, createdAt }: Pick<Application, 'id' | 'createdBy' | 'createdAt'>,
 ) {
   const tokenId = randomUUID()
   const order = { issuer: addresses.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }

@@ -16,6 +16,7 @@ const refusals = {
   403: answer('The caller may not do this.', 'Error'),
   404: answer('There is no such thing, or none that the caller may see.', 'Error'),
   409: answer('It is there already, or somebody is needed there.', 'Error'),
+  412: answer('If-Match does not name the version that is stored: App was changed in the meantime.', 'Error'),
   413: answer('The body is larger than 64 KiB.', 'Error'),
   415: answer('The body is not application/json.', 'Error'),
   422: answer('Fields are missing or not valid.', 'FieldErrors'),
@@ -23,6 +24,23 @@ const refusals = {
   503: {
     ...answer('The database does not answer just now.', 'Error'),
     headers: { 'Retry-After': { type: 'integer', description: 'Seconds.' } },
+  },
+}
+
+/** Of an answer that shows one application. */
+const withTag = (description: string, schema: string) => ({
+  ...answer(description, schema),
+  headers: {
+    ETag: { type: 'string', description: 'For If-Match (RFC 9110 8.8.3). Every write of the application changes it.' },
+  },
+})
+
+const ifMatch = {
+  'If-Match': {
+    type: 'string',
+    description:
+      'The ETag of the version that the caller has read, a list of several, or * for any (RFC 9110 13.1.1). Of two ' +
+      'calls with the same tag one succeeds and the other gets 412. Without it the later call wins.',
   },
 }
 
@@ -61,7 +79,7 @@ export const createApplication = {
     examples: [envelope({ groupId: 'the id of one of your groups', ...exampleApp })],
   },
   response: {
-    201: answer('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
+    201: withTag('The application, its client with the secret, and two access tokens.', 'CreatedApp'),
     ...refuse(403, 404, 413, 415, 422),
   },
 }
@@ -72,7 +90,7 @@ export const getApplication = {
   description: 'An app access token gets its own, and no other.',
   tags: ['Applications'],
   params: parameters(appId),
-  response: { 200: answer('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
+  response: { 200: withTag('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
 }
 
 export const updateApplication = {
@@ -83,10 +101,11 @@ export const updateApplication = {
     'is left out and no longer in the list becomes the first of it. The group cannot be changed, and its bounds hold.',
   tags: ['Applications'],
   params: parameters(appId),
+  headers: parameters(ifMatch),
   body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')], examples: [envelope(exampleApp)] },
   response: {
     200: answer('The application and its client, without secrets.', 'AppWithClient'),
-    ...refuse(403, 404, 413, 415, 422),
+    ...refuse(403, 404, 412, 413, 415, 422),
   },
 }
 
@@ -96,7 +115,8 @@ export const removeApplication = {
   description: 'Ends its client at once: secrets, codes, refresh tokens and access tokens stop working.',
   tags: ['Applications'],
   params: parameters(appId),
-  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404) },
+  headers: parameters(ifMatch),
+  response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 412) },
 }
 
 export const refreshSecret = {

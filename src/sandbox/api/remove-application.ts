@@ -1,16 +1,22 @@
 // Removes an application. Its client ends with it, at once.
 import type { Parts } from '../parts.ts'
-import { removeApplicationOf } from '../store/applications.ts'
+import { claimApplication, removeApplicationOf } from '../store/applications.ts'
+import { requireMatch } from './entity-tag.ts'
 import { explainRefusal } from './explain-refusal.ts'
 
-/** Throws ApiError 404 or 403. */
+/** `ifMatch`: the header of that name, if there is one. Throws ApiError 404, 403 or 412. */
 export async function removeApplication(
   { store, clock }: Pick<Parts, 'store' | 'clock'>,
   appId: string,
-  userId: string,
+  { userId, ifMatch }: { userId: string; ifMatch: string | undefined },
 ): Promise<void> {
-  const isRemoved = await store.write(db => removeApplicationOf(db, appId, { userId, now: clock() }))
-  if (!isRemoved) throw await explainRefusal(store.read, appId, refusalToRemove(appId))
+  const now = clock()
+  await store.transaction(async db => {
+    const claimed = await claimApplication(db, appId, { userId, now })
+    if (!claimed) throw await explainRefusal(db, appId, refusalToRemove(appId))
+    requireMatch(ifMatch, claimed.version - 1)
+    await removeApplicationOf(db, appId, { userId, now })
+  })
 }
 
 /** The platform's own words. */

@@ -221,6 +221,11 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Read what is there, and decide again.',
     source: 'the API’s own description',
   },
+  'changed-meanwhile': {
+    found: 'If-Match does not name the version that is stored: somebody else has changed the application.',
+    mend: 'Get the application again, show what is stored now beside what was to be written, and send the new ETag.',
+    source: 'RFC 9110 13.1.1',
+  },
   'password-wrong': {
     found: 'E-mail or password is not right.',
     mend: 'Nothing is wrong with your client. In a test: are these the settings of this sandbox?',

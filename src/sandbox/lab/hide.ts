@@ -11,7 +11,17 @@ const shown = new Set(
     ...['description', 'webPageUrl', 'iconUrl', 'privacyPolicyUrl', 'redirectUris', 'defaultRedirectUri', 'scopes'],
     ...['defaultScopes', 'clientId', 'userId', 'page'],
     ...['accept', 'accept-encoding', 'accept-language', 'allow', 'cache-control', 'connection', 'content-length'],
-    ...['content-type', 'content-encoding', 'host', 'origin', 'retry-after', 'sec-fetch-dest', 'sec-fetch-mode'],
+    ...[
+      'content-type',
+      'content-encoding',
+      'etag',
+      'host',
+      'if-match',
+      'origin',
+      'retry-after',
+      'sec-fetch-dest',
+      'sec-fetch-mode',
+    ],
     ...['sec-fetch-site', 'user-agent', 'www-authenticate', 'x-request-id', 'date'],
   ].map(name => name.toLowerCase()),
 )

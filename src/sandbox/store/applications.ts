@@ -41,9 +41,13 @@ export interface Application extends ApplicationFields {
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string
+  /** Every write increases it, so that two callers can tell whether they have read the same. */
+  version: number
 }
 
-export async function insertApplication(db: Db, application: Application): Promise<void> {
+/** Returns the application as it is stored. */
+export async function insertApplication(db: Db, application: Omit<Application, 'version'>): Promise<Application> {
+  const version = 1
   await db
     .insertInto('applications')
     .values({
@@ -56,8 +60,10 @@ export async function insertApplication(db: Db, application: Application): Promi
       updated_at: application.updatedAt.getTime(),
       updated_by: application.updatedBy,
       made_by_client: application.madeByClient,
+      version,
     })
     .execute()
+  return { ...application, version }
 }
 
 export async function findApplication(db: Db, id: string): Promise<Application | undefined> {
@@ -147,7 +153,8 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 }
 
 /**
- * Notes that the user changes the application now, which also locks its row until the transaction ends.
+ * Notes that the user changes the application now, which also locks its row until the transaction ends. The version is
+ * the new one already: what callers have read so far is one less.
  * Undefined, and nothing done, when the user is none of its developers.
  */
 export async function claimApplication(
@@ -157,7 +164,7 @@ export async function claimApplication(
 ): Promise<Application | undefined> {
   const row = await db
     .updateTable('applications')
-    .set({ updated_at: now.getTime(), updated_by: userId })
+    .set(eb => ({ updated_at: now.getTime(), updated_by: userId, version: eb('version', '+', 1) }))
     .where('id', '=', id)
     .where('removed_at', 'is', null)
     .where('group_id', 'in', selectGroupsOf(db, userId))
@@ -207,7 +214,7 @@ export async function setRedirectUris(db: Db, id: string, redirectUris: string[]
   const fields = { ...present, redirectUris, defaultRedirectUri: redirectUris[0] ?? '' }
   await db
     .updateTable('applications')
-    .set({ ...toColumns(fields), updated_at: now.getTime() })
+    .set(eb => ({ ...toColumns(fields), updated_at: now.getTime(), version: eb('version', '+', 1) }))
     .where('id', '=', id)
     .execute()
 }
@@ -278,5 +285,6 @@ function toApplication(row: Selectable<Schema['applications']>): Application {
     updatedAt: new Date(row.updated_at),
     updatedBy: row.updated_by,
     madeByClient: row.made_by_client,
+    version: row.version,
   }
 }

@@ -1,5 +1,6 @@
 // The steps that bring an empty database to the present schema, in order. New ones go to the end; none is ever changed.
 import type { Migration } from './migration.ts'
+import { applicationVersions } from './migrations/application-versions.ts'
 import { firstSchema } from './migrations/first-schema.ts'
 import { invitations } from './migrations/invitations.ts'
 import { makers } from './migrations/makers.ts'
@@ -17,4 +18,5 @@ export const migrations: readonly Migration[] = [
   removedApplications,
   unredeemedCodes,
   setUp,
+  applicationVersions,
 ]

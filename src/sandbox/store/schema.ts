@@ -61,6 +61,8 @@ interface ApplicationTable extends MarkedTable {
   updated_at: number
   updated_by: string
   made_by_client: string | null
+  /** 1 at first; every write that callers can see increases it. */
+  version: Generated<number>
   /** Once set, the application is gone for everybody but the sweep. Every query says so. */
   removed_at: Generated<number | null>
 }

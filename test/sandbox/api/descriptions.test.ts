@@ -9,7 +9,7 @@ type Schema = Record<string, unknown>
 
 interface Operation {
   operationId: string
-  parameters?: { name: string; in: string; required: boolean; schema: Schema }[]
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, Answer>
 }
@@ -57,7 +57,7 @@ function outlineOperation({ operationId, parameters = [], requestBody, responses
   return {
     operationId,
     parameters: Object.fromEntries(
-      parameters.map(({ name, in: place, required, schema }) => [
+      parameters.map(({ name, in: place, required = false, schema }) => [
         `${place} ${name}`,
         { required, ...outlineSchema(schema) },
       ]),
@@ -147,8 +147,8 @@ t.test('the descriptions hold every operation of the contract, with its statuses
     ['get', '/apps/v1', [200, 401]],
     ['post', '/apps/v1', [201, 401, 403, 404, 422]],
     ['get', '/apps/v1/{app_id}', [200, 401, 403, 404]],
-    ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 422]],
-    ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404]],
+    ['put', '/apps/v1/{app_id}', [200, 401, 403, 404, 412, 422]],
+    ['delete', '/apps/v1/{app_id}', [204, 401, 403, 404, 412]],
     ['post', '/apps/v1/{app_id}/refreshSecret', [201, 401, 403, 404]],
     ['post', '/identities/v1', [201, 401, 403, 422]],
     ['post', '/identities/v1/{user_id}/link/{group_id}', [201, 401, 403, 404, 409, 422]],

@@ -10,6 +10,7 @@ type Call = (
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   url: string,
   payload?: unknown,
+  headers?: Record<string, string>,
 ) => Promise<LightMyRequestResponse>
 
 export interface ApiCaller {
@@ -58,11 +59,11 @@ export async function callFromPortal(sandbox: Api, browser: Browser): Promise<Ap
 export async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
   description ??= readDescription(api)
   const checkAnswer = await description
-  const call: Call = async (method, url, payload) => {
+  const call: Call = async (method, url, payload, headers) => {
     const answer = await api.inject({
       method,
       url,
-      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json', ...headers },
       ...(payload !== undefined && { payload: JSON.stringify(payload) }),
     })
     checkAnswer(method, url, answer)

@@ -1,0 +1,182 @@
+// ETag and If-Match (RFC 9110 13.1.1): a caller who says what it has read overwrites nothing that it has not seen.
+import t from 'tap'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { openAsDeveloper, submitForm } from '../support/forms.ts'
+
+const changed = { error: { status: 412, message: 'App was changed in the meantime.' } }
+const good = { name: 'Tides', redirectUris: 'https://a.example.test/cb' }
+const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
+
+/** An application, its tag at first, and the calls that may carry one. */
+async function createOne(sandbox: TestSandbox) {
+  const developer = await callAsDeveloper(sandbox)
+  const { call } = developer
+  const created = await call('POST', '/apps/v1', makeCreateBody(developer.groupId))
+  const path = `/apps/v1/${created.json()['@id']}`
+  const conditions = (ifMatch?: string): Record<string, string> =>
+    ifMatch === undefined ? {} : { 'if-match': ifMatch }
+  return {
+    ...developer,
+    path,
+    created,
+    firstTag: String(created.headers.etag),
+    readTag: async () => String((await call('GET', path)).headers.etag),
+    update: (ifMatch?: string, body: object = good) => call('PUT', path, body, conditions(ifMatch)),
+    remove: (ifMatch?: string) => call('DELETE', path, undefined, conditions(ifMatch)),
+  }
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`Create and Get answer with the same strong tag; List and Update send none (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, path, firstTag, readTag, update } = await createOne(sandbox)
+    t.match(firstTag, /^"[^"]+"$/)
+    t.equal(await readTag(), firstTag)
+    t.equal(await readTag(), firstTag, 'reading changes nothing')
+    t.notOk('etag' in (await call('GET', '/apps/v1')).headers)
+    t.notOk('etag' in (await update()).headers)
+    const { accessToken } = await callAsDeveloper(sandbox)
+    const head = await sandbox.api.inject({
+      method: 'HEAD',
+      url: path,
+      headers: { authorization: `Bearer ${accessToken}` },
+    })
+    t.equal(head.headers.etag, await readTag())
+  })
+
+  t.test(`every write of an application gives it a new tag, and a refused one does not (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
+    const seen = new Set([firstTag])
+    const isNew = async (what: string) => {
+      const tag = await readTag()
+      t.notOk(seen.has(tag), what)
+      seen.add(tag)
+    }
+    await update()
+    await isNew('an update')
+    await update()
+    await isNew('an update with the same fields: updatedAt is another')
+    await call('POST', `${path}/refreshSecret`)
+    await isNew('a new secret: updatedAt is another')
+    const tag = await readTag()
+    for (const refused of [await update(firstTag), await update(tag, { name: '' }), await remove(firstTag)])
+      t.ok(refused.statusCode >= 400)
+    t.equal(await readTag(), tag)
+
+    const browser = await openAsDeveloper(sandbox)
+    for (const action of ['/account/applications', '/account/applications/renew'])
+      await submitForm(browser, await browser.get('/account/applications'), action)
+    const answer = await (await callFromPortal(sandbox, browser)).call('GET', path)
+    t.equal(answer.statusCode, 200)
+    t.notOk(seen.has(String(answer.headers.etag)), 'a new secret that the portal made')
+  })
+
+  t.test(`redirect URIs that a setting changes give the application a new tag (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const path = `/apps/v1/${seeded.clientId}`
+    const before = await callAsDeveloper(await buildTestSandbox(t, { databaseUrl }))
+    const tag = (await before.call('GET', path)).headers.etag
+    const redirectUris = [seeded.redirectUri, 'https://client.example.test/back']
+    const after = await callWith(await buildTestSandbox(t, { databaseUrl, redirectUris }), before.accessToken)
+    const answer = await after.call('GET', path)
+    t.equal(answer.json().client.redirectUris, redirectUris.join())
+    t.not(answer.headers.etag, tag)
+  })
+
+  t.test(
+    `If-Match with the present tag, a list that has it, or * lets a change through (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { readTag, update, remove } = await createOne(sandbox)
+      for (const make of [
+        (tag: string) => tag,
+        () => '*',
+        () => ' * ',
+        (tag: string) => `"x", ${tag}`,
+        (tag: string) => `${tag},"x"`,
+        (tag: string) => `, "a, b" ,,W/"y",\t${tag} ,`,
+      ]) {
+        const ifMatch = make(await readTag())
+        t.equal((await update(ifMatch)).statusCode, 200, ifMatch)
+      }
+      t.equal((await remove(`"x", ${await readTag()}`)).statusCode, 204)
+    },
+  )
+
+  t.test(`If-Match that names another version is 412, and nothing is changed (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, path, firstTag, readTag, update, remove } = await createOne(sandbox)
+    await update()
+    const before = (await call('GET', path)).json()
+    const tag = await readTag()
+    const unquoted = tag.slice(1, -1)
+    for (const ifMatch of [
+      firstTag,
+      `W/${tag}`,
+      unquoted,
+      `"${unquoted}0"`,
+      `"x", W/${tag}`,
+      `"x${tag}"`,
+      '"*"',
+      `*, "x"`,
+      '',
+      ',',
+    ]) {
+      for (const answer of [await update(ifMatch, { ...good, name: 'Mine' }), await remove(ifMatch)])
+        t.strictSame([answer.statusCode, answer.json()], [412, changed], ifMatch)
+    }
+    t.strictSame((await call('GET', path)).json(), before)
+    t.equal(await readTag(), tag)
+  })
+
+  t.test(`who may do it comes first, then what is wrong with the fields, then the tag (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { call, path, update, remove } = await createOne(sandbox)
+    const old = { 'if-match': '"old"' }
+    const stranger = await callAsStranger(sandbox)
+    const asNobody = (method: 'PUT' | 'DELETE') => sandbox.api.inject({ method, url: path, headers: old, payload: {} })
+    const statuses = {
+      'PUT without a token': (await asNobody('PUT')).statusCode,
+      'DELETE without a token': (await asNobody('DELETE')).statusCode,
+      'PUT of other people’s': (await stranger.call('PUT', path, {}, old)).statusCode,
+      'DELETE of other people’s': (await stranger.call('DELETE', path, undefined, old)).statusCode,
+      'PUT of none': (await call('PUT', `/apps/v1/${unknownId}`, {}, old)).statusCode,
+      'DELETE of none': (await call('DELETE', `/apps/v1/${unknownId}`, undefined, { 'if-match': '*' })).statusCode,
+      'PUT of bad fields': (await update('"old"', { name: '' })).statusCode,
+      'PUT of good fields': (await update('"old"')).statusCode,
+      DELETE: (await remove('"old"')).statusCode,
+    }
+    t.strictSame(Object.values(statuses), [401, 401, 403, 403, 404, 404, 422, 412, 412], JSON.stringify(statuses))
+  })
+
+  t.test(`of simultaneous changes with the same tag exactly one succeeds (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const one = await buildTestSandbox(t, { databaseUrl })
+    const { path, accessToken, readTag, call } = await createOne(one)
+    const other = await callWith(await buildTestSandbox(t, { databaseUrl }), accessToken)
+    for (let round = 0; round < 5; round += 1) {
+      const old = { 'if-match': await readTag() }
+      const answers = await Promise.all(
+        [call, other.call, call, other.call].map((at, index) =>
+          at('PUT', path, { ...good, name: `Caller ${round} ${index}` }, old),
+        ),
+      )
+      t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 412, 412, 412])
+      const winner = answers.find(({ statusCode }) => statusCode === 200)
+      t.strictSame((await call('GET', path)).json(), winner?.json(), 'and its change is what is stored')
+    }
+    const old = { 'if-match': await readTag() }
+    const [update, removal] = await Promise.all([
+      call('PUT', path, good, old),
+      other.call('DELETE', path, undefined, old),
+    ])
+    t.ok(
+      (update?.statusCode === 200 && removal?.statusCode === 412) ||
+        (update?.statusCode === 404 && removal?.statusCode === 204),
+      `update ${update?.statusCode}, removal ${removal?.statusCode}`,
+    )
+  })
+}
