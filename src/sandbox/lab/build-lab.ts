@@ -8,6 +8,7 @@ import type { Observer, Step } from '../steps.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
+import { checkParameters } from './check-parameters.ts'
 import { descriptionOf } from './description/description.ts'
 import * as ofFaults from './description/fault-operations.ts'
 import * as ofLogins from './description/login-operations.ts'
@@ -86,6 +87,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     })
   })
   server.addHook('onRequest', guardLab(labUrls, token))
+  server.addHook('preHandler', checkParameters)
 
   await describeRoutes(server, schemas, descriptionOf(addresses, token))
   server.get('/lab/v1/openapi.json', async () => server.swagger())

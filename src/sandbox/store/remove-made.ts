@@ -1,4 +1,5 @@
-// Removes what the laboratory made for one suite, or all of it, and what the people whom it made have made themselves.
+// Removes what the laboratory made for one suite, or for all of them, and what the people of the suite made themselves.
+// An application that somebody else made stays, even in a group of the suite: the group then passes to a person who stays.
 import { sql } from 'kysely'
 import { lockGroup } from './groups.ts'
 import type { Db } from './schema.ts'
@@ -27,7 +28,9 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
     if (people.length + groups.length + gone.length === 0) return removed
     removed.applications.push(...ended)
     for (const id of gone) await makeRoomFor(store, id)
-    for (const { id } of groups) if (await removeGroup(store, id)) removed.groups += 1
+    for (const { id } of groups)
+      if (await removeGroup(store, id)) removed.groups += 1
+      else await handOver(store, id, made)
     for (const { id } of people) {
       await deleteGrantsOf(store, id)
       if (await removePerson(store, id)) removed.people += 1
@@ -38,7 +41,7 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
 
 type Made = ReturnType<typeof selectMade>
 
-/** Ids of what goes. Unions, because no index would serve an "or". */
+/** Ids of what goes. Unions, because no index would serve an "or". `isOfSuite`: a condition for a row of a marked table. */
 function selectMade(suite: string | undefined) {
   const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
   const people = (db: Db) => db.selectFrom('users').select('id').where(isOfSuite)
@@ -53,8 +56,18 @@ function selectMade(suite: string | undefined) {
       .selectFrom('applications')
       .select('id')
       .where(isOfSuite)
-      .union(db.selectFrom('applications').select('id').where('group_id', 'in', groups(db)))
-  return { people, groups, applications }
+      .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
+      // In a group that goes, nobody needs an application that was removed, or whose maker is gone.
+      .union(
+        db
+          .selectFrom('applications')
+          .select('id')
+          .where('group_id', 'in', groups(db))
+          .where(eb =>
+            eb.or([eb('removed_at', 'is not', null), eb('created_by', 'not in', db.selectFrom('users').select('id'))]),
+          ),
+      )
+  return { isOfSuite, people, groups, applications }
 }
 
 /**
@@ -82,7 +95,7 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
   })
 }
 
-/** False where somebody has made an application there in this moment. Members and invitations go with it. */
+/** False if there is an application of somebody who stays. Members and invitations go with it. */
 async function removeGroup(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockGroup(db, id)
@@ -92,6 +105,38 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
       .where(eb => eb.not(eb.exists(eb.selectFrom('applications').select('id').where('group_id', '=', id))))
       .executeTakeFirst()
     return numDeletedRows > 0n
+  })
+}
+
+/**
+ * Lets the group stay for the sake of an application that somebody else made there. Its new maker is the oldest member
+ * who stays, or else who made the application.
+ */
+async function handOver(store: Store, id: string, made: Made): Promise<void> {
+  await store.transaction(async db => {
+    await lockGroup(db, id)
+    const applications = await db
+      .selectFrom('applications')
+      .select('created_by as userId')
+      .where('group_id', '=', id)
+      .where('removed_at', 'is', null)
+      .where('id', 'not in', made.applications(db))
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute()
+    // It may have been removed meanwhile; the next round looks again.
+    if (applications.length === 0) return
+    const member = await db
+      .selectFrom('memberships')
+      .select('user_id as userId')
+      .where('group_id', '=', id)
+      .where('user_id', 'not in', made.people(db))
+      .orderBy('created_at')
+      .orderBy('id')
+      .executeTakeFirst()
+    const { userId } = member ?? applications[0]!
+    await db.updateTable('groups').set({ created_by: userId }).where('id', '=', id).execute()
+    await db.updateTable('groups').set({ suite: null }).where('id', '=', id).where(made.isOfSuite).execute()
   })
 }
 

@@ -5,8 +5,9 @@ import type { Store } from './store.ts'
 import { makeRoomFor } from './sweep.ts'
 
 /**
- * Ends their sessions, tokens and consents, and removes what is in groups of their own making, but for the seeded
- * application and groups that others are in. Resolves to the ids of the applications.
+ * Ends their sessions, tokens and consents, and removes the applications and groups that they made. The seeded
+ * application stays, and so do groups with other members or with applications that others made. Resolves to the ids of
+ * the applications.
  */
 export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
   const people = await store.read
@@ -25,7 +26,7 @@ export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
         .updateTable('applications')
         .set({ removed_at: now.getTime() })
         .where('removed_at', 'is', null)
-        .where('group_id', 'in', db.selectFrom('groups').select('id').where('created_by', '=', userId))
+        .where('created_by', '=', userId)
         .where('id', 'not in', db.selectFrom('seeded_clients').select('id'))
         .where('suite', 'is', null)
         .returning('id')

@@ -91,6 +91,48 @@ t.test('faults are listed, shown and taken back, by id, by client and all at onc
   t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
 })
 
+t.test('a misspelled parameter removes nobody’s faults, and the answer says what is accepted', async t => {
+  const { order, call } = await buildFaultLab(t)
+  await order('exchange-503', { clientId: 'mine' })
+  await order('exchange-503', { clientId: 'yours' })
+  const refused = async (method: 'GET' | 'DELETE', path: string, body?: object) => {
+    const answer = await call(method, `/lab/v1/${path}`, body)
+    t.equal(answer.statusCode, 422, `${method} ${path}`)
+    return answer.json().error.message
+  }
+  t.same(await refused('DELETE', 'faults?client_id=mine'), {
+    client_id: ['There is no such parameter. This call takes clientId.'],
+  })
+  t.match(await refused('DELETE', 'faults?clientId='), { clientId: [/^Name a client/] })
+  t.match(await refused('DELETE', 'faults?clientId=mine&clientId=yours'), { clientId: ['Give it once.'] })
+  t.match(await refused('DELETE', 'faults', { clientId: 'mine' }), { body: [/reads no body.*takes clientId/] })
+  t.equal((await call('GET', '/lab/v1/faults')).json().faults.length, 2, 'nothing was removed')
+  t.same((await call('DELETE', '/lab/v1/faults?clientId=mine')).json(), { removed: 1 })
+})
+
+t.test('every call of the laboratory refuses a parameter that it does not know', async t => {
+  const { call, order } = await buildFaultLab(t)
+  const { id } = await order('exchange-503')
+  const calls = [
+    ['GET', 'faults', 'clientId'],
+    ['GET', `faults/${id}`, 'none'],
+    ['DELETE', `faults/${id}`, 'none'],
+    ['GET', 'faults/catalogue', 'place'],
+    ['GET', 'logins', 'clientId, state, after, wait'],
+    ['GET', 'logins/none', 'none'],
+    ['GET', 'events', 'clientId'],
+    ['GET', 'mailbox', 'to'],
+    ['POST', 'faults', 'none'],
+    ['POST', 'people', 'none'],
+    ['POST', 'reset', 'none'],
+  ] as const
+  for (const [method, path, known] of calls) {
+    const { statusCode, body } = await call(method, `/lab/v1/${path}?client_id=a`, method === 'POST' ? {} : undefined)
+    t.equal(statusCode, 422, `${method} ${path}`)
+    t.same(JSON.parse(body).error.message, { client_id: [`There is no such parameter. This call takes ${known}.`] })
+  }
+})
+
 t.test(
   'a fault happens exactly as often as asked, after those that it lets through, and the step names it',
   async t => {

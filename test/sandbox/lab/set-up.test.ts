@@ -1,5 +1,7 @@
 // What a suite of tests has the laboratory make, and what becomes of it by the portal's and the API's own rules.
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
+import { addMember } from '../../../src/sandbox/store/memberships.ts'
 import { extendPortalSession } from '../../../src/sandbox/store/portal-sessions.ts'
 import { hashToken } from '../../../src/sandbox/tokens/opaque-token.ts'
 import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -26,6 +28,10 @@ async function makeAll(sandbox: TestSandbox, lab: CallLab, suite?: string) {
   const tokens = (await exchange(sandbox, { ...credentials, code })).json()
   return { clientId, person, groupId, tokens, credentials }
 }
+
+/** As somebody who has accepted an invitation. */
+const joinGroup = ({ store, now }: TestSandbox, { groupId, userId }: { groupId: string; userId: string }) =>
+  store.write(db => addMember(db, { id: randomUUID(), groupId, userId, addedBy: userId, now: now() }))
 
 const renew = (sandbox: TestSandbox, all: Awaited<ReturnType<typeof makeAll>>, token = all.tokens.refresh_token) =>
   refresh(sandbox, token, { ...all.credentials, redirect_uri: undefined })
@@ -285,6 +291,52 @@ for (const database of await openDatabases(t)) {
     t.match((await lab('POST', 'reset', {})).json(), { removed: { people: 2, applications: 1 } })
     t.match((await lab('POST', 'reset', { all: true })).json(), { removed: { people: 4, applications: 4 } })
     t.strictSame((await lab('POST', 'reset', { all: true })).json().removed, { people: 0, groups: 0, applications: 0 })
+  })
+
+  t.test(
+    `a reset removes what its people made in groups of others, and nothing of others (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const one = await makeAll(sandbox, lab, 'one')
+      const stranger = await callAsStranger(sandbox)
+      const { call } = await callWith(sandbox, one.tokens.access_token)
+      await joinGroup(sandbox, { groupId: one.groupId, userId: stranger.userId })
+      const theirs = (await stranger.call('POST', '/apps/v1', makeCreateBody(one.groupId, { name: 'Real' }))).json()
+      const ownGroup = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
+      const { '@id': groupId } = (await stranger.call('POST', '/identities/v1', ownGroup)).json()
+      await joinGroup(sandbox, { groupId, userId: one.person.userId })
+      const elsewhere = (await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Left behind' }))).json()
+
+      t.strictSame((await lab('POST', 'reset', { suite: 'one' })).json(), {
+        removed: { people: 1, groups: 0, applications: 2 },
+      })
+      t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).json().data.name, 'Real')
+      t.equal((await stranger.call('GET', `/apps/v1/${elsewhere['@id']}`)).statusCode, 404)
+      t.strictSame(
+        (await stranger.call('GET', '/apps/v1')).json().ItemList.map((app: { '@id': string }) => app['@id']),
+        [theirs['@id']],
+      )
+      t.equal((await stranger.call('POST', '/apps/v1', makeCreateBody(one.groupId))).statusCode, 201, 'the group works')
+      const { removed } = (await lab('POST', 'reset', { all: true })).json()
+      t.strictSame(removed, { people: 0, groups: 0, applications: 0 }, 'the group is the real person’s now')
+      t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).statusCode, 200)
+      t.equal((await lab('POST', 'people', { email: one.person.email })).statusCode, 201, 'the address is free again')
+    },
+  )
+
+  t.test(`a reset of the seeds keeps what others made in the seeded group (${database.name})`, async t => {
+    const { sandbox, lab } = await start(t)
+    const developer = await callAsDeveloper(sandbox)
+    const stranger = await callAsStranger(sandbox)
+    await joinGroup(sandbox, { groupId: developer.groupId, userId: stranger.userId })
+    const theirs = (await stranger.call('POST', '/apps/v1', makeCreateBody(developer.groupId))).json()
+    const ownGroup = { context: 'https://a.test/', type: 'Group', data: { name: 'Mine' } }
+    const { '@id': groupId } = (await stranger.call('POST', '/identities/v1', ownGroup)).json()
+    await joinGroup(sandbox, { groupId, userId: developer.userId })
+    const elsewhere = (await developer.call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+    t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
+    t.equal((await stranger.call('GET', `/apps/v1/${theirs['@id']}`)).statusCode, 200)
+    t.equal((await stranger.call('GET', `/apps/v1/${elsewhere['@id']}`)).statusCode, 404)
   })
 
   t.test(`a reset takes back the faults of its clients, and lets an address begin anew (${database.name})`, async t => {

@@ -24,7 +24,7 @@ export const orderFault = {
       options: { type: 'object', description: 'As the catalogue says.', additionalProperties: true },
     },
   },
-  response: { 201: answer('It waits.', 'OrderedFault'), ...refuse(413, 415, 422, 429) },
+  response: { 201: answer('It waits.', 'OrderedFault'), ...refuse(413, 415, 429) },
 }
 
 export const listFaults = {
@@ -68,5 +68,5 @@ export const showCatalogue = {
   operationId: 'showCatalogue',
   summary: 'List the faults that can be ordered',
   querystring: parameters({ place: { type: 'string', description: 'Of this place alone.', examples: ['exchange'] } }),
-  response: { 200: answer('By name.', 'FaultCatalogue'), ...refuse(422) },
+  response: { 200: answer('By name.', 'FaultCatalogue'), ...refuse() },
 }

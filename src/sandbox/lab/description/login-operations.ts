@@ -14,7 +14,7 @@ export const listLogins = {
     after: { type: 'integer', minimum: 0, description: 'With steps since this `cursor` alone.' },
     wait: { type: 'integer', minimum: 0, maximum: 30, description: 'Seconds to wait where there is nothing yet.' },
   }),
-  response: { 200: answer('The newest first.', 'LoginList'), ...refuse(422) },
+  response: { 200: answer('The newest first.', 'LoginList'), ...refuse() },
 }
 
 export const showLogin = {
@@ -30,7 +30,7 @@ export const listMail = {
   operationId: 'listMail',
   summary: 'List the messages that the portal would have sent, the newest hundred',
   querystring: parameters({ to: { type: 'string', description: 'To this e-mail address alone.' } }),
-  response: { 200: answer('The newest first.', 'MailList'), ...refuse(422) },
+  response: { 200: answer('The newest first.', 'MailList'), ...refuse() },
 }
 
 export const showHar = {
@@ -52,6 +52,6 @@ export const streamEvents = {
         'Events named `step`, each with `{"login": LoginSummary, "step": Step}` as data, and its number as id.',
       content: { 'text/event-stream': { schema: { type: 'string' } } },
     },
-    ...refuse(422),
+    ...refuse(),
   },
 }

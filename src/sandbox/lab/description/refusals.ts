@@ -8,7 +8,7 @@ const refusals = {
   404: answer('There is no such thing, or the laboratory leaves it alone.', 'Error'),
   413: answer('The body is larger than 32 KiB.', 'Error'),
   415: answer('Not application/json.', 'Error'),
-  422: answer('What is wrong with which field, and what is allowed.', 'Error'),
+  422: answer('Which field or parameter is wrong, and what is allowed.', 'Error'),
   429: answer('Too many faults wait already.', 'Error'),
   500: answer('A fault of the sandbox.', 'Error'),
   503: answer('Too much to do, or no database just now. See Retry-After.', 'Error'),
@@ -16,7 +16,9 @@ const refusals = {
 
 /** Those that any call can get, and those given. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
-  return Object.fromEntries([400, 401, 403, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]))
+  return Object.fromEntries(
+    [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),
+  )
 }
 
 export const id = { id: { type: 'string', maxLength: 100 } }

@@ -17,7 +17,7 @@ export const makePerson = {
   summary: 'Make somebody who can sign in',
   description: 'What is left out is made up.',
   body: personBody,
-  response: { 201: answer('The person, with the password.', 'Person'), ...refuse(413, 415, 422) },
+  response: { 201: answer('The person, with the password.', 'Person'), ...refuse(413, 415) },
 }
 
 export const makeGroup = {
@@ -25,7 +25,7 @@ export const makeGroup = {
   operationId: 'makeGroup',
   summary: 'Make a group with its members',
   body: groupBody,
-  response: { 201: answer('The group.', 'Group'), ...refuse(404, 413, 415, 422) },
+  response: { 201: answer('The group.', 'Group'), ...refuse(404, 413, 415) },
 }
 
 export const makeClient = {
@@ -34,7 +34,7 @@ export const makeClient = {
   summary: 'Make an application with its client',
   description: 'Without a person, one is made to whom it belongs.',
   body: applicationBody,
-  response: { 201: answer('All that the client needs.', 'NewClient'), ...refuse(404, 413, 415, 422) },
+  response: { 201: answer('All that the client needs.', 'NewClient'), ...refuse(404, 413, 415) },
 }
 
 export const setLifetimes = {
@@ -44,7 +44,7 @@ export const setLifetimes = {
   description: 'Until the sandbox stops.',
   params: parameters(id),
   body: lifetimesBody,
-  response: { 200: answer('What counts now.', 'Lifetimes'), ...refuse(404, 413, 415, 422) },
+  response: { 200: answer('What counts now.', 'Lifetimes'), ...refuse(404, 413, 415) },
 }
 
 export const signIn = {
@@ -52,7 +52,7 @@ export const signIn = {
   operationId: 'signIn',
   summary: 'Get the tokens of a person, or bring a login to its end',
   body: signInBody,
-  response: { 200: answer('Tokens, or where the portal leads to.', 'SignedIn'), ...refuse(404, 413, 415, 422) },
+  response: { 200: answer('Tokens, or where the portal leads to.', 'SignedIn'), ...refuse(404, 413, 415) },
 }
 
 export const expire = {
@@ -63,7 +63,7 @@ export const expire = {
     'One by its value, or all that a person has. When it comes it is answered as any expired one. An access token takes ' +
     'those with it that were given before it in the same login; refresh tokens go on working.',
   body: expireBody,
-  response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415, 422) },
+  response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },
 }
 
 export const reset = {
@@ -71,8 +71,9 @@ export const reset = {
   operationId: 'reset',
   summary: 'Remove what was made for a suite of tests',
   description:
-    'People, groups and applications, and what those people have made and given. Other suites, and what people made ' +
-    'themselves, stay.',
+    'People, groups and applications, and the groups and applications that those people made, in whatever group, with ' +
+    'all tokens and consents that they gave. What belongs to other suites stays, and so does an application that somebody else made: ' +
+    'its group then passes to a member who stays.',
   body: resetBody,
-  response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415, 422) },
+  response: { 200: answer('How many were removed.', 'Reset'), ...refuse(413, 415) },
 }

@@ -43,15 +43,19 @@ export function faultRoutes({ ordered, hide, clock }: Parts) {
       return reply.code(204).send()
     },
 
-    /** Of one client where the query names it: two suites on one sandbox leave each other alone. */
+    /** Of one client if the query names it: two suites on one sandbox leave each other alone. Throws LabError 422. */
     async removeAll(request: FastifyRequest) {
       const { clientId } = request.query as { clientId?: string }
+      if (clientId === '')
+        throw new LabError(422, {
+          clientId: ['Name a client. Leave the parameter out to remove the faults of everybody.'],
+        })
       return { removed: ordered.remove(one => clientId === undefined || one.clientId === clientId) }
     },
 
     async showCatalogue(request: FastifyRequest) {
-      const { place } = request.query as { place?: unknown }
-      if (place !== undefined && !(typeof place === 'string' && Object.hasOwn(places, place)))
+      const { place } = request.query as { place?: string }
+      if (place !== undefined && !Object.hasOwn(places, place))
         throw new LabError(422, { place: [`There is no such place. There are ${Object.keys(places).join(', ')}.`] })
       const faults = [...catalogue.values()].filter(fault => place === undefined || fault.place === (place as Place))
       return { faults: faults.map(tellFault) }

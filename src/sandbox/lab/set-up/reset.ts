@@ -1,4 +1,4 @@
-// POST /lab/v1/reset: away with what a suite of tests had made, or back to what the seeds make. What others did stays.
+// POST /lab/v1/reset: removes what was made for a suite of tests, or returns to what the seeds make. What others made stays.
 import type { FastifyRequest } from 'fastify'
 import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/remove-made.ts'
@@ -19,7 +19,7 @@ export const resetBody: ObjectSchema = {
     seeds: {
       type: 'boolean',
       description:
-        'Ends what the seeded person has made and given since, and applies the SEED_ settings again; other suites notice that.',
+        'Removes what the seeded person made and gave since, and applies the SEED_ settings again; other suites notice that.',
     },
     all: {
       type: 'boolean',
