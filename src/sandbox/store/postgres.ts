@@ -2,7 +2,7 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import type { Db, Schema } from './schema.ts'
-import { type StoreFault, storeFaultOf } from './store-fault.ts'
+import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.ts'
 
 const bigintOid = 20
 
@@ -68,7 +68,7 @@ function discardLost(pool: pg.Pool): PostgresPool {
     options: pool.options,
     end: () => pool.end(),
     async connect() {
-      const client = await pool.connect()
+      const client = await pool.connect().catch(throwUnreachable)
       let isLost = false
       const query = async (text: string, values: unknown[]) => {
         try {
@@ -81,6 +81,15 @@ function discardLost(pool: pg.Pool): PostgresPool {
       return { query, release: () => client.release(isLost) } as unknown as PostgresPoolClient
     },
   }
+}
+
+/**
+ * A server refuses connections with many codes: the database is closed or gone, the role or its password no longer counts,
+ * there is no TLS. Whatever the code, no statement of a request is at fault.
+ */
+function throwUnreachable(error: Error & { code?: string }): never {
+  // An AggregateError (a host with several addresses) has no message of its own.
+  throw new StoreUnreachable(error.message || error.code, { cause: error })
 }
 
 /**

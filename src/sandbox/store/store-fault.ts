@@ -5,6 +5,9 @@ export type StoreFault = 'busy' | 'full' | 'read-only' | 'unreachable' | 'damage
 /** Nobody let go of the database for two seconds. */
 export class StoreBusy extends Error {}
 
+/** No connection to the database server: whatever its reason, it is no mistake of the request. */
+export class StoreUnreachable extends Error {}
+
 /** The database file is not what was written to it; from now on it is only read. */
 export class StoreDamaged extends Error {}
 
@@ -36,6 +39,7 @@ const lostConnection =
 export function storeFaultOf(error: unknown): StoreFault | undefined {
   if (error instanceof StoreBusy) return 'busy'
   if (error instanceof StoreDamaged) return 'damaged'
+  if (error instanceof StoreUnreachable) return 'unreachable'
   if (!(error instanceof Error)) return undefined
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown }
   if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return sqliteFaults[errcode & 0xff]

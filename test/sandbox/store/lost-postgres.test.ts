@@ -5,7 +5,7 @@ import pg from 'pg'
 import t from 'tap'
 import type { Store } from '../../../src/sandbox/store/store.ts'
 import { exchange, getAccessToken, logIn, openBrowser, startUrl } from '../support/browser.ts'
-import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgres } from '../support/start-postgres.ts'
 import { startInVain } from '../support/start-sandbox.ts'
@@ -32,6 +32,74 @@ for (const end of ['stop', 'kill'] as const)
       t.equal((await listener.inject('/health/live')).statusCode, 200)
     }
     await postgres.startAgain()
+    sandbox.passTime(1000)
+    t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+    t.equal((await list(sandbox, accessToken)).statusCode, 200)
+    t.equal((await exchange(sandbox, { code })).statusCode, 200, 'the code had not been spent')
+  })
+
+interface RoleAndDatabase {
+  role: string
+  name: string
+}
+
+// How a server that answers may refuse every new connection, and how it stops to.
+const refusals: Record<string, (at: RoleAndDatabase) => { refuse: string; accept: string }> = {
+  'the database is closed to connections': ({ name }) => ({
+    refuse: `alter database ${name} with allow_connections false`,
+    accept: `alter database ${name} with allow_connections true`,
+  }),
+  'the database is not there': ({ name }) => ({
+    refuse: `alter database ${name} rename to ${name}_away`,
+    accept: `alter database ${name}_away rename to ${name}`,
+  }),
+  'the database has no connection left': ({ name }) => ({
+    refuse: `alter database ${name} connection limit 0`,
+    accept: `alter database ${name} connection limit -1`,
+  }),
+  'the role may not sign in': ({ role }) => ({
+    refuse: `alter role ${role} nologin`,
+    accept: `alter role ${role} login`,
+  }),
+  'the password is another': ({ role }) => ({
+    refuse: `alter role ${role} password 'another'`,
+    accept: `alter role ${role} password 'own'`,
+  }),
+}
+
+for (const [index, [reason, statementsFor]] of Object.entries(refusals).entries())
+  t.test(`F-32: while PostgreSQL refuses connections (${reason}) every answer is 503; then all goes on`, async t => {
+    const address = new URL(await postgres.makeDatabase())
+    const [role, name] = [`role_${index}`, address.pathname.slice(1)]
+    await ask(postgres.url, `create role ${role} login password 'own'; alter database ${name} owner to ${role}`)
+    address.username = role
+    address.password = 'own'
+    const sandbox = await buildTestSandbox(t, { databaseUrl: address.href })
+    const accessToken = await getAccessToken(sandbox)
+    const code = (await logIn(sandbox)).get('code') ?? ''
+    const { refuse, accept } = statementsFor({ role, name })
+    // A database is renamed only while nobody is connected.
+    const end = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`
+    await ask(postgres.url, end)
+    await ask(postgres.url, refuse)
+    const isAway = { statusCode: 503, headers: { 'retry-after': /^\d+$/ } }
+    const withToken = { headers: { authorization: `Bearer ${accessToken}` } }
+    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+    const payload = { ...start, email: seeded.email, password: seeded.password }
+    t.match(await list(sandbox, accessToken), isAway, 'the application API')
+    t.match(await exchange(sandbox, { code }), isAway, 'a call of a client')
+    t.match(await sandbox.portal.inject({ url: '/api/me', ...withToken }), isAway, 'a call with a token')
+    const authorize = { method: 'POST', url: '/api/authorize', payload } as const
+    t.match(await sandbox.portal.inject(authorize), isAway, 'a call of a user')
+    t.match(await openBrowser(sandbox).get(startUrl()), isAway, 'a page')
+    for (const listener of [sandbox.portal, sandbox.api]) {
+      sandbox.passTime(1000)
+      const ready = await listener.inject('/health/ready')
+      t.equal(ready.statusCode, 503)
+      t.match(ready.json(), { status: 'not ready', store: 'unreachable' })
+      t.equal((await listener.inject('/health/live')).statusCode, 200)
+    }
+    await ask(postgres.url, accept)
     sandbox.passTime(1000)
     t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
     t.equal((await list(sandbox, accessToken)).statusCode, 200)
