@@ -39,7 +39,7 @@ export async function inviteUser(
 /** Those that were declined or taken back count as well. Throws GroupRefusal. */
 async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
   // Counted first, which locks the count; one too many is rolled back.
-  await countFailure(db, [{ key, limit: bounds.invitationsADay }], now, dayMs)
-  if ((await findBackOff(db, [{ key, limit: bounds.invitationsADay + 1 }], now)) > 0)
-    throw new GroupRefusal('invited too often')
+  const bucket = { key, limit: bounds.invitationsADay + 1, windowMs: dayMs }
+  await countFailure(db, [bucket], now)
+  if ((await findBackOff(db, [bucket], now)) > 0) throw new GroupRefusal('invited too often')
 }

@@ -4,7 +4,7 @@ import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { findApplication } from '../store/applications.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
-import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 import { type CallFields, requireField } from './call-fields.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -33,8 +33,8 @@ export async function authenticateClient(
     return clientId
   }
   const buckets: Bucket[] = [
-    { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10 },
-    { key: `address ${sourceOf(request)}`, limit: 100 },
+    { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
+    { key: `address ${sourceOf(request)}`, limit: 100, windowMs: failureWindowMs },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0)

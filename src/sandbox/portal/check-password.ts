@@ -1,6 +1,6 @@
 // Checks a password, and says when somebody has been wrong too often to be heard.
 import type { Parts } from '../parts.ts'
-import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
 import { type Credentials, findCredentials, normaliseEmail } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
 import { findMarkBucket, type Mark } from './known-browser.ts'
@@ -37,8 +37,8 @@ export async function checkPassword(
   const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
   const markBucket = findMarkBucket(mark, credentials)
   const everybody: Bucket[] = [
-    { key: accountBucket(email), limit: 10 },
-    { key: `address ${source}`, limit: 100 },
+    { key: accountBucket(email), limit: 10, windowMs: failureWindowMs },
+    { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
   ]
   const findBuckets = async () =>
     markBucket && (await findBackOff(store.read, [markBucket], clock())) === 0 ? [markBucket] : everybody

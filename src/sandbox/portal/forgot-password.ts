@@ -40,7 +40,7 @@ export function forgotPasswordRoutes(
     const link = makeResetLink(parts, credentials ?? nobody)
     const bucket = bucketOf(credentials ?? nobody, parts.sourceOf(request))
     const isFull = (await findBackOff(store.read, [bucket], clock())) > 0
-    await store.write(db => countFailure(db, [bucket], clock(), windowMs))
+    await store.write(db => countFailure(db, [bucket], clock()))
     if (isFull) {
       noteReason(request, 'too-many-failures')
       request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was asked for too often')
@@ -88,5 +88,5 @@ export function forgotPasswordRoutes(
  * stranger cannot fill the table with made-up addresses.
  */
 function bucketOf({ userId, passwordHash }: Credentials, source: string): Bucket {
-  return { key: `resets of ${hashToken(`${userId} ${passwordHash}`)} from ${source}`, limit: mostLinks }
+  return { key: `resets of ${hashToken(`${userId} ${passwordHash}`)} from ${source}`, limit: mostLinks, windowMs }
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../parts.ts'
-import type { Bucket } from '../store/failures.ts'
+import { type Bucket, failureWindowMs } from '../store/failures.ts'
 import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
@@ -48,7 +48,8 @@ export function markBrowser(
 export function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
   if (!mark || !credentials) return undefined
   const account = accountOf(credentials)
-  return mark.accounts.includes(account) ? { key: `mark ${mark.id} ${account}`, limit: 10 } : undefined
+  if (!mark.accounts.includes(account)) return undefined
+  return { key: `mark ${mark.id} ${account}`, limit: 10, windowMs: failureWindowMs }
 }
 
 /** With the hash of the password in it, so that a new password ends every mark. Its salt keeps it from being guessed. */

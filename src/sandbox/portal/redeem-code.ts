@@ -94,7 +94,8 @@ async function explainRefusal(
   })
   if (grant.redeemed_at !== null) {
     const isSame = isSameUri && isSameState && isSameChallenge
-    if (isSame && clock().getTime() - grant.redeemed_at <= graceMs)
+    // Either way: another instance's clock may be a little ahead, but one far ahead must not forgive for days.
+    if (isSame && Math.abs(clock().getTime() - grant.redeemed_at) <= graceMs)
       request.log.info(
         { code: 'code-replayed', clientId: binding.clientId },
         'a code came twice within 10 s; its tokens live',

@@ -35,10 +35,10 @@ export async function registerUser(
   }
   if (Object.keys(problems).length > 0) return { problems }
 
-  const buckets: Bucket[] = [{ key: `sign-ups ${source}`, limit: signUpsAnHour }]
+  const buckets: Bucket[] = [{ key: `sign-ups ${source}`, limit: signUpsAnHour, windowMs: hourMs }]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) return { retryAfterSeconds }
-  await store.write(db => countFailure(db, buckets, clock(), hourMs))
+  await store.write(db => countFailure(db, buckets, clock()))
 
   // Hashed before anybody looks whether the address is taken: the work is the same either way.
   const passwordHash = await passwords.hash(person.password, source)

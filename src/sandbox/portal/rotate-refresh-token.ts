@@ -45,7 +45,9 @@ async function forgiveOrRevoke(
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
   if (!replaced) return undefined
-  if (replaced.isLatest && token.now.getTime() - replaced.replacedAt.getTime() < graceMs) return replaced
+  // Either way: another instance's clock may be a little ahead, but one far ahead must not forgive for days.
+  const distanceMs = Math.abs(token.now.getTime() - replaced.replacedAt.getTime())
+  if (replaced.isLatest && distanceMs < graceMs) return replaced
   await store.write(db => revokeGrant(db, replaced.grantId, token.now))
   return undefined
 }

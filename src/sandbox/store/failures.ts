@@ -6,12 +6,16 @@ import type { Db } from './schema.ts'
 export interface Bucket {
   key: string
   limit: number
+  /** How long the count is kept, from its first failure on. */
+  windowMs: number
 }
 
+/** For failures at signing in and of clients. */
 export const failureWindowMs = 15 * 60_000
 
 /** Seconds until the next try is heard, or 0 when none of the buckets is full. */
 export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise<number> {
+  const nowMs = now.getTime()
   const rows = await db
     .selectFrom('failures')
     .select(['bucket', 'count', 'window_ends_at as windowEndsAt'])
@@ -20,10 +24,15 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
       'in',
       buckets.map(bucket => bucket.key),
     )
-    .where('window_ends_at', '>', now.getTime())
+    .where('window_ends_at', '>', nowMs)
     .execute()
-  const full = rows.filter(row => buckets.some(({ key, limit }) => key === row.bucket && row.count >= limit))
-  return Math.max(0, ...full.map(row => Math.ceil((row.windowEndsAt - now.getTime()) / 1000)))
+  const waits = buckets.map(({ key, limit, windowMs }) => {
+    const row = rows.find(({ bucket }) => bucket === key)
+    const isFull = row !== undefined && row.count >= limit
+    // A window that ends later than one that begins now was written while the clock was ahead. It is over.
+    return isFull && row.windowEndsAt <= nowMs + windowMs ? row.windowEndsAt - nowMs : 0
+  })
+  return Math.ceil(Math.max(0, ...waits) / 1000)
 }
 
 export async function forgetFailures(db: Db, bucket: string): Promise<void> {
@@ -35,22 +44,20 @@ export async function forgetAllFailures(db: Db): Promise<void> {
 }
 
 /** One statement: the window begins with its first failure and does not move with later ones. */
-export async function countFailure(
-  db: Db,
-  buckets: Bucket[],
-  now: Date,
-  windowMs: number = failureWindowMs,
-): Promise<void> {
+export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
+  // `excluded` is the row that would begin a new window now; see findBackOff for windows that end later than that.
+  const isOver = sql`(failures.window_ends_at <= ${nowMs} or failures.window_ends_at > excluded.window_ends_at)`
   await db
     .insertInto('failures')
-    .values(buckets.map(({ key }) => ({ bucket: key, count: 1, window_ends_at: nowMs + windowMs })))
+    .values(buckets.map(({ key, windowMs }) => ({ bucket: key, count: 1, window_ends_at: nowMs + windowMs })))
     .onConflict(conflict =>
-      conflict.column('bucket').doUpdateSet({
-        count: sql`case when failures.window_ends_at <= ${nowMs} then 1 else failures.count + 1 end`,
-        window_ends_at: sql`case when failures.window_ends_at <= ${nowMs} then excluded.window_ends_at
-          else failures.window_ends_at end`,
-      }),
+      conflict
+        .column('bucket')
+        .doUpdateSet({
+          count: sql`case when ${isOver} then 1 else failures.count + 1 end`,
+          window_ends_at: sql`case when ${isOver} then excluded.window_ends_at else failures.window_ends_at end`,
+        }),
     )
     .execute()
 }
