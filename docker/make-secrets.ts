@@ -1,12 +1,13 @@
-// Makes the secrets of compose.yaml at the first start, and says at every start how to sign in.
+// Makes the secrets of compose.yaml at the first start, and says at every start how to sign in and open the laboratory.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /**
  * Each subfolder of `folder` is a volume that only its readers mount, so that the client cannot read the password of
- * the database. A secret that is there stays. May be interrupted anywhere and run again. Returns the visitor's password.
+ * the database. A secret that is there stays. May be interrupted anywhere and run again. Returns what a person
+ * types: the visitor's password, and the token of the laboratory.
  */
-export function makeSecrets(folder: string): string {
+export function makeSecrets(folder: string): { password: string; labToken: string } {
   const random = () => randomBytes(32).toString('base64url')
 
   function keep(name: string, make: () => string): string {
@@ -24,11 +25,28 @@ export function makeSecrets(folder: string): string {
   keep('client/CLIENT_SECRET', () => clientSecret)
   const databasePassword = keep('database/POSTGRES_PASSWORD', random)
   keep('sandbox/DATABASE_URL', () => `postgres://sandbox:${databasePassword}@database:5432/sandbox`)
-  return keep('sandbox/SEED_USER_PASSWORD', () => randomBytes(9).toString('base64url'))
+  return {
+    password: keep('sandbox/SEED_USER_PASSWORD', () => randomBytes(9).toString('base64url')),
+    labToken: keep('sandbox/LAB_TOKEN', random),
+  }
+}
+
+/** `labUrl` is empty if there is no laboratory. */
+export function howToOpen(
+  { publicUrl, email, labUrl }: { publicUrl: string; email: string; labUrl: string },
+  { password, labToken }: { password: string; labToken: string },
+): string {
+  const client = [`Open: ${publicUrl}`, `E-mail: ${email}`, `Password: ${password}`]
+  const lab = [
+    `Lab: ${labUrl}`,
+    `Lab token: ${labToken}`,
+    'A browser asks for a user name and a password: type anything and the lab token. Programs send it as',
+    'Authorization: Bearer with every call.',
+  ]
+  return `${[...client, ...(labUrl ? lab : [])].join('\n')}\n`
 }
 
 if (import.meta.main) {
-  const { PUBLIC_URL, SEED_USER_EMAIL } = process.env
-  const password = makeSecrets('/secrets')
-  process.stdout.write(`Open: ${PUBLIC_URL}\nE-mail: ${SEED_USER_EMAIL}\nPassword: ${password}\n`)
+  const { PUBLIC_URL: publicUrl = '', SEED_USER_EMAIL: email = '', LAB_URL: labUrl = '' } = process.env
+  process.stdout.write(howToOpen({ publicUrl, email, labUrl }, makeSecrets('/secrets')))
 }

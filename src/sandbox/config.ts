@@ -46,13 +46,13 @@ export const settings = [
   {
     name: 'LAB_URL',
     default: 'http://127.0.0.1:LAB_PORT',
-    about: 'Its public addresses, comma-separated. The first is told; under another name it does not answer.',
+    about: 'Its public addresses, comma-separated; the first is used in links. Loopback names always count.',
   },
   {
     name: 'LAB_TOKEN',
     default: '',
     about:
-      'What every call of the laboratory carries, 22 characters or more; needed unless PORTAL_URL is on loopback. Also as LAB_TOKEN_FILE.',
+      'A bearer token for every call of the laboratory, 22 characters or more; needed unless PORTAL_URL and LAB_HOST are both loopback. Also as LAB_TOKEN_FILE.',
   },
   { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
@@ -235,20 +235,25 @@ function readLab(env: Environment, problems: string[]): LabConfig | undefined {
   const urls = (env.LAB_URL || loopbackOrigin(port)).split(',').map(url => url.trim())
   if (!urls.every(url => URL.canParse(url) && new URL(url).origin === url && isRedirectUri(`${url}/`)))
     problems.push('LAB_URL must be origins, comma-separated: https, or http on a loopback address')
-  const portalUrl = env.PORTAL_URL
+  const host = readHost(env, 'LAB_HOST', '127.0.0.1', problems)
   if (env.LAB_TOKEN) {
     if (!/^[\x21-\x7e]{22,}$/.test(env.LAB_TOKEN))
       problems.push('LAB_TOKEN must have at least 22 characters (128 random bits), and no spaces')
-  } else if (portalUrl && URL.canParse(portalUrl) && !isLoopback(new URL(portalUrl).hostname))
-    problems.push(
-      'LAB_TOKEN is missing: where PORTAL_URL is not a loopback address, others could look at the laboratory',
-    )
-  return {
-    host: readHost(env, 'LAB_HOST', '127.0.0.1', problems),
-    port,
-    urls,
-    token: env.LAB_TOKEN ? new Secret(env.LAB_TOKEN) : undefined,
+  } else {
+    // Anybody could read reset links and get tokens there: a Host header of localhost costs nothing.
+    const reachable = [
+      ...(isLoopback(host) || host === '::1' ? [] : ['LAB_HOST']),
+      ...(env.PORTAL_URL && URL.canParse(env.PORTAL_URL) && !isLoopback(new URL(env.PORTAL_URL).hostname)
+        ? ['PORTAL_URL']
+        : []),
+    ]
+    if (reachable.length > 0)
+      problems.push(
+        `LAB_TOKEN is missing: ${reachable.join(' and ')} is not loopback, so others could reach the laboratory. ` +
+          'Set LAB_TOKEN to 22 or more random characters',
+      )
   }
+  return { host, port, urls, token: env.LAB_TOKEN ? new Secret(env.LAB_TOKEN) : undefined }
 }
 
 function readSeed(env: Environment, problems: string[]): Seed | undefined {

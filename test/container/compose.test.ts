@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t, { type Test } from 'tap'
-import { makeSecrets } from '../../docker/make-secrets.ts'
+import { howToOpen, makeSecrets } from '../../docker/make-secrets.ts'
 import { readConfig as readClientConfig } from '../../src/client/config.ts'
 import { readConfig as readSandboxConfig } from '../../src/sandbox/config.ts'
 import { type Compose, readCompose, type Service } from './support/read-compose.ts'
@@ -23,7 +23,7 @@ function newSecrets(t: Test) {
   t.teardown(() => rmSync(folder, { recursive: true }))
   for (const reader of ['client', 'sandbox', 'database']) mkdirSync(join(folder, reader))
   const read = (name: string) => readFileSync(join(folder, name), 'utf8').trim()
-  return { folder, read, password: makeSecrets(folder) }
+  return { folder, read, ...makeSecrets(folder) }
 }
 
 /** What a container of the service finds in its environment, with the secrets in `folder`. */
@@ -130,12 +130,14 @@ for (const [name, setup] of Object.entries(setups)) {
   })
 }
 
-t.test('the sandbox alone begins empty and keeps nothing, and tests reach its laboratory without a token', async t => {
+t.test('the sandbox alone begins empty and keeps nothing, and the caller sets the token of its laboratory', async t => {
   t.strictSame(Object.keys(alone.services), ['sandbox'])
   const { environment, ports, tmpfs, volumes, restart } = alone.services.sandbox!
   const config = readSandboxConfig(environment!)
   t.match(config, { portalUrl: 'http://127.0.0.1:4000', apiUrl: 'http://127.0.0.1:4001', seed: undefined })
-  t.match(config.lab, { host: '0.0.0.0', port: 4002, urls: ['http://127.0.0.1:4002'], token: undefined })
+  t.match(config.lab, { host: '0.0.0.0', port: 4002, urls: ['http://127.0.0.1:4002'] })
+  t.equal(config.lab?.token?.reveal(), 'value-of-LAB_TOKEN-in-the-environment')
+  t.throws(() => readSandboxConfig({ ...environment, LAB_TOKEN: '' }), /LAB_TOKEN is missing/)
   t.equal(config.databaseUrl.reveal(), 'sqlite::memory:')
   // The file of such a database is in the folder for temporary files; the rest of the disk is read-only.
   t.strictSame([tmpfs, volumes, restart], [['/tmp'], undefined, undefined])
@@ -183,25 +185,46 @@ t.test('a second file puts two of each behind a proxy, which alone is published,
 })
 
 t.test('each secret is made once, random, and readable by its owner only', async t => {
-  const { folder, read, password } = newSecrets(t)
+  const { folder, read, password, labToken } = newSecrets(t)
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
-  t.equal(names.length, 6)
+  t.equal(names.length, 7)
   for (const name of names) t.equal(statSync(name).mode & 0o777, 0o600, name)
   const values = names.map(name => readFileSync(name, 'utf8'))
-  t.equal(makeSecrets(folder), password)
+  t.strictSame(makeSecrets(folder), { password, labToken })
   t.same(
     names.map(name => readFileSync(name, 'utf8')),
     values,
     'a second start changes nothing',
   )
   const other = newSecrets(t)
-  for (const name of ['client/COOKIE_KEYS', 'client/CLIENT_SECRET', 'database/POSTGRES_PASSWORD']) {
+  for (const name of [
+    'client/COOKIE_KEYS',
+    'client/CLIENT_SECRET',
+    'database/POSTGRES_PASSWORD',
+    'sandbox/LAB_TOKEN',
+  ]) {
     t.match(read(name), /^[\w-]{43}$/)
     t.not(read(name), other.read(name))
   }
   t.match(password, /^[\w-]{12}$/)
+  t.equal(labToken, read('sandbox/LAB_TOKEN'))
+})
+
+t.test('make-secrets says how to sign in, and how to open the laboratory if there is one', async t => {
+  const { folder, password, labToken } = newSecrets(t)
+  const told = ({ services }: Compose) => {
+    const { PUBLIC_URL = '', SEED_USER_EMAIL = '', LAB_URL = '' } = services['make-secrets']!.environment!
+    return howToOpen({ publicUrl: PUBLIC_URL, email: SEED_USER_EMAIL, labUrl: LAB_URL }, { password, labToken })
+  }
+  const lines = told(single).split('\n')
+  t.match(lines, [`Open: http://localhost:3000`, 'E-mail: developer@example.test', `Password: ${password}`])
+  t.ok(lines.includes('Lab: http://127.0.0.1:4002'))
+  t.ok(lines.includes(`Lab token: ${labToken}`))
+  const { lab } = readSandboxConfig(environmentOf(single.services.sandbox!, folder))
+  t.equal(lab?.token?.reveal(), labToken, 'the sandbox asks for the token that is printed')
+  t.notMatch(told(scaled), /Lab/, 'two sandboxes have no laboratory')
 })
 
 t.test('a first start that was cut short goes on where it stopped', async t => {

@@ -175,8 +175,8 @@ t.test('the laboratory is off unless it has a port, and then on loopback, whatev
     urls: ['http://127.0.0.1:4002'],
     token: undefined,
   })
-  t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '0.0.0.0', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
-    host: '0.0.0.0',
+  t.match(readConfig({ LAB_PORT: '1', LAB_HOST: '::1', LAB_URL: 'https://a.test, http://localhost:1' }).lab, {
+    host: '::1',
     urls: ['https://a.test', 'http://localhost:1'],
   })
   t.match(problemsOf({ LAB_PORT: '4002', LAB_URL: 'http://a.test' }), [/^LAB_URL must be/])
@@ -184,7 +184,14 @@ t.test('the laboratory is off unless it has a port, and then on loopback, whatev
   t.end()
 })
 
-t.test('where others reach the portal, the laboratory needs a token', t => {
+t.test('the laboratory needs a token unless it and the portal are both on loopback', t => {
+  for (const LAB_HOST of ['0.0.0.0', '::', '192.0.2.1', 'lab.example.test', 'localhost.example.test'])
+    t.match(problemsOf({ LAB_PORT: '4002', LAB_HOST }), [/^LAB_TOKEN is missing: LAB_HOST is not loopback/], LAB_HOST)
+  const both = { LAB_PORT: '4002', LAB_HOST: '0.0.0.0', PORTAL_URL: 'https://portal.example.test' }
+  t.match(problemsOf(both), [/^LAB_TOKEN is missing: LAB_HOST and PORTAL_URL/])
+  t.match(readConfig({ ...both, LAB_TOKEN: 'a-token-that-is-long-enough' }).lab, { host: '0.0.0.0', token: Object })
+  for (const LAB_HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
+    t.match(readConfig({ LAB_PORT: '4002', LAB_HOST }).lab, { token: undefined }, LAB_HOST)
   const settings = { LAB_PORT: '4002', PORTAL_URL: 'https://portal.example.test' }
   t.match(problemsOf(settings), [/^LAB_TOKEN is missing/])
   t.match(problemsOf({ ...settings, LAB_TOKEN: 'short' }), [/^LAB_TOKEN must have/])

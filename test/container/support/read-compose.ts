@@ -27,7 +27,10 @@ const resetTag = { tag: '!reset', collection: 'seq', identify: () => false, reso
 
 export function readCompose(...paths: string[]): Compose {
   const files = paths.map(path => {
-    const text = readFileSync(path, 'utf8').replaceAll(/\$\{\w+:-(.*?)\}/g, '$1')
+    const text = readFileSync(path, 'utf8')
+      .replaceAll(/\$\{\w+:-(.*?)\}/g, '$1')
+      // A variable that must be set.
+      .replaceAll(/\$\{(\w+):\?.*?\}/g, 'value-of-$1-in-the-environment')
     return parse(text, { merge: true, customTags: [resetTag] }) as unknown
   })
   return files.reduce(lay) as Compose

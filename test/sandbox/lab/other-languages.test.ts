@@ -20,8 +20,9 @@ function sessionUnder(heading: string, language: string): { program: string; pri
   return { program: parts[1]!, printed: parts[2]! }
 }
 
-async function startWithLab(t: Test): Promise<string> {
-  const settings = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+async function startWithLab(t: Test, token = ''): Promise<string> {
+  const ports = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0' }
+  const settings = { ...ports, LAB_TOKEN: token, DATABASE_URL: 'sqlite::memory:' }
   const { sandbox, labUrl } = await onFreePorts(readConfig(settings), async config => {
     const sandbox = await buildSandbox(config, { clock: () => new Date(), logger: pino({ level: 'silent' }) })
     await startSandbox(sandbox, config)
@@ -46,13 +47,22 @@ const sessions = [
   { heading: 'In Python', language: 'py', skip: await whyNot('python3'), command: ['python3', '-c'] },
 ] as const
 
-t.test('the sessions print what the document says, all at once on one sandbox', async t => {
-  const env = { PATH: process.env.PATH, LAB: await startWithLab(t) }
+async function runSessions(t: Test, env: Record<string, string>): Promise<void> {
   const outcomes = sessions.map(async ({ heading, language, skip, command: [file, option] }) => {
     const { program, printed } = sessionUnder(heading, language)
-    const { stdout, stderr } = skip ? { stdout: '', stderr: '' } : await run(file, [option, program], { env })
+    const settings = { PATH: process.env.PATH, ...env }
+    const { stdout, stderr } = skip ? { stdout: '', stderr: '' } : await run(file, [option, program], { env: settings })
     return { heading, skip, printed, output: stdout + stderr }
   })
   for (const { heading, skip, printed, output } of await Promise.all(outcomes))
     t.equal(output, printed, heading, { skip })
+}
+
+t.test('the sessions print what the document says, all at once on one sandbox', async t => {
+  await runSessions(t, { LAB: await startWithLab(t) })
+})
+
+t.test('the sessions send the token of the laboratory if it has one', async t => {
+  const token = 'a-token-that-is-long-enough'
+  await runSessions(t, { LAB: await startWithLab(t, token), LAB_TOKEN: token })
 })
