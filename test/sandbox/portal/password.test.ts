@@ -50,7 +50,9 @@ async function tryPassword(sandbox: TestSandbox, given: string): Promise<number>
 const refresh = (sandbox: TestSandbox, refresh_token: string) =>
   exchange(sandbox, { grant_type: 'refresh_token', refresh_token, redirect_uri: undefined, state: undefined })
 
-for (const database of await openDatabases(t)) {
+const databases = await openDatabases(t)
+
+for (const database of databases) {
   t.test(
     `PS-15, RF-12: a new password ends every other session, refresh token and mark, and this browser stays signed in (${database.name})`,
     async t => {
@@ -171,7 +173,7 @@ t.test(
   },
 )
 
-for (const database of await openDatabases(t))
+for (const database of databases)
   t.test(`PS-06: a stranger cannot close both ways in (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })
