@@ -26,7 +26,7 @@ import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
 import { resetPasswordRoutes } from './reset-password.ts'
 import { revokeToken } from './revoke-token.ts'
 import { signIn } from './sign-in.ts'
-import { signOutRoutes } from './sign-out.ts'
+import { signedOutPath, signOutRoutes } from './sign-out.ts'
 import { signUp } from './sign-up.ts'
 import { useClientCalls } from './use-client-calls.ts'
 import { usePages } from './use-pages.ts'
@@ -70,7 +70,7 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
       const signOut = signOutRoutes(parts)
       ownForms.get('/sign-out', signOut.show)
       ownForms.post('/sign-out', signOut.signOut)
-      ownForms.get('/signed-out', show('signed-out', 'Signed out'))
+      ownForms.get(signedOutPath, signOut.showSignedOut)
       const forgotten = forgotPasswordRoutes(parts)
       ownForms.get('/forgot-password', forgotten.show)
       ownForms.post('/forgot-password', forgotten.send)

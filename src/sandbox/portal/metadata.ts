@@ -27,6 +27,8 @@ function describePortal(portalUrl: string) {
     authorization_endpoint: `${portalUrl}/`,
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
+    // A page for the user, from OpenID Connect RP-Initiated Logout: a client links it, and takes no parameters back.
+    end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

@@ -146,6 +146,12 @@ t.test('PS-14: signing out ends the session itself, not the cookie alone', async
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
+t.test('PS-14: the page after signing out tells nobody who is signed in that they are signed out', async t => {
+  const browser = await openAsDeveloper(await buildTestSandbox(t))
+  t.equal(locationOf(await browser.get('/signed-out')), '/sign-out')
+  t.match((await browser.get('/sign-out')).body, 'Sign out of the login portal?')
+})
+
 t.test('PS-14: a session ends an hour after its last use', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = await openAsDeveloper(sandbox)
@@ -340,12 +346,11 @@ for (const database of databases) {
         ]
       }
       t.strictSame(await read('/account/applications'), [100, true, false])
-      t.strictSame(await read(`/account/applications?withdrawn=${ids[0]}`), [100, true, false], 'the one not shown')
       t.equal(
         (await submitForm(browser, await browser.get('/account/applications'), '/account/applications')).statusCode,
         303,
       )
-      t.strictSame(await read('/account/applications'), [100, false, false])
+      t.strictSame(await read('/account/applications'), [100, false, true])
     },
   )
 
@@ -399,7 +404,7 @@ for (const database of databases) {
   )
 }
 
-t.test('what the address says was withdrawn is believed only when it is true', async t => {
+t.test('an address puts no notice of a withdrawal on the page, and a notice is shown once', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   await browser.submit(await signIn(browser), { decision: 'allow' })
@@ -408,7 +413,15 @@ t.test('what the address says was withdrawn is believed only when it is true', a
   const page = await browser.get('/account/applications')
   const answer = await submitForm(browser, page, '/account/applications', { clientId: "nul\0'" })
   t.equal(answer.statusCode, 303)
-  t.match((await browser.get(locationOf(answer))).body, 'Reference client', 'nothing was withdrawn')
+  const unchanged = await browser.get(locationOf(answer))
+  t.match(unchanged.body, 'Reference client', 'nothing was withdrawn')
+  t.notMatch(unchanged.body, 'role="status"')
+
+  const withdrawn = await submitForm(browser, unchanged, '/account/applications')
+  t.equal(locationOf(withdrawn), '/account/applications')
+  t.match((await browser.get('/account/applications')).body, /role="status"><strong><bdi>Reference client/)
+  t.notMatch((await browser.get('/account/applications')).body, 'role="status"', 'after a reload')
+  t.notMatch((await browser.get(`/account/applications?withdrawn=${seeded.clientId}`)).body, 'role="status"')
 })
 
 for (const database of databases) {
@@ -421,6 +434,11 @@ for (const database of databases) {
       const other = await openAsNewcomer(sandbox)
       const answer = await submitForm(browser, await browser.get('/account'), '/account')
       t.equal(locationOf(answer), '/signed-out')
+      const page = await browser.get('/signed-out')
+      t.match(page.body, 'You are signed out everywhere')
+      t.match(page.body, 'The applications that you signed in to can no longer act as you')
+      t.notMatch(page.body, 'may still be signed in')
+      t.notMatch((await browser.get('/signed-out')).body, 'everywhere', 'said once')
       for (const one of [browser, elsewhere]) t.match((await one.get('/account')).body, '<h1>Sign in</h1>')
       t.match((await other.get('/account')).body, '<h1>Your account</h1>', 'other users notice nothing')
       const refused = await refresh(sandbox, tokens.refresh_token)

@@ -25,6 +25,7 @@ t.test('AZ-15: the metadata names the issuer, every endpoint and what is support
     authorization_endpoint: `${portalUrl}/`,
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
+    end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
@@ -39,7 +40,13 @@ t.test('AZ-15: the metadata names the issuer, every endpoint and what is support
 t.test('AZ-15: every address of the metadata is there', async t => {
   const { portal } = await buildTestSandbox(t)
   const metadata = (await portal.inject({ url: metadataUrl })).json()
-  for (const name of ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint', 'jwks_uri']) {
+  for (const name of [
+    'authorization_endpoint',
+    'token_endpoint',
+    'revocation_endpoint',
+    'end_session_endpoint',
+    'jwks_uri',
+  ]) {
     const { origin, pathname } = new URL(metadata[name])
     t.equal(origin, portalUrl)
     t.not((await portal.inject({ url: pathname })).statusCode, 404, name)

@@ -16,7 +16,8 @@ const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
 async function openTwoPages(sandbox: TestSandbox, name = 'Weather') {
   const [maker, friend] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
   const made = await submitForm(maker, await maker.get(groupsPath), groupsPath, { name })
-  const groupId = new URL(locationOf(made), 'http://portal').searchParams.get('joined') ?? ''
+  const { body } = await maker.get(locationOf(made))
+  const groupId = new RegExp(`href="${groupsPath}/([^"]+)"><bdi>${name}<`).exec(body)?.[1] ?? ''
   const [makerId, friendId] = [await readUserId(maker), await readUserId(friend)]
   return { maker, friend, makerId, friendId, groupId, path: `${groupsPath}/${groupId}` }
 }
@@ -128,19 +129,43 @@ t.test('PS-01: the forms of groups are refused from another site', async t => {
   t.equal((await maker.get(path)).statusCode, 200)
 })
 
-t.test('what the address says of somebody is believed only when it is true', async t => {
+t.test('an address puts no notice on a page of groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
-  for (const query of [
-    `invited=${makerId}`,
-    `invited=${unknownId}`,
-    `removed=${makerId}`,
-    'removed=%00',
-    'removed=%3Cb%3E',
-  ])
+  for (const query of [`invited=${makerId}`, `removed=${unknownId}`, 'removed=%00', 'saved=yes'])
     t.notMatch((await maker.get(`${path}?${query}`)).body, 'role="status"', query)
-  for (const query of [`joined=${unknownId}`, `left=${groupId}`])
+  for (const query of [`joined=${groupId}`, `left=${unknownId}`, `declined=${unknownId}`])
     t.notMatch((await maker.get(`${groupsPath}?${query}`)).body, 'role="status"', query)
+})
+
+t.test('a notice is shown once, on its own page, to its own user', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { maker, path } = await openTwoPages(sandbox)
+  const other = await openAsNewcomer(sandbox, { ...newcomer, email: 'notices@example.test' })
+  const otherId = /user ID">([^<]+)</.exec((await other.get('/account')).body)?.[1] ?? ''
+  const answer = await submitForm(maker, await maker.get(path), path, { change: 'invite', userId: otherId })
+  t.equal(locationOf(answer), path, 'nothing of it is in the address')
+  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-notice')
+  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 300 })
+  const value = cookie?.value ?? ''
+
+  t.notMatch((await maker.get(groupsPath)).body, 'role="status"', 'another page')
+  t.match((await maker.get(path)).body, `role="status"><span class="id">${otherId}</span> has been invited`)
+  t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
+
+  for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
+    maker.cookies.set('__Host-portal-notice', forged)
+    t.notMatch((await maker.get(path)).body, 'role="status"', 'forged')
+  }
+  maker.cookies.set('__Host-portal-notice', value)
+  sandbox.passTime(5 * 60_000)
+  t.notMatch((await maker.get(path)).body, 'role="status"', 'after five minutes')
+
+  maker.cookies.delete('__Host-portal-notice')
+  const left = await change(maker, path, { change: 'leave' })
+  other.cookies.set('__Host-portal-notice', left.cookies[0]?.value ?? '')
+  t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
+  t.match((await maker.get(groupsPath)).body, 'You are no longer a member of that group')
 })
 
 for (const database of await openDatabases(t)) {

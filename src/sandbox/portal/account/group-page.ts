@@ -8,18 +8,17 @@ import { countApplicationsIn } from '../../store/applications.ts'
 import { findGroup } from '../../store/groups.ts'
 import { listInvitationsInto } from '../../store/invitations.ts'
 import { countMembers, isMember, listMembers } from '../../store/memberships.ts'
+import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { findProblem, noSuchGroup } from './group-problems.ts'
-import { showAccountPage, visitorOf } from './require-visitor.ts'
+import { pathOf, showAccountPage, visitorOf } from './require-visitor.ts'
 
 interface OneGroup {
   Params: { group_id: string }
 }
 
 interface Shown {
-  /** Ids of users, from the address: said is only what is true of them. */
-  invited?: unknown
-  removed?: unknown
+  notice?: Notice | undefined
   userId?: string
   inviteProblem?: string
   leaveProblem?: string
@@ -30,7 +29,7 @@ const shownMembers = 100
 export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
-  async function showGroup(reply: FastifyReply, groupId: string, { invited, removed, ...shown }: Shown) {
+  async function showGroup(reply: FastifyReply, groupId: string, shown: Shown) {
     const { request } = reply
     const visitor = visitorOf(request)
     // Other people's groups are answered like one that is not there.
@@ -41,7 +40,6 @@ export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
     if (!group) throw noSuchGroup()
     const members = await listMembers(store.read, groupId, shownMembers)
     const invitations = await listInvitationsInto(store.read, groupId)
-    const isIn = [...members, ...invitations].some(({ userId }) => userId === removed)
     return showAccountPage(reply, 'account/group', {
       title: group.name,
       group,
@@ -50,16 +48,14 @@ export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
       memberCount: await countMembers(store.read, groupId),
       applicationCount: (await countApplicationsIn(store.read, groupId)).count,
       invitations,
-      invited: invitations.find(({ userId }) => userId === invited)?.userId,
-      removed: typeof removed === 'string' && isId(removed) && !isIn ? removed : undefined,
       formToken: makeAccountForm(parts, request, 'change group'),
       ...shown,
     })
   }
 
   async function show(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
-    const { invited, removed } = request.query as Record<string, unknown>
-    return showGroup(reply, request.params.group_id, { invited, removed })
+    const notice = takeNotice(parts, reply, { path: pathOf(request), userId: visitorOf(request).id })
+    return showGroup(reply, request.params.group_id, { notice })
   }
 
   async function change(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
@@ -70,20 +66,21 @@ export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
     const here = `/account/groups/${encodeURIComponent(groupId)}`
     const done = (change: string) =>
       request.log.info({ code: `group-${change}`, userId, groupId, callerId }, 'a group was changed')
+    const say = (path: string, notice: Notice) => redirectWithNotice(parts, reply, { path, userId: callerId, notice })
 
     switch (fields.change) {
       case 'invite': {
         const inviteProblem = await findProblem(() => inviteUser(parts, { userId, groupId, inviterId: callerId }))
         if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
         done('invited')
-        return reply.redirect(`${here}?invited=${encodeURIComponent(userId)}`, 303)
+        return say(here, { about: 'invited', userId })
       }
       case 'take-back':
       case 'take-out': {
         const only = fields.change === 'take-back' ? 'invitation' : 'membership'
         await findProblem(() => endLink(parts, { userId, groupId, callerId, only }), ['no link'])
         done(only === 'invitation' ? 'invitation-taken-back' : 'member-taken-out')
-        return reply.redirect(`${here}?removed=${encodeURIComponent(userId)}`, 303)
+        return say(here, { about: 'removed', userId })
       }
       case 'leave': {
         const enough = ['no link', 'no group'] as const
@@ -93,7 +90,7 @@ export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
         )
         if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { leaveProblem })
         done('left')
-        return reply.redirect(`/account/groups?left=${encodeURIComponent(groupId)}`, 303)
+        return say('/account/groups', { about: 'left' })
       }
       default:
         throw noSuchGroup()

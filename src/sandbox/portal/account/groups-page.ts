@@ -7,6 +7,7 @@ import { makeGroup } from '../../groups/make-group.ts'
 import type { Parts } from '../../parts.ts'
 import { listGroupsOf } from '../../store/groups-of-user.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
+import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { findProblem } from './group-problems.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
@@ -16,10 +17,7 @@ const longestName = 200
 const shownInvitations = 20
 
 interface Shown {
-  /** Ids of groups, from the address: said is only what is true of them. */
-  joined?: unknown
-  left?: unknown
-  declined?: unknown
+  notice?: Notice | undefined
   name?: string
   nameProblem?: string
   invitationProblem?: string
@@ -28,20 +26,17 @@ interface Shown {
 export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
-  async function showGroups(reply: FastifyReply, { joined, left, declined, ...shown }: Shown) {
+  async function showGroups(reply: FastifyReply, { notice, ...shown }: Shown) {
     const { request } = reply
     const userId = visitorOf(request).id
     const groups = await listGroupsOf(store.read, userId)
     const invitations = await listInvitationsOf(store.read, userId, shownInvitations)
-    const links = [...groups.map(({ id }) => id), ...invitations.map(({ groupId }) => groupId)]
-    const isOver = (groupId: unknown) => groupId !== undefined && !links.includes(String(groupId))
     return showAccountPage(reply, 'account/groups', {
       title: 'Your groups',
       groups,
       invitations,
-      joined: groups.find(group => group.id === joined),
-      hasLeft: isOver(left),
-      hasDeclined: isOver(declined),
+      notice,
+      joined: notice?.about === 'joined' ? groups.find(({ id }) => id === notice.groupId) : undefined,
       isFull: groups.length >= bounds.groupsOfUser,
       longestName,
       newGroup: makeAccountForm(parts, request, 'create group'),
@@ -51,8 +46,7 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
   }
 
   async function show(request: FastifyRequest, reply: FastifyReply) {
-    const { joined, left, declined } = request.query as Record<string, unknown>
-    return showGroups(reply, { joined, left, declined })
+    return showGroups(reply, { notice: takeNotice(parts, reply, { path, userId: visitorOf(request).id }) })
   }
 
   async function create(request: FastifyRequest, reply: FastifyReply) {
@@ -60,7 +54,8 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
     const userId = visitorOf(request).id
     const name = (fields.name ?? '').trim()
     const nameProblem = findNameProblem(name) ?? (await findProblem(() => makeGroup(parts, { name, userId, id })))
-    if (nameProblem === undefined) return reply.redirect(`${path}?joined=${id}`, 303)
+    if (nameProblem === undefined)
+      return redirectWithNotice(parts, reply, { path, userId, notice: { about: 'joined', groupId: id } })
     reply.status(422)
     return showGroups(reply, { name, nameProblem })
   }
@@ -78,7 +73,8 @@ export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) 
       return showGroups(reply, { invitationProblem })
     }
     request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
-    return reply.redirect(`${path}?${isAccepted ? 'joined' : 'declined'}=${encodeURIComponent(groupId)}`, 303)
+    const notice: Notice = isAccepted ? { about: 'joined', groupId } : { about: 'declined' }
+    return redirectWithNotice(parts, reply, { path, userId, notice })
   }
 
   return { show, create, answerInvitation }

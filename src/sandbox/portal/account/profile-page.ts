@@ -3,6 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { signOutEverywhere } from '../../store/sign-out-everywhere.ts'
+import { redirectWithNotice } from '../notice.ts'
+import { signedOutPath } from '../sign-out.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
@@ -21,8 +23,8 @@ export function profileRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>)
     const userId = visitorOf(request).id
     await parts.store.transaction(db => signOutEverywhere(db, userId, parts.clock()))
     request.log.info({ code: 'signed-out-everywhere', userId }, 'a user signed out everywhere')
-    // The cookie of this browser names a session that is no more.
-    return reply.redirect('/signed-out', 303)
+    // The cookie of this browser names a session that has ended.
+    return redirectWithNotice(parts, reply, { path: signedOutPath, notice: { about: 'signed out everywhere' } })
   }
 
   return { show, endEverywhere }

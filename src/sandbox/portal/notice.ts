@@ -1,0 +1,54 @@
+// What a page says once after a form changed something: it travels in a cookie that the page deletes as it reads it.
+import type { FastifyReply } from 'fastify'
+import type { Parts } from '../parts.ts'
+import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+
+export const noticeCookieName = '__Host-portal-notice'
+
+/** Long enough for the redirect and for signing in on the way. */
+const lifetimeMs = 5 * 60_000
+// Strict: it is read after a redirect within the portal, and a page that another site opens must not use it up.
+const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
+
+export type Notice =
+  | { about: 'invited' | 'removed'; userId: string }
+  | { about: 'joined'; groupId: string }
+  | { about: 'left' | 'declined' }
+  | { about: 'withdrawn'; clientId: string }
+  | { about: 'signed out everywhere' }
+
+interface AddressedNotice {
+  /** The only page that shows it. */
+  path: string
+  /** The only user who sees it; absent on pages for nobody. */
+  userId: string | undefined
+  notice: Notice
+}
+
+type Keys = Pick<Parts, 'keyRing' | 'clock'>
+
+/** Answers a form: leads to the page, which shows the notice once. */
+export function redirectWithNotice(
+  { keyRing, clock }: Keys,
+  reply: FastifyReply,
+  { path, userId, notice }: { path: string; userId?: string; notice: Notice },
+): FastifyReply {
+  // Sealed: a program on another port of this host can set cookies, too, and must not put words on this page.
+  const addressed: AddressedNotice = { path, userId, notice }
+  const expiresAt = new Date(clock().getTime() + lifetimeMs)
+  const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)
+  return reply.setCookie(noticeCookieName, value, { ...cookieOptions, maxAge: lifetimeMs / 1000 }).redirect(path, 303)
+}
+
+/** The notice for this page and user, which is used up. A notice for another page stays. */
+export function takeNotice(
+  { keyRing, clock }: Keys,
+  reply: FastifyReply,
+  { path, userId }: { path: string; userId?: string },
+): Notice | undefined {
+  const value = reply.request.cookies[noticeCookieName]
+  const addressed = readFormToken<AddressedNotice>(keyRing.sealingKey, 'notice', value, clock())
+  if (addressed?.path !== path || addressed.userId !== userId) return undefined
+  reply.clearCookie(noticeCookieName, cookieOptions)
+  return addressed.notice
+}
