@@ -21,6 +21,7 @@ Where things are at the client; what it does not have is given as an empty text,
 What is checked and reported
   --only REGEX         only checks whose id or group matches
   --expect-fail FILE   known failures: on each line an id and a reason
+  --allow-undecided    exit code 0 although checks stayed undecided
   --json FILE  --junit FILE  --html FILE   reports
   --list               prints the checks, as Markdown
   --help               prints this
@@ -32,6 +33,12 @@ Where the platform is
   --client-at HOST:PORT   where the client is reached, where that is not what --client says (in a container)
 
 CLIENT_ID and CLIENT_SECRET in the environment are taken for the client's; otherwise both are random.
+
+Exit codes
+  0   nothing failed, and every check came to a result
+  1   a MUST failed, a client that ends, hangs or breaks a connection included; or a known failure passes now
+  2   the suite could not run, or one of its own checks crashed
+  3   nothing failed, but some checks stayed undecided; 0 with --allow-undecided
 `
 
 /** The message names every problem. */
@@ -56,6 +63,7 @@ const options = {
   'return-to': { type: 'string', default: 'returnTo' },
   only: { type: 'string' },
   'expect-fail': { type: 'string' },
+  'allow-undecided': { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
   json: { type: 'string' },

@@ -7,6 +7,8 @@ export interface ClientProcess {
   /** Everything that it has printed so far, all starts together. */
   output(): string
   isRunning(): boolean
+  /** Each time that it ended although nobody had stopped it: `with exit code 1`, or `by SIGSEGV`. */
+  unexpectedEnds(): string[]
   /** Stops it and starts it once more; resolves when it answers. Rejects after stop(). */
   restart(): Promise<void>
   /** For good. */
@@ -25,6 +27,9 @@ export async function startClient(
 ): Promise<ClientProcess> {
   let output = ''
   let child: ChildProcess
+  /** The process that is being stopped: its end is expected. */
+  let stopping: ChildProcess | undefined
+  const unexpectedEnds: string[] = []
 
   async function start(): Promise<void> {
     // A group of its own, so that what the shell starts stops with it.
@@ -36,6 +41,10 @@ export async function startClient(
     child.on('error', error => {
       output += `\n${error.message}`
     })
+    const started = child
+    started.on('exit', (code, signal) => {
+      if (started !== stopping) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
+    })
     if (!(await isAnswering(isRunning)))
       throw new Error(`The client was started with "${command}" and does not answer. It printed:\n${lastOf(output)}`)
   }
@@ -44,6 +53,7 @@ export async function startClient(
 
   async function stop(): Promise<void> {
     if (!isRunning()) return
+    stopping = child
     const [ended, closed] = [once(child, 'exit'), once(child, 'close')]
     kill('SIGTERM')
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
@@ -73,6 +83,7 @@ export async function startClient(
   return {
     output: () => output,
     isRunning,
+    unexpectedEnds: () => unexpectedEnds,
     // Two at once would meet at one port, and the one that is known would be the one that has lost.
     async restart() {
       // Checks that are still under way at the end find no client, and would start one that nobody stops.

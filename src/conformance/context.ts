@@ -55,6 +55,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
   }
 
   const isStartPage = (url: URL) => url.origin === platform.portalUrl
+  const origins = [settings.client, settings.replica]
   const clientUrl = (path: string, origin = settings.client) => (/^https?:/.test(path) ? path : origin + path)
 
   const context = {
@@ -203,6 +204,17 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
+    },
+
+    /** The first request of this check that the client, or its other instance, left without an answer. */
+    lost(): Exchange | undefined {
+      return exchanges.find(
+        ({ request, response }) =>
+          'fault' in response &&
+          response.isLost &&
+          URL.canParse(request.url) &&
+          origins.includes(new URL(request.url).origin),
+      )
     },
 
     end(): void {

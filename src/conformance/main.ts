@@ -1,11 +1,13 @@
-// The command: settings, a run, reports, and an exit code. 0: no MUST failed; 1: one did; 2: it could not run.
+// The command: settings, a run, reports, and an exit code (exit-code.ts).
 import { readFileSync, writeFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
 import { checks } from './checks.ts'
+import { exitCodeOf } from './exit-code.ts'
 import { compareWithExpected } from './expected-failures.ts'
 import { toHtml } from './report/html.ts'
 import { toJson } from './report/json.ts'
 import { toJunit } from './report/junit.ts'
+import { printable } from './report/printable.ts'
 import { describeFailure, listChecks, summarize } from './report/terminal.ts'
 import { CannotRun, run } from './run.ts'
 import { pickChecks, type Result } from './run-checks.ts'
@@ -22,7 +24,9 @@ try {
   else process.exitCode = await judge(settings, picked)
 } catch (error) {
   const isForUser = error instanceof SettingsError || error instanceof CannotRun
-  process.stderr.write(`It could not run:\n${isForUser ? (error as Error).message : (error as Error).stack}\n`)
+  // The message may hold what the client has printed.
+  const text = isForUser ? (error as Error).message : ((error as Error).stack ?? '')
+  process.stderr.write(`It could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
 // A connection that a client keeps open is no reason to stay.
@@ -55,7 +59,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
     results,
   }
   for (const result of results)
-    if (['failed', 'warned'].includes(result.verdict)) say(`${describeFailure(result, command)}\n`)
+    if (result.isError || ['failed', 'warned'].includes(result.verdict)) say(`${describeFailure(result, command)}\n`)
   const outcome = compareWithExpected(
     results,
     settings.expectFail,
@@ -68,7 +72,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   ] as const
   for (const [path, write] of files) if (path !== undefined) writeFileSync(path, write(report))
   say(summarize(report, outcome))
-  return outcome.failed.length + outcome.mended.length + outcome.unknown.length > 0 ? 1 : 0
+  return exitCodeOf(results, outcome, settings.allowUndecided)
 }
 
 function tellSettings(values: Record<string, string>): string {

@@ -2,6 +2,7 @@
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { Exchange } from './browser/browser.ts'
+import { isConnectionLost } from './browser/send.ts'
 
 export interface RawRequest {
   method?: string
@@ -23,8 +24,12 @@ export async function sendRaw(
     const send = scheme === 'https' ? overHttps : overHttp
     const length = body === '' && method === 'GET' ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
     let sent: ReturnType<typeof send>
-    const fail = (fault: string) => {
-      resolve({ fault })
+    const fail = (error: Error) => {
+      const isLate = error.name === 'AbortError'
+      resolve({
+        fault: isLate ? `no answer in ${timeoutMs / 1000} s` : error.message,
+        isLost: isLate || isConnectionLost(error),
+      })
       sent?.destroy()
     }
     try {
@@ -38,13 +43,13 @@ export async function sendRaw(
         signal: AbortSignal.timeout(timeoutMs),
       })
     } catch (error) {
-      return fail((error as Error).message)
+      return fail(error as Error)
     }
-    sent.on('error', error => fail(error.name === 'AbortError' ? `no answer in ${timeoutMs / 1000} s` : error.message))
+    sent.on('error', fail)
     sent.on('response', answer => {
       const chunks: Buffer[] = []
       answer.on('data', chunk => chunks.push(chunk))
-      answer.on('error', error => fail(error.message))
+      answer.on('error', fail)
       answer.on('end', () =>
         resolve({
           status: answer.statusCode ?? 0,

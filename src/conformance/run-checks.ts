@@ -1,8 +1,10 @@
-// Runs checks: first those that disturb nobody, side by side; then the others one by one. What fails is repeated alone.
+// Runs the checks: first those that do not disturb each other, side by side; then the others one by one. A check that
+// fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Exchange } from './browser/browser.ts'
 import { type Check, Failed, groups, type Level, NotApplicable, Undecided, type Verdict } from './check.ts'
-import type { ClientProcess } from './client-process.ts'
-import { createContext } from './context.ts'
+import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
+import { type CheckContext, createContext } from './context.ts'
 import { createPlaces } from './places.ts'
 import type { Platform } from './platform.ts'
 import { hide } from './report/hide.ts'
@@ -20,14 +22,13 @@ export interface Result {
   reason: string
   evidence: string[]
   durationMs: number
+  /** The check crashed: a mistake of this suite, which says nothing of the client. Its verdict is `undecided`. */
+  isError?: boolean
 }
 
-export interface RunParts {
+export interface RunParts extends Watched {
   settings: Settings
   platform: Platform
-  clientProcess: ClientProcess | undefined
-  /** Whether anything answers at the client's address. */
-  isAnswering: () => Promise<boolean>
   /** How a check lets time pass; without it nobody else goes on meanwhile. */
   pause?: (ms: number) => Promise<unknown>
   onResult?: (result: Result) => void
@@ -36,10 +37,20 @@ export interface RunParts {
 const sideBySide = 4
 const longestMs = 60_000
 
+/** One run of a check. */
+interface Attempt {
+  result: Result
+  /** The client ended, broke a connection, or left a request without an answer. */
+  isLost: boolean
+  /** Ids of the checks that ran at the same time. */
+  beside: Set<string>
+}
+
 /** The results, in the order of the checks. Never rejects for what a client does. */
 export async function runChecks(checks: Check[], parts: RunParts): Promise<Result[]> {
   const results = new Map<Check, Result>()
   const { settings, onResult } = parts
+  const watch = watchClient(parts)
   const tell = (check: Check, result: Result) => {
     results.set(check, result)
     onResult?.(result)
@@ -51,49 +62,101 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   })
 
   const together = possible.filter(({ isAlone }) => !isAlone)
-  const suspects: Check[] = []
+  const suspects: { check: Check; first: Attempt }[] = []
   const { taking, pause } = createPlaces(sideBySide)
   const look = async (check: Check) => {
-    const result = await taking(() => runOnce(check, { ...parts, pause }, false))
-    if (result.verdict === 'passed' || result.verdict === 'not applicable') tell(check, result)
-    else suspects.push(check)
+    const first = await taking(() => attempt(check, { ...parts, pause }, watch, false))
+    const { verdict } = first.result
+    if (verdict === 'passed' || verdict === 'not applicable') tell(check, first.result)
+    else suspects.push({ check, first })
   }
   await Promise.all(together.map(look))
-  // One that is to be called failed has failed with nothing beside it.
-  for (const check of suspects) tell(check, await runOnce(check, parts, true))
+
+  // A check that failed side by side with others is repeated with nothing beside it.
+  const unclear: { check: Check; first: Attempt; second: Attempt }[] = []
+  const culprits = new Set<string>()
+  for (const { check, first } of suspects) {
+    const second = await attempt(check, parts, watch, true)
+    if (second.isLost) culprits.add(check.id)
+    if (first.isLost && !second.isLost) unclear.push({ check, first, second })
+    else tell(check, choose(first.result, second.result))
+  }
+  // The client was lost during several checks, and one of them is the reason. If none of them loses it again, all fail.
+  for (const { check, first, second } of unclear) {
+    const isExplained = [...first.beside].some(id => culprits.has(id))
+    tell(check, isExplained ? choose(first.result, second.result) : first.result)
+  }
 
   for (const check of possible.filter(({ isAlone }) => isAlone)) {
-    const first = await runOnce(check, parts, true)
-    const isSuspect = first.verdict === 'failed' || first.verdict === 'warned'
-    tell(check, isSuspect ? await runOnce(check, parts, true) : first)
+    const first = await attempt(check, parts, watch, true)
+    // Nothing ran beside it, so nothing else is the reason for a lost client.
+    const isFinal = !isBlamed(first.result) || first.isLost
+    tell(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
   return checks.map(check => results.get(check)!)
 }
 
-/** Once, whatever comes of it. `isAlone`: nothing else is under way on this platform. */
+/** Runs the check once. `isAlone`: nothing else is under way on this platform. */
 export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
-  const { clientProcess } = parts
-  if (!(await isThere(parts))) return resultOf(check, 'undecided', 'The client does not answer any more.')
+  return (await attempt(check, parts, watchClient(parts), isAlone)).result
+}
+
+/** The result of a check and its repetition: only a pass replaces a failure, and only a failure replaces a crash. */
+function choose(first: Result, second: Result): Result {
+  if (isBlamed(second)) return second
+  if (isBlamed(first)) return second.verdict === 'passed' ? second : first
+  return first.isError && !second.isError ? first : second
+}
+
+function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
+  return verdict === 'failed' || verdict === 'warned'
+}
+
+async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
+  const whyGone = await watch.whyGone()
+  if (whyGone !== undefined) return { result: resultOf(check, 'undecided', whyGone), isLost: false, beside: new Set() }
+  const watching = watch.begin(check.id)
   const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
-  const took = () => Math.round(performance.now() - started)
+  const seen = await findOutcome(check, context)
+  const durationMs = Math.round(performance.now() - started)
+  // Asked first: it tells whether the process has ended, which says more than a broken connection.
+  const goneWhy = await watching.end()
+  const unanswered = context.lost()
+  const lost = goneWhy ?? (unanswered && describeLost(unanswered))
+  let result: Result = { ...resultOf(check, seen.verdict, seen.reason), ...(seen.isError && { isError: true }) }
+  if (isBlamed(seen)) result.evidence = seen.evidence.length > 0 ? seen.evidence : context.evidence()
+  if (seen.isError) result.evidence = seen.evidence
+  if (lost !== undefined) {
+    const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
+    const evidence = [...context.evidence(), ...lastPrinted(parts)]
+    result = { ...resultOf(check, 'failed', reason), ...losingTheClient, evidence }
+  }
+  result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
+  return { result, isLost: lost !== undefined, beside: watching.beside }
+}
+
+interface Seen {
+  verdict: Verdict
+  reason: string
+  evidence: string[]
+  isError?: boolean
+}
+
+/** What the check itself says. */
+async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   const bound = new AbortController()
+  const mostMs = check.longestMs ?? longestMs
   try {
     await Promise.race([
       check.run(context),
-      wait(check.longestMs ?? longestMs, undefined, { signal: bound.signal }).then(() => {
-        throw new Undecided(`This took longer than ${(check.longestMs ?? longestMs) / 1000} seconds.`)
+      wait(mostMs, undefined, { signal: bound.signal }).then(() => {
+        throw new Undecided(`This took longer than ${mostMs / 1000} seconds.`)
       }),
     ])
-    if (clientProcess && !clientProcess.isRunning()) throw new Failed('The process of the client has ended.')
-    return { ...resultOf(check, 'passed'), durationMs: took() }
+    return { verdict: 'passed', reason: '', evidence: [] }
   } catch (error) {
-    const { verdict, reason, evidence = [] } = judge(error, check.level)
-    const shown =
-      verdict === 'failed' || verdict === 'warned'
-        ? [...evidence, ...(evidence.length > 0 ? [] : context.evidence())]
-        : []
-    return { ...resultOf(check, verdict, hide(reason)), evidence: shown.map(hide), durationMs: took() }
+    return judge(error, check.level)
   } finally {
     bound.abort()
     context.end()
@@ -101,23 +164,32 @@ export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): 
   }
 }
 
-function judge(error: unknown, level: Level): { verdict: Verdict; reason: string; evidence?: string[] } {
-  const { message } = error as Error
+function judge(error: unknown, level: Level): Seen {
   if (error instanceof Failed)
-    return { verdict: level === 'MUST' ? 'failed' : 'warned', reason: message, evidence: error.evidence }
-  if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: message }
-  if (error instanceof Undecided) return { verdict: 'undecided', reason: message }
-  return { verdict: 'undecided', reason: `The check itself went wrong: ${message}` }
+    return { verdict: level === 'MUST' ? 'failed' : 'warned', reason: error.message, evidence: error.evidence }
+  if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
+  if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const reason = `The check itself crashed: ${message}`
+  return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
 }
 
-/** Also brings back a client that this command has started, and not one that is only slow. */
-async function isThere({ clientProcess, isAnswering }: RunParts): Promise<boolean> {
-  for (let tries = 0; tries < 3; tries++) {
-    if (await isAnswering()) return true
-    if (clientProcess && !clientProcess.isRunning()) break
-  }
-  await clientProcess?.restart().catch(() => undefined)
-  return isAnswering()
+/** Whatever the check is about, and whatever its level: nobody may be able to make a client do this. */
+const losingTheClient: Pick<Result, 'level' | 'why' | 'mend'> = {
+  level: 'MUST',
+  why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer (OWASP ASVS 16.5.3).',
+  mend: 'Catch every error, give every call a deadline, answer with a page that says what to do, and go on running.',
+}
+
+function describeLost({ request: { method, url }, response }: Exchange): string {
+  const fault = 'fault' in response ? response.fault : ''
+  return `The client left a request without an answer: ${method} ${url.replace(/\?.*$/s, '')} (${fault}).`
+}
+
+/** The end of what a client of this command has printed. */
+function lastPrinted({ clientProcess }: RunParts): string[] {
+  const lines = clientProcess?.output().trimEnd().split('\n').slice(-12).join('\n')
+  return lines ? [`The client printed last:\n${lines}`] : []
 }
 
 function resultOf(check: Check, verdict: Verdict, reason = ''): Result {

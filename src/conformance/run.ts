@@ -47,7 +47,11 @@ export async function run(
   try {
     const values = clientSettings(settings, platform)
     hears.settings?.(values)
-    const isAnswering = () => answers(settings.client + settings.login)
+    const loginUrl = settings.client + settings.login
+    // Status 502 and above: a client that has just begun to listen may not be ready.
+    const isAnswering = async () => ((await statusAt(loginUrl)) ?? 502) < 502
+    // A client may say that it is busy. 502 and 504 are a proxy's words for a client that is gone.
+    const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
     const waitForClient = async (isAlive: () => boolean) => {
       for (
         const end = performance.now() + settings.waitMs;
@@ -73,7 +77,14 @@ export async function run(
         )
     }
     const onResult = hears.result
-    const running = runChecks(checks, { settings, platform, clientProcess, isAnswering, ...(onResult && { onResult }) })
+    const running = runChecks(checks, {
+      settings,
+      platform,
+      clientProcess,
+      isAnswering,
+      isAlive,
+      ...(onResult && { onResult }),
+    })
     return await Promise.race([running, stopped])
   } finally {
     await clientProcess?.stop()
@@ -82,13 +93,13 @@ export async function run(
   }
 }
 
-/** An answer of any kind but a fault of its own: a client that has just begun to listen may not be ready. */
-async function answers(url: string): Promise<boolean> {
+/** Undefined without an answer. */
+async function statusAt(url: string): Promise<number | undefined> {
   const { response } = await sendRaw(url, {
     timeoutMs: 5000,
     headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   })
-  return 'status' in response && response.status < 502
+  return 'status' in response ? response.status : undefined
 }
 
 function clientSettings(settings: Settings, platform: Platform): Record<string, string> {

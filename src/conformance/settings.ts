@@ -27,6 +27,8 @@ export interface Settings {
   only: RegExp | undefined
   /** Ids of checks that are known to fail, with the reason of each. */
   expectFail: Map<string, string>
+  /** Checks that stay undecided do not change the exit code. */
+  allowUndecided: boolean
   isHelp: boolean
   isList: boolean
   json: string | undefined
@@ -88,6 +90,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     returnTo: values['return-to'],
     only: readPattern(values.only, problems),
     expectFail: readExpectedFailures(values['expect-fail'], problems),
+    allowUndecided: values['allow-undecided'],
     isHelp: values.help,
     isList: values.list,
     json: values.json,

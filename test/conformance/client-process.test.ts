@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
@@ -42,4 +42,30 @@ t.test('what the client’s shell has started is gone with it, whatever it makes
   await once(server, 'listening')
   t.pass('its address is free')
   server.close()
+})
+
+t.test('an end counts as unexpected unless the command has stopped the client', async t => {
+  const port = await findFreePort()
+  // It ends when it is told something.
+  const onData = "socket => socket.on('data', () => process.exit(3)).on('error', () => 0)"
+  const lines = `require('node:net').createServer(${onData}).listen(${port}, '127.0.0.1')`
+  const say = (text: string) =>
+    new Promise<boolean>(resolve => {
+      const socket = connect(port, '127.0.0.1', () => socket.end(text, () => resolve(true)))
+      socket.on('error', () => resolve(false))
+    })
+  const untilListening = async (isAlive: () => boolean) => {
+    while (isAlive()) if (await say('')) return true
+    return false
+  }
+  const client = await startClient(`exec "${process.execPath}" -e "${lines}"`, process.env, untilListening)
+  t.teardown(() => client.stop())
+  await client.restart()
+  t.same(client.unexpectedEnds(), [])
+  t.ok(await say('end'))
+  while (client.isRunning()) await setImmediate()
+  t.same(client.unexpectedEnds(), ['with exit code 3'])
+  await client.restart()
+  await client.stop()
+  t.same(client.unexpectedEnds(), ['with exit code 3'])
 })

@@ -88,14 +88,61 @@ t.test('a MUST that fails is exit code 1, unless it is known to fail', async t =
   t.equal((await conformance([...only, '--expect-fail', list])).code, 0)
 })
 
+/** Leads to the portal, and does no more: `atCallback` is run for each callback. */
+const startsLogins = (atCallback: string) => `
+  import { createServer } from 'node:http'
+  import { randomBytes } from 'node:crypto'
+  const { LOGIN_URL, CLIENT_ID: client_id, REDIRECT_URI: redirect_uri, PORT } = process.env
+  createServer((request, response) => {
+    if (request.url.startsWith('/exchangeToken')) ${atCallback}
+    const state = randomBytes(24).toString('base64url')
+    const query = { grant_type: 'authorization', response_type: 'code', client_id, redirect_uri, cancel_url: redirect_uri, state }
+    response.writeHead(302, { location: LOGIN_URL + '/?' + new URLSearchParams(query) }).end()
+  }).listen(PORT, 'localhost')`
+
+/** The command with a client of a few lines, which it starts itself. */
+async function judge(t: Test, source: string, ...args: string[]): Promise<Run> {
+  const file = join(t.testdir({ 'client.mjs': source }), 'client.mjs')
+  const client = `http://localhost:${await findFreePort()}`
+  return conformance(['--client', client, '--start', `exec "${process.execPath}" "${file}"`, ...args])
+}
+
+t.test('a client that exits at its first callback is exit code 1', async t => {
+  const source = startsLogins(`{ console.error('\\u001b[31mboom'); process.exit(7) }`)
+  const only = '^(login-works|start-leads-to-portal|callback-unknown-parameter)$'
+  const run = await judge(t, source, '--only', only, '--allow-undecided')
+  t.equal(run.code, 1, run.errors)
+  t.equal(run.lastLine, '1 passed, 2 failed, 0 warned, 0 not applicable, 0 undecided')
+  t.match(run.output, /FAILED login-works \(MUST\)[\s\S]*Seen: {2}The process of the client ended with exit code 7\./)
+  t.match(run.output, '\\x1b[31mboom', 'what it printed last is shown')
+  t.notMatch(run.output, '\u001b', 'the terminal gets no escape sequence of the client')
+})
+
+t.test('a check that stays undecided is exit code 3, and 0 with --allow-undecided', async t => {
+  const source = startsLogins(`return response.end('no login here')`)
+  // The first visits the page behind the login, where this client signs in nobody.
+  const args = ['--only', '^(list-429-not-repeated|start-leads-to-portal)$']
+  const run = await judge(t, source, ...args)
+  t.equal(run.code, 3, run.output)
+  t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 1 undecided')
+  t.equal((await judge(t, source, ...args, '--allow-undecided')).code, 0)
+})
+
 t.test('what keeps it from running is exit code 2, and says why', async t => {
   const free = `http://localhost:${await findFreePort()}`
   const silent = await conformance(['--client', free, '--wait', '0'])
   t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
   const broken = await conformance(['--client', free, '--start', 'echo what is wrong; exit 3'])
   t.match(broken, { code: 2, errors: 'what is wrong' })
+  const colour = await conformance(['--client', free, '--start', "printf '\\033[31mred'; exit 3"])
+  t.match(colour, { code: 2, errors: '\\x1b[31mred' })
+  t.notMatch(colour.errors, '\u001b', 'the terminal gets no escape sequence of the client')
   t.match(await conformance(['--client', 'nonsense']), { code: 2, errors: '--client must be an origin' })
-  t.match(await conformance(['--help']), { code: 0, output: '--start CMD', errors: /^$/ })
+  t.match(await conformance(['--help']), {
+    code: 0,
+    output: /--start CMD[\s\S]*Exit codes\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}3 /,
+    errors: /^$/,
+  })
 })
 
 t.test('--list prints every check and runs none', async t => {

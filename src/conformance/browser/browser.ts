@@ -7,14 +7,21 @@ import { type Cause, originHeaders } from './fetch-metadata.ts'
 import type { Button, Form, Values } from './form.ts'
 import { type Document, type Link, readDocument } from './page.ts'
 import { readReferrerPolicy } from './referrer.ts'
-import { acceptEncoding, type Incoming, readText, type Send, sendOverNetwork } from './send.ts'
+import { acceptEncoding, type Incoming, isConnectionLost, readText, type Send, sendOverNetwork } from './send.ts'
 import { isTrustworthy, relate } from './site.ts'
 
 export interface Exchange {
   request: { method: string; url: string; headers: Record<string, string>; body: string }
-  response: { status: number; headers: Headers; setCookies: string[]; body: string } | { fault: string }
+  response: { status: number; headers: Headers; setCookies: string[]; body: string } | NoAnswer
   startedAt: number
   durationMs: number
+}
+
+/** Why no whole answer came. */
+export interface NoAnswer {
+  fault: string
+  /** The connection was refused or broken, or nothing came in time: not an answer that came and cannot be read. */
+  isLost?: boolean
 }
 
 export interface Page extends Document {
@@ -119,7 +126,8 @@ export function createBrowser(options: Options = {}) {
       const { lines, setCookies } = toHeaders(answer)
       return { status: answer.status, headers: lines, setCookies, body: await readText(answer.body, lines) }
     } catch (error) {
-      return { fault: signal.aborted ? `no whole answer within ${timeoutMs} ms` : describe(error) }
+      if (signal.aborted) return { fault: `no whole answer within ${timeoutMs} ms`, isLost: true }
+      return { fault: describe(error), isLost: isConnectionLost(error) }
     }
   }
 

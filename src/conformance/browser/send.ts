@@ -53,6 +53,27 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
   return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }
 }
 
+const connectionErrors = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_CONNECT_TIMEOUT',
+  // The answer ended early.
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]
+
+/** Whether the connection was refused or ended before the whole answer had come. */
+export function isConnectionLost(error: unknown): boolean {
+  // When several addresses were tried, one error holds those of all.
+  const errors: NodeJS.ErrnoException[] = error instanceof AggregateError ? [error, ...error.errors] : [error]
+  return errors.some(
+    // undici gives an answer without Content-Length that ended early no code, only these words.
+    ({ code, message }) => connectionErrors.includes(code ?? '') || message.includes('Invalid EOF state'),
+  )
+}
+
 const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
   gzip: promisify(gunzip),
   deflate: promisify(inflate),

@@ -1,6 +1,7 @@
 // The report as one file that can be mailed: no script, nothing loaded.
 import { groups } from '../check.ts'
 import type { Result } from '../run-checks.ts'
+import { printable } from './printable.ts'
 import { countLine, type Report } from './report.ts'
 
 const style = `
@@ -18,7 +19,7 @@ ul { list-style: none; padding: 0 } li { padding: .15rem 0 } code { font-size: .
 
 /** Failures first, each with its evidence; then every check by group. */
 export function toHtml({ version, client, startedAt, durationMs, command, results }: Report): string {
-  const loud = results.filter(({ verdict }) => verdict === 'failed' || verdict === 'warned')
+  const loud = results.filter(({ verdict, isError }) => verdict === 'failed' || verdict === 'warned' || isError)
   const sections = Object.entries(groups).flatMap(([group, title]) => {
     const own = results.filter(result => result.group === group)
     return own.length === 0
@@ -58,5 +59,9 @@ function line({ id, title, level, verdict, reason }: Result): string {
 }
 
 function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+  return printable(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
 }

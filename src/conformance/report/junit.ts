@@ -1,6 +1,7 @@
 // The report for CI systems: JUnit's XML, one suite a group. What is warned has passed and says so.
 import { groups } from '../check.ts'
 import type { Result } from '../run-checks.ts'
+import { printable } from './printable.ts'
 import type { Report } from './report.ts'
 
 export function toJunit({ client, startedAt, durationMs, command, results }: Report): string {
@@ -23,6 +24,7 @@ function testCase(result: Result, command: string): string {
   const head = `    <testcase name="${escapeXml(`${id}: ${title}`)}" classname="${escapeXml(`conformance.${group}`)}" time="${seconds(durationMs)}"`
   const text = escapeXml(tell(result, command))
   if (verdict === 'passed') return `${head}/>\n`
+  if (result.isError) return `${head}><error message="${escapeXml(result.reason)}">${text}</error></testcase>\n`
   const content = {
     failed: `<failure message="${escapeXml(result.reason)}">${text}</failure>`,
     warned: `<system-out>${text}</system-out>`,
@@ -43,16 +45,18 @@ function tell({ verdict, reason, why, mend, evidence, id }: Result, command: str
 }
 
 function counts(results: Result[]): string {
-  const count = (...verdicts: string[]) => results.filter(({ verdict }) => verdicts.includes(verdict)).length
-  return `tests="${results.length}" failures="${count('failed')}" errors="0" skipped="${count('not applicable', 'undecided')}"`
+  const count = (...verdicts: string[]) =>
+    results.filter(({ verdict, isError }) => verdicts.includes(verdict) && !isError).length
+  const errors = results.filter(({ isError }) => isError).length
+  return `tests="${results.length}" failures="${count('failed')}" errors="${errors}" skipped="${count('not applicable', 'undecided')}"`
 }
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
 
-/** XML 1.0 has no way at all to write most control characters. */
+/** XML 1.0 has no way to write most control characters and U+FFFE, and some programs print the file to a terminal. */
 function escapeXml(text: string): string {
-  return text
-    .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '\ufffd')
+  return printable(text)
+    .replace(/[\ufffe\uffff]/g, '\ufffd')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

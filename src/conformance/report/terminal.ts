@@ -2,15 +2,16 @@
 import { groups, type Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
+import { printable } from './printable.ts'
 import { countLine, type Report } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
-/** One that failed or should be better: what, why, how to mend it, what was seen, and how to see it again. */
+/** A check that failed, warned or crashed: what was seen, why it matters, how to mend it, and how to run it again. */
 export function describeFailure(result: Result, command: string): string {
-  const { id, title, level, verdict, reason, why, mend, evidence } = result
-  return [
-    `${verdict === 'failed' ? 'FAILED' : 'WARNED'} ${id} (${level}): ${title}`,
+  const { id, title, level, verdict, reason, why, mend, evidence, isError } = result
+  const lines = [
+    `${isError ? 'ERROR' : verdict.toUpperCase()} ${id} (${level}): ${title}`,
     `  Seen:  ${reason}`,
     `  Why:   ${why}`,
     `  Mend:  ${mend}`,
@@ -19,14 +20,15 @@ export function describeFailure(result: Result, command: string): string {
       : []),
     `  Again: ${command} --only '^${id}$'`,
     '',
-  ].join('\n')
+  ]
+  return printable(lines.join('\n'))
 }
 
 /** At most 40 lines; the last one counts. */
 export function summarize(report: Report, outcome: Outcome): string {
   for (let most = mostNamed; ; most--) {
     const lines = summaryOf(report, outcome, most)
-    if (lines.length <= mostLines || most === 1) return `${lines.join('\n')}\n`
+    if (lines.length <= mostLines || most === 1) return printable(`${lines.join('\n')}\n`)
   }
 }
 
@@ -37,7 +39,7 @@ function summaryOf({ results, client, command }: Report, { failed, mended, unkno
     const own = results.filter(result => result.group === group)
     if (own.length > 0) lines.push(`  ${title.padEnd(26)}${countLine(own, true)}`)
   }
-  const of = (wanted: Verdict) => results.filter(({ verdict }) => verdict === wanted)
+  const of = (wanted: Verdict) => results.filter(({ verdict, isError }) => verdict === wanted && !isError)
   const named = (found: Result[]) => found.map(({ id, reason }) => `${id}: ${reason}`)
   const expected = of('failed').filter(({ id }) => !failed.some(one => one.id === id))
   lines.push(
@@ -45,6 +47,11 @@ function summaryOf({ results, client, command }: Report, { failed, mended, unkno
     ...listSome('Failed', named(failed), most),
     ...listSome('Failed, as expected', named(expected), most),
     ...listSome('Warned', named(of('warned')), most),
+    ...listSome(
+      'Crashed, which is a mistake of this suite: please report it',
+      named(results.filter(({ isError }) => isError)),
+      most,
+    ),
     ...listSome('Undecided', named(of('undecided')), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )

@@ -60,7 +60,7 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
       return await run({
         settings: { ...settings, start: 'in this process' },
         platform,
-        clientProcess: { output: () => output, isRunning: () => true, restart, stop },
+        clientProcess: { output: () => output, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
       })
     } finally {

@@ -1,0 +1,15 @@
+// Text of the tested client, made safe to print: a terminal obeys control characters.
+
+// Cc: escape sequences begin with one. Cf: characters nobody sees, among them those that reverse the order of a line.
+// Zl, Zp: line ends that only some programs know. Cs: half characters.
+export const unsafeToPrint = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+/** Shows each control or invisible character as `\x1b` or `\u202e`. Line feeds and tabs stay. */
+export function printable(text: string): string {
+  return text.replace(unsafeToPrint, character => {
+    if (character === '\n' || character === '\t') return character
+    const code = character.codePointAt(0)!.toString(16)
+    if (code.length <= 2) return `\\x${code.padStart(2, '0')}`
+    return code.length <= 4 ? `\\u${code.padStart(4, '0')}` : `\\u{${code}}`
+  })
+}

@@ -1,0 +1,283 @@
+// A client that ends, hangs or breaks the connection fails the check during which it did so.
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
+import type { ClientProcess } from '../../src/conformance/client-process.ts'
+import { exitCodeOf } from '../../src/conformance/exit-code.ts'
+import type { Platform } from '../../src/conformance/platform.ts'
+import { toHtml } from '../../src/conformance/report/html.ts'
+import { toJson } from '../../src/conformance/report/json.ts'
+import { toJunit } from '../../src/conformance/report/junit.ts'
+import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
+import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
+import { readSettings } from '../../src/conformance/settings.ts'
+
+const base = { group: 'pages', title: 'A title', level: 'SHOULD', why: 'Why.', mend: 'Mend it.' } as const
+const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
+
+function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
+  const platform = { steps: [], portalUrl: 'http://127.0.0.1:1' } as unknown as Platform
+  const isAnswering = async () => true
+  return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering, ...parts })
+}
+
+const verdictsOf = (results: Result[]) => Object.fromEntries(results.map(({ id, verdict }) => [id, verdict]))
+
+/** A process that ends when a check says so, and runs again after a restart. */
+function fakeProcess() {
+  let isRunning = true
+  const ends: string[] = []
+  const restarted: (() => void)[] = []
+  const clientProcess: ClientProcess = {
+    output: () => 'starts\nTypeError: x is undefined',
+    isRunning: () => isRunning,
+    unexpectedEnds: () => ends,
+    async restart() {
+      isRunning = true
+      for (const resolve of restarted.splice(0)) resolve()
+    },
+    stop: async () => {},
+  }
+  return {
+    parts: { clientProcess, isAnswering: async () => isRunning },
+    end() {
+      if (isRunning) ends.push('with exit code 1')
+      isRunning = false
+    },
+    untilRestarted: () => new Promise<void>(resolve => restarted.push(resolve)),
+  }
+}
+
+async function serve(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, 'localhost')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+const outcomes: [what: string, end: () => void][] = [
+  ['passes', () => undefined],
+  [
+    'is undecided',
+    () => {
+      throw new Undecided('A plain login does not work.')
+    },
+  ],
+  [
+    'does not apply',
+    () => {
+      throw new NotApplicable('It has none.')
+    },
+  ],
+  [
+    'crashes',
+    () => {
+      throw new TypeError('undefined is not a function')
+    },
+  ],
+]
+for (const [what, end] of outcomes)
+  for (const isAlone of [false, true])
+    t.test(
+      `a client that ends during a check which ${what} fails it (${isAlone ? 'alone' : 'side by side'})`,
+      async t => {
+        const client = fakeProcess()
+        const run = async () => {
+          client.end()
+          end()
+        }
+        const results = await runAll([check('kills', run, { isAlone }), check('after', async () => {})], client.parts)
+        t.same(verdictsOf(results), { kills: 'failed', after: 'passed' })
+        t.match(results[0], { level: 'MUST', reason: 'The process of the client ended with exit code 1.' })
+        t.notOk(results[0]?.isError)
+        t.match(results[0]?.evidence.join('\n'), 'TypeError: x is undefined', 'what it printed last is shown')
+      },
+    )
+
+/** Four checks side by side; the client ends during the first, and a fifth check starts it again before the first looks. */
+async function judgeWithRestart(endsAgain: boolean): Promise<Result[]> {
+  const client = fakeProcess()
+  const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
+  let tries = 0
+  const kills = check('kills', async () => {
+    if (++tries > 1) return endsAgain ? client.end() : undefined
+    const restarted = client.untilRestarted()
+    client.end()
+    release()
+    await restarted
+  })
+  const beside = ['b', 'c', 'd'].map(id => check(id, () => mayEnd))
+  const later = ['e', 'f'].map(id => check(id, async () => {}))
+  return runAll([kills, ...beside, ...later], client.parts)
+}
+
+t.test('a restart for another check does not hide that the client has ended', async t => {
+  const { kills, b, c, d, f } = verdictsOf(await judgeWithRestart(true))
+  t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'passed', c: 'passed', d: 'passed', f: 'passed' })
+})
+
+t.test('a client that ends side by side and never again fails every check that was running', async t => {
+  const { kills, b, c, d, f } = verdictsOf(await judgeWithRestart(false))
+  t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
+})
+
+t.test('a client that ends after a check, before the next one begins, is noticed', async t => {
+  const client = fakeProcess()
+  const onResult = ({ id }: Result) => id === 'a' && client.end()
+  const checks = ['a', 'b', 'c'].map(id => check(id, async () => {}, { isAlone: true }))
+  const results = await runAll(checks, { ...client.parts, onResult })
+  t.same(verdictsOf(results), { a: 'passed', b: 'failed', c: 'passed' })
+})
+
+t.test(
+  'a client that this command did not start, and that answers nothing after a check, fails that check',
+  async t => {
+    let isThere = true
+    const ends = async () => {
+      isThere = false
+    }
+    const results = await runAll([check('ends', ends), check('later', async () => {}, { isAlone: true })], {
+      isAnswering: async () => isThere,
+    })
+    t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
+    t.match(results[0]?.reason, 'After this check the client did not answer any more.')
+  },
+)
+
+t.test('a client that says it is busy is not gone', async t => {
+  let isReady = true
+  const busy = async () => {
+    isReady = false
+  }
+  const parts = { isAnswering: async () => isReady, isAlive: async () => true }
+  t.same(verdictsOf(await runAll([check('busy', busy)], parts)), { busy: 'passed' })
+})
+
+const requests: [how: string, ask: (url: string) => Check['run']][] = [
+  ['a browser', url => async context => void (await context.browser().visit(url))],
+  ['a request of its own', url => async context => void (await context.request(url, { timeoutMs: 200 }))],
+]
+const answers: [what: string, answer: RequestListener][] = [
+  ['breaks the connection', request => request.destroy()],
+  ['breaks off in the middle of an answer', (_, response) => response.write('<p>', () => response.destroy())],
+  ['does not answer', () => {}],
+]
+for (const [how, ask] of requests)
+  for (const [what, answer] of answers)
+    t.test(`a client that ${what} to ${how} fails the check`, async t => {
+      const client = await serve(t, answer)
+      const settings = { ...readSettings(['--client', client]), patienceMs: 200 }
+      const results = await runAll([check('a', ask(`${client}/page?code=secret`), { isAlone: true })], { settings })
+      t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `without an answer: GET ${client}/page (` }])
+    })
+
+t.test('an answer that no browser can read is no broken connection', async t => {
+  const client = await serve(t, (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no gzip'))
+  const settings = readSettings(['--client', client])
+  const results = await runAll([check('a', async context => void (await context.browser().visit(client)))], {
+    settings,
+  })
+  t.same(verdictsOf(results), { a: 'passed' })
+})
+
+t.test('a portal that breaks the connection to the browser is not the client', async t => {
+  const portal = await serve(t, request => request.destroy())
+  const results = await runAll([check('a', async context => void (await context.browser().visit(portal)))])
+  t.same(verdictsOf(results), { a: 'passed' })
+})
+
+const fail = () => {
+  throw new Failed('It went wrong.', ['seen'])
+}
+const [, undecided, notApplicable, crash] = outcomes.map(([, end]) => end) as (() => void)[]
+const pass = () => {}
+const pairs: [what: string, first: () => void, second: () => void, expected: object][] = [
+  ['fails, then is undecided', fail, undecided!, { verdict: 'failed', reason: 'It went wrong.', evidence: ['seen'] }],
+  ['fails, then does not apply', fail, notApplicable!, { verdict: 'failed' }],
+  ['fails, then crashes', fail, crash!, { verdict: 'failed' }],
+  ['fails, then passes', fail, pass, { verdict: 'passed' }],
+  ['is undecided, then fails', undecided!, fail, { verdict: 'failed' }],
+  ['is undecided, then passes', undecided!, pass, { verdict: 'passed' }],
+  ['crashes, then fails', crash!, fail, { verdict: 'failed' }],
+  ['crashes, then passes', crash!, pass, { verdict: 'undecided', isError: true }],
+]
+for (const [what, first, second, expected] of pairs)
+  t.test(
+    `a check that ${what} is ${(expected as { isError?: true }).isError ? 'an error' : Object.values(expected)[0]}`,
+    async t => {
+      let tries = 0
+      const run = async () => (++tries === 1 ? first() : second())
+      t.match(await runAll([check('a', run, { level: 'MUST' })]), [expected])
+      t.equal(tries, 2)
+    },
+  )
+
+const nothing = { failed: [], mended: [], unknown: [] }
+const resultOf = (verdict: Result['verdict'], more: Partial<Result> = {}): Result => ({
+  ...base,
+  id: verdict,
+  verdict,
+  reason: 'The reason.',
+  evidence: [],
+  durationMs: 1,
+  ...more,
+})
+
+t.test('the exit code is 0 only if nothing failed, crashed or stayed undecided', async t => {
+  const good = [resultOf('passed'), resultOf('warned'), resultOf('not applicable')]
+  const [failed, open] = [resultOf('failed'), resultOf('undecided')]
+  const crashed = resultOf('undecided', { isError: true })
+  t.equal(exitCodeOf(good, nothing, false), 0)
+  t.equal(exitCodeOf([...good, failed], { ...nothing, failed: [failed] }, true), 1)
+  t.equal(exitCodeOf([...good, open, failed], { ...nothing, failed: [failed] }, false), 1)
+  t.equal(exitCodeOf(good, { ...nothing, mended: ['passed'] }, false), 1)
+  t.equal(exitCodeOf(good, { ...nothing, unknown: ['gone'] }, false), 1)
+  t.equal(exitCodeOf([...good, open, crashed], nothing, true), 2, 'a crash is never green')
+  t.equal(exitCodeOf([...good, open], nothing, false), 3)
+  t.equal(exitCodeOf([...good, open], nothing, true), 0)
+})
+
+const reportOf = (results: Result[]) => ({
+  version: '1.2.3',
+  client: 'http://localhost:3000',
+  startedAt: new Date(0),
+  durationMs: 1000,
+  command: 'npm run conformance --',
+  results,
+})
+
+t.test('a check that crashed is an error in every report', async t => {
+  const crashed = resultOf('undecided', { isError: true, reason: 'The check itself crashed: x' })
+  const report = reportOf([crashed, resultOf('undecided', { id: 'open' })])
+  t.match(describeFailure(crashed, 'run'), /^ERROR undecided/)
+  t.match(summarize(report, nothing), /Crashed, .*\n {2}undecided: The check itself crashed: x\nUndecided:\n {2}open/)
+  t.match(toJunit(report), 'failures="0" errors="1" skipped="1"')
+  t.match(toJunit(report), '<error message="The check itself crashed: x">')
+  t.match(toHtml(report), 'id="undecided"')
+  t.match(JSON.parse(toJson(report)), { checks: [{ isError: true }, { isError: false }] })
+})
+
+t.test('no report passes on a control character of the client', async t => {
+  const nasty = '\u001b]0;title\u0007\r2 passed\u009b31m\u007f\u202e\u2028\u{e0041}\ud800 \b done\ttab'
+  const result = resultOf('failed', { reason: nasty, evidence: [`GET /\n${nasty}`] })
+  const report = reportOf([result, { ...result, verdict: 'undecided' }, { ...result, verdict: 'not applicable' }])
+  const texts = {
+    failure: describeFailure(result, 'run'),
+    summary: summarize(report, { ...nothing, failed: [result] }),
+    junit: toJunit(report),
+    html: toHtml(report),
+    json: toJson(report),
+  }
+  for (const [name, text] of Object.entries(texts)) {
+    t.notMatch(text, /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u, name)
+    t.match(text, 'done', `${name} has the text`)
+  }
+  t.match(texts.failure, String.raw`\x1b]0;title\x07\x0d2 passed\x9b31m\x7f\u202e\u2028\u{e0041}\ud800 \x08 done`)
+  t.match(texts.failure, 'GET /\n    ', 'lines of evidence stay lines')
+  t.equal(JSON.parse(texts.json).checks[0].reason, nasty, 'for a program it is the same text')
+})
