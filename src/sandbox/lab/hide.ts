@@ -1,5 +1,6 @@
 // Hides what may be secret as it arrives: a short keyed hash is left, by which equal values are known from others.
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { beginningOf, createAllowance } from './allowance.ts'
 import type { Hidden, Value, Values } from './recorded.ts'
 
 /** Names whose values are shown. Everything else is hidden: a client under construction misspells names, too. */
@@ -26,6 +27,7 @@ const shown = new Set(
   ].map(name => name.toLowerCase()),
 )
 
+/** In bytes of JSON. */
 const longestShown = 500
 const dayMs = 24 * 60 * 60_000
 
@@ -48,19 +50,24 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 
   const hideUnlessShown = (name: string, text: string, at: Date): Value =>
-    shown.has(name.toLowerCase()) ? text.slice(0, longestShown) : hide(text, at)
+    shown.has(name.toLowerCase()) ? beginningOf(text, longestShown) : hide(text, at)
 
   return {
     /** One value of this name. */
     value: hideUnlessShown,
 
-    /** Headers, a query or the fields of a body; what is nested in them is told as `outer.inner`. */
-    values(fields: Iterable<[string, unknown]>, at: Date): Values {
+    /**
+     * Headers, a query or the fields of a body. A field inside another is named `outer.inner`. The first value that the
+     * allowance has no room for is left out, and so are those after it: each takes time to hash, too.
+     */
+    values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
       const values = new Map<string, Value | Value[]>()
       for (const [path, text] of flatten(fields)) {
         const value = hideUnlessShown(path.slice(path.lastIndexOf('.') + 1), text, at)
+        if (!allowance.take(path, value)) break
         const before = values.get(path)
-        values.set(path, before === undefined ? value : [before, value].flat())
+        if (Array.isArray(before)) before.push(value)
+        else values.set(path, before === undefined ? value : [before, value])
       }
       // A name may be anything, `__proto__` too.
       return Object.assign(Object.create(null), Object.fromEntries(values))
@@ -68,26 +75,16 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
   }
 }
 
-const mostFields = 100
 const deepest = 4
 
+/** One by one, so that what is not wanted is never made. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
-  let count = 0
   for (const [name, value] of fields) {
-    if (++count > mostFields) return
     const path = prefix + name.slice(0, 100)
-    if (Array.isArray(value)) yield* flattenList(path, value, depth)
-    else if (typeof value === 'object' && value !== null) {
-      if (depth < deepest) yield* flatten(Object.entries(value), `${path}.`, depth + 1)
-    } else if (value !== undefined) yield [path, String(value)]
-  }
-}
-
-function* flattenList(path: string, list: unknown[], depth: number): Generator<[string, string]> {
-  for (const value of list.slice(0, mostFields)) {
-    if (typeof value === 'object' && value !== null) {
-      if (depth < deepest) yield* flatten(Object.entries(value), `${path}.`, depth + 1)
-    } else if (value !== undefined) yield [path, String(value)]
+    for (const one of Array.isArray(value) ? value : [value])
+      if (typeof one === 'object' && one !== null) {
+        if (depth < deepest) yield* flatten(Object.entries(one), `${path}.`, depth + 1)
+      } else if (one !== undefined) yield [path, String(one)]
   }
 }
 

@@ -1,5 +1,6 @@
 // Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
+import { beginningOf, sizeInJson } from './allowance.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>
@@ -15,7 +16,7 @@ export interface Bounds {
   logins: number
   /** Of one login. */
   steps: number
-  /** Of one login, in JSON. */
+  /** Of one login, in JSON, with the keys by which its steps are found. */
   bytes: number
 }
 
@@ -32,6 +33,9 @@ type Kept = RecordedLogin & {
   /** Whether a code was exchanged; the same start again is then another login. */
   isExchanged: boolean
 }
+
+/** The first one, by which the login was begun, and the newest: those of some 25 renewals. */
+const mostKeys = 50
 
 /** Anybody can make up client ids: what names none that the portal knows shares one place. */
 const unknownClients = ''
@@ -51,16 +55,27 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known) login.share = known
     login.steps.push(step)
-    login.bytes += sizeOf(step)
+    login.bytes += sizeInJson(step)
     login.lastStep = ++stepsSoFar
     login.isExchanged ||= step.kind === 'exchange'
-    for (const key of keysOf(step)) {
-      login.keys.add(key)
-      byKey.set(key, login)
-    }
+    for (const key of keysOf(step)) addKey(login, key)
     leaveOutSteps(login)
     for (const listener of listeners) listener(login, step, stepsSoFar)
     return login
+  }
+
+  function addKey(login: Kept, key: string): void {
+    byKey.set(key, login)
+    if (login.keys.has(key)) return
+    login.keys.add(key)
+    login.bytes += key.length
+    if (login.keys.size > mostKeys) removeKey(login, [...login.keys][1]!)
+  }
+
+  function removeKey(login: Kept, key: string): void {
+    login.keys.delete(key)
+    login.bytes -= key.length
+    if (byKey.get(key) === login) byKey.delete(key)
   }
 
   function findLogin(step: RecordedStep): Kept | undefined {
@@ -102,7 +117,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
   function forget(login: Kept): void {
     all.delete(login.id)
-    for (const key of login.keys) if (byKey.get(key) === login) byKey.delete(key)
+    for (const key of [...login.keys]) removeKey(login, key)
   }
 
   /** The start of a login and its faults say most; a call of the API that went well says least. */
@@ -110,14 +125,14 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     while (login.steps.length > 1 && (login.steps.length > mostSteps || login.bytes > mostBytes)) {
       const dull = login.steps.findIndex(({ kind, reason }) => (kind === 'api' || kind === 'me') && !reason)
       const [step] = login.steps.splice(dull === -1 ? Math.floor(login.steps.length / 2) : dull, 1)
-      login.bytes -= sizeOf(step!)
+      login.bytes -= sizeInJson(step!)
       login.leftOut++
     }
   }
 
   function isWanted(login: Kept, { clientId, state, after = 0 }: Wanted): boolean {
     if (clientId !== undefined && login.clientId !== clientId) return false
-    if (state !== undefined && !login.keys.has(`state ${login.clientId ?? ''} ${state}`)) return false
+    if (state !== undefined && !login.keys.has(stateKey(login.clientId, state))) return false
     return login.lastStep > after
   }
 
@@ -196,14 +211,26 @@ function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)
   if (byState.length > 0) return byState
-  const clientId = identityOf(firstOf(start, 'client_id')) ?? ''
-  return [`start ${clientId} ${identityOf(firstOf(start, 'code_challenge')) ?? ''}`]
+  return [keyOf('start', clientIdOf(start), identityOf(firstOf(start, 'code_challenge')) ?? '')]
 }
 
 function stateKeys(values: Values): string[] {
   const state = firstOf(values, 'state')
   const isThere = typeof state === 'object' && state.length > 0
-  return isThere ? [`state ${identityOf(firstOf(values, 'client_id')) ?? ''} ${state.hash}`] : []
+  return isThere ? [stateKey(clientIdOf(values), state.hash)] : []
+}
+
+function stateKey(clientId: string | undefined, hash: string): string {
+  return keyOf('state', clientId, hash)
+}
+
+/** Ids of the platform's clients have 64 characters at most. */
+function keyOf(kind: string, clientId = '', hash: string): string {
+  return `${kind} ${beginningOf(clientId, 64)} ${hash}`
+}
+
+function clientIdOf(values: Values): string | undefined {
+  return identityOf(firstOf(values, 'client_id'))
 }
 
 /** Who follows a redirect may bring nothing along, and is known by where it led. */
@@ -214,8 +241,4 @@ function trapKeys({ fault }: RecordedStep): string[] {
 function hiddenKeys(kind: string, values: Values, names: string[]): string[] {
   const found = names.map(name => firstOf(values, name))
   return found.flatMap(value => (typeof value === 'object' && value.length > 0 ? [`${kind} ${value.hash}`] : []))
-}
-
-function sizeOf(step: RecordedStep): number {
-  return JSON.stringify(step).length
 }

@@ -1,42 +1,56 @@
 // Turns a step into what is remembered of it: no secret comes past this file.
 import type { Step } from '../steps.ts'
+import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import type { RecordedStep, Values } from './recorded.ts'
+import type { RecordedStep } from './recorded.ts'
 
+/** Of an id of a client or a user, in bytes; those of the platform are shorter. */
+const longestId = 200
+
+/** At most mostStepBytes and mostStepValues, whatever was sent. */
 export function recordStep(step: Step, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, ...who } = about
   const url = new URL(request.url, 'http://localhost')
-  const values = (fields: Iterable<[string, unknown]>) => hide.values(fields, at)
-  const location = response.headers.location
-  const query = values(url.searchParams)
-  return {
+  const recorded: RecordedStep = {
     ...rest,
     at,
-    about: who,
-    start: startPath === undefined ? startOf(step, query) : values(new URL(startPath, 'http://localhost').searchParams),
-    request: {
-      method: request.method,
-      path: readPath(step.route, url.pathname),
-      headers: values(readHeaders(request.headers)),
-      query,
-      body: values(fieldsOf(request.body)),
-    },
-    response: {
-      status: response.status,
-      headers: values(readHeaders(response.headers)),
-      // What the API gave is long, and says nothing of the login.
-      body: values(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body)),
-      location: readLocation(location, values),
-    },
+    about: Object.fromEntries(
+      Object.entries(who).flatMap(([name, id]) => (id === undefined ? [] : [[name, beginningOf(id, longestId)]])),
+    ),
+    start: undefined,
+    request: { method: request.method, path: readPath(step.route, url.pathname), headers: {}, query: {}, body: {} },
+    response: { status: response.status, headers: {}, body: {}, location: {} },
     checks: checks.map(({ name, passed, expected, received }) => ({
       name,
       passed,
       expected: expected === undefined ? undefined : hide.value(name, expected, at),
       received: received === undefined ? undefined : hide.value(name, received, at),
     })),
+    isShortened: false,
   }
+  const allowance = createAllowance({
+    bytes: mostStepBytes - sizeInJson({ ...recorded, start: {} }),
+    values: mostStepValues - 2 * checks.length,
+  })
+  const keep = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
+  // First what tells the login and its outcome, so that a long body costs nothing but itself.
+  const startUrl = startPath === undefined ? url : new URL(startPath, 'http://localhost')
+  if (startPath !== undefined || step.kind === 'authorize')
+    recorded.start = keep([...startUrl.searchParams].filter(([name]) => startNames.includes(name)))
+  recorded.request.query = keep(url.searchParams)
+  recorded.request.headers = keep(readHeaders(request.headers))
+  recorded.response.location = keep(readLocation(response.headers.location))
+  // What the API gave is long, and says nothing of the login.
+  recorded.response.body = keep(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
+  recorded.request.body = keep(fieldsOf(request.body))
+  recorded.response.headers = keep(readHeaders(response.headers))
+  recorded.isShortened = allowance.isExceeded()
+  return recorded
 }
+
+/** By these a login is known. */
+const startNames = ['client_id', 'state', 'code_challenge']
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -50,27 +64,30 @@ function readPath(route: string, path: string): string {
     .join('/')
 }
 
-function startOf({ kind }: Step, query: Values): Values | undefined {
-  return kind === 'authorize' ? query : undefined
-}
-
 /** Of no use to anyone who looks for a mistake, and the same every time; the Location has a place of its own. */
 const leftOut =
   /^(accept-encoding|cache-control|connection|content-length|content-security-policy|cross-origin-.*|date|keep-alive|location|permissions-policy|pragma|priority|referrer-policy|sec-ch-.*|set-cookie|strict-transport-security|transfer-encoding|upgrade-insecure-requests|vary|x-content-type-options|x-frame-options)$/
 
-/** A token is known by its own hash wherever it stands, so that it is told apart from the scheme before it. */
+/**
+ * A token is known by its own hash wherever it is sent, so the scheme before it is taken off. It comes first: it says
+ * which login a call belongs to.
+ */
 function readHeaders(headers: Record<string, string>): [string, string][] {
-  return Object.entries(headers)
-    .filter(([name]) => !leftOut.test(name))
-    .map(([name, value]) => [name, name === 'authorization' ? value.replace(/^\S+\s+/, '') : value])
+  const { authorization, ...others } = headers
+  return [
+    ...(authorization === undefined
+      ? []
+      : [['authorization', authorization.replace(/^\S+\s+/, '')] as [string, string]]),
+    ...Object.entries(others).filter(([name]) => !leftOut.test(name)),
+  ]
 }
 
-/** Where the browser is sent, and with what; a path of ours holds nothing that is not told of the next step. */
-function readLocation(location: string | undefined, values: (fields: Iterable<[string, unknown]>) => Values): Values {
-  if (location === undefined || !URL.canParse(location)) return values([])
+/** Where the browser is sent, and with what; a path of ours holds nothing that the next step does not tell. */
+function readLocation(location: string | undefined): [string, string][] {
+  if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // Shown like the redirect URI that it is.
-  return { ...values(searchParams), redirect_uri: origin + pathname }
+  // The address is shown like the redirect URI that it is.
+  return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 
 /** Of a form, of JSON as an object, or of JSON as a text; anything else has none. */

@@ -35,11 +35,13 @@ export interface RecordedStep {
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
   response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
   about: Omit<About, 'startPath'>
-  /** What began the login that the step belongs to, where its request tells that. */
+  /** What tells the login that the step begins or continues: client_id, state and code_challenge. */
   start: Values | undefined
   checks: RecordedCheck[]
   reason: Reason | undefined
   fault?: StepFault | undefined
+  /** Whether values were left out, because there were too many or they were too long. */
+  isShortened: boolean
 }
 
 export interface RecordedLogin {

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
+import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/allowance.ts'
 import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
-import { type Hidden, identityOf } from '../../../src/sandbox/lab/recorded.ts'
+import { type Hidden, identityOf, type Values } from '../../../src/sandbox/lab/recorded.ts'
 import type { Step } from '../../../src/sandbox/steps.ts'
 
 const at = new Date('2026-03-01T12:00:00Z')
@@ -127,4 +128,80 @@ t.test('nothing secret of a step is remembered, wherever it stood', async t => {
     /SECRET/,
     'an address that is not ours can hold anything',
   )
+})
+
+/** Every value that is kept, of whatever name. */
+const valuesOf = (values: Values) => Object.values(values).flat()
+
+t.test('of one step at most 8 KiB and 200 values are kept, whatever is sent', async t => {
+  const list = (length: number, text = '1') => Array.from({ length }, () => text)
+  const fields = (length: number, value: unknown) =>
+    Object.fromEntries(list(length).map((_, index) => [`field-${index}`, value]))
+  // A character of one byte, one of four, and one that takes six bytes in JSON.
+  const texts = ['x', '\u{1f600}', '\u0001']
+  const bodies = [
+    fields(100, list(100)),
+    fields(5_000, 1),
+    { scopes: list(5_000, 'a') },
+    { data: fields(30, fields(30, list(9))) },
+    ...texts.map(text => ({ name: text.repeat(9_000) })),
+    ...texts.map(text => fields(30, { name: list(2, text.repeat(2_000)) })),
+    ...texts.map(text => ({ [text.repeat(9_000)]: { [text.repeat(9_000)]: text } })),
+    fields(5, { redirectUris: list(20, 'https://client.example.test/'.padEnd(2_048, 'a')) }),
+  ]
+  for (const [index, body] of bodies.entries())
+    for (const text of texts) {
+      const long = text.repeat(3_000)
+      const parameters = new URLSearchParams({ client_id: long, state: long, redirect_uri: long, [long]: long })
+      const recorded = recordStep(
+        {
+          id: 'request-1',
+          at,
+          listener: 'portal',
+          kind: 'consent',
+          route: '/',
+          durationMs: 1,
+          request: { method: 'POST', url: `/?${parameters}`, headers: { 'user-agent': long, [long]: long }, body },
+          response: {
+            status: 200,
+            headers: { location: `https://client.example.test/${'a'.repeat(9_000)}?${parameters}`, allow: long },
+            body: JSON.stringify(body),
+          },
+          about: { claimedClientId: long, startPath: `/?${parameters}` },
+          checks: list(7).map(() => ({ name: 'redirect_uri', passed: false, expected: long, received: long })),
+          reason: 'redirect-uri-differs',
+        },
+        createHide(),
+      )
+      const { request, response, start = {}, checks } = recorded
+      const kept = [start, request.headers, request.query, request.body]
+      const size = Buffer.byteLength(JSON.stringify(recorded))
+      const values = [...kept, response.headers, response.body, response.location].flatMap(valuesOf)
+      t.ok(size <= mostStepBytes, `body ${index}: ${size} bytes`)
+      t.ok(values.length + 2 * checks.length <= mostStepValues, `body ${index}: ${values.length} values`)
+    }
+})
+
+t.test('a step that is too long says so, and keeps what tells its login', async t => {
+  const record = (body: object) =>
+    recordStep(
+      {
+        id: 'request-1',
+        at,
+        listener: 'portal',
+        kind: 'exchange',
+        route: '/',
+        durationMs: 1,
+        request: { method: 'POST', url: '/?access_token=a', headers: { other: 'b', authorization: 'Bearer c' }, body },
+        response: { status: 200, headers: {}, body: '{"refresh_token":"d"}' },
+        about: {},
+        checks: [],
+        reason: undefined,
+      },
+      createHide(),
+    )
+  t.equal(record({ code: 'e' }).isShortened, false)
+  const { isShortened, request, response } = record({ code: 'e', long: Array.from({ length: 9_000 }, () => 'f') })
+  t.equal(isShortened, true)
+  t.ok(request.query.access_token && request.headers.authorization && response.body.refresh_token && request.body.code)
 })

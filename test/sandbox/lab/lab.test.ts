@@ -76,6 +76,20 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
   return { lab, observe, refuseExchange, get }
 }
 
+t.test('a request that is too long to keep is shown as far as it is kept, and says so', async t => {
+  const { observe, get } = await buildTestLab(t)
+  const fields = Array.from({ length: 100 }, (_, index) => [`field-${index}`, Array.from({ length: 100 }, () => 1)])
+  observe({
+    kind: 'exchange',
+    request: { method: 'POST', url: '/api/exchangeToken', headers: {}, body: Object.fromEntries(fields) },
+  })
+  const { id } = (await get('/lab/v1/logins')).json().logins[0]
+  const login = await get(`/lab/v1/logins/${id}`)
+  t.match(login.json().steps, [{ isShortened: true, request: { body: { 'field-0': Array } } }])
+  t.ok(JSON.stringify(login.json().steps[0].request).length <= 8 * 1024)
+  t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep.')
+})
+
 t.test('a refused exchange is told with its reason, what was compared, and how to mend it', async t => {
   const { observe, refuseExchange, get, lab } = await buildTestLab(t)
   observe()

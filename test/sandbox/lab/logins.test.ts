@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 import t from 'tap'
+import { mostStepBytes } from '../../../src/sandbox/lab/allowance.ts'
 import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { type Bounds, createLogins, usualBounds } from '../../../src/sandbox/lab/logins.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
-import { identityOf } from '../../../src/sandbox/lab/recorded.ts'
+import { identityOf, type RecordedLogin } from '../../../src/sandbox/lab/recorded.ts'
 import type { Step } from '../../../src/sandbox/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')
@@ -142,6 +145,35 @@ t.test('a login takes no more memory than it may, whatever is sent', async t => 
   for (let index = 0; index < 40; index++) begin('app-1', state, { headers: { 'user-agent': 'x'.repeat(9_000) } })
   t.ok(JSON.stringify(logins.find(login.id)?.steps).length < 17 * 1024)
   t.ok(logins.find(login.id)!.leftOut > 0)
+})
+
+t.test('a login of one huge step and a login of many small ones are both within their bounds', async t => {
+  const { begin, record } = buildLogins()
+  const query = { client_id: 'x'.repeat(9_000), state: random(), other: 'x'.repeat(9_000) }
+  const huge = record({ query, about: { claimedClientId: query.client_id } })
+  t.ok(Buffer.byteLength(JSON.stringify(huge.steps[0])) <= mostStepBytes)
+
+  const state = random()
+  let refreshToken = random()
+  const long = begin('app-1', state, { answer: { refresh_token: refreshToken } })
+  for (let count = 0; count < 500; count++) {
+    const next = random()
+    const answer = { access_token: random(), refresh_token: next }
+    t.equal(record({ kind: 'refresh', body: { refresh_token: refreshToken }, answer }).id, long.id)
+    refreshToken = next
+  }
+  const { keys, steps } = long as RecordedLogin & { keys: Set<string> }
+  t.ok(Buffer.byteLength(JSON.stringify(steps)) + [...keys].join('').length <= 16 * 1024)
+  t.ok(keys.size <= 50, `${keys.size} keys`)
+  t.equal(begin('app-1', state).id, long.id, 'it is still found by how it began')
+})
+
+t.test('thousands of huge requests do not end a process with a small heap', async t => {
+  const args = ['--max-old-space-size=48', 'test/sandbox/lab/support/fill-lab.ts']
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
+  const { logins, largest } = JSON.parse(stdout)
+  t.equal(logins, 1_000)
+  t.ok(largest <= 16 * 1024, `${largest} bytes`)
 })
 
 t.test('a login that is forgotten is found by nothing', async t => {

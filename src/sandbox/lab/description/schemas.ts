@@ -95,6 +95,10 @@ export const schemas: Record<string, Schema> = {
       anyOf: [object({ id: text, name: text, acted: only('before', 'after') }), { type: 'null' }],
       description: 'What was ordered and made the answer go wrong.',
     },
+    isShortened: {
+      type: 'boolean',
+      description: 'Whether values were left out: of one request at most 8 KiB and 200 values are kept.',
+    },
     explanation: { anyOf: [object({ found: text, mend: text, source: text }), { type: 'null' }] },
     curl: { ...text, description: 'The same request as a line for curl.' },
   }),

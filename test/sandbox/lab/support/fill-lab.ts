@@ -1,0 +1,52 @@
+// Sends the laboratory's memory as much as it is given: run as a process of its own, with a small heap.
+import { randomBytes } from 'node:crypto'
+import { createHide } from '../../../../src/sandbox/lab/hide.ts'
+import { createLogins } from '../../../../src/sandbox/lab/logins.ts'
+import { recordStep } from '../../../../src/sandbox/lab/record.ts'
+import type { Step } from '../../../../src/sandbox/steps.ts'
+
+const random = () => randomBytes(16).toString('base64url')
+const [hide, logins] = [createHide(), createLogins()]
+
+function record(kind: Step['kind'], query: Record<string, string>, body: unknown, answer?: object): void {
+  const step: Step = {
+    id: random(),
+    at: new Date(),
+    listener: 'portal',
+    kind,
+    route: '/',
+    durationMs: 1,
+    request: {
+      method: 'POST',
+      url: `/?${new URLSearchParams(query)}`,
+      headers: { 'user-agent': random().repeat(700) },
+      body,
+    },
+    response: { status: 200, headers: {}, body: answer && JSON.stringify(answer) },
+    about: { claimedClientId: query.client_id },
+    checks: [],
+    reason: undefined,
+  }
+  logins.record(recordStep(step, hide))
+}
+
+/** As many fields as the request in JSON may have, 21 KB. */
+const manyFields = () =>
+  Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, Array.from({ length: 100 }, () => 1)]))
+/** One field that is shown; as a part of a longer text, as a parser of forms makes it. */
+const longField = () => ({ name: `${random().repeat(1_300)}!`.slice(1) })
+
+for (let count = 0; count < 600; count += 1) record('exchange', {}, manyFields())
+for (let count = 0; count < 600; count += 1)
+  record('authorize', { client_id: 'a'.repeat(9_000), state: random() }, longField())
+// One login that never ends.
+let refreshToken = random()
+for (let count = 0; count < 5_000; count += 1) {
+  const next = random()
+  record('refresh', {}, { refresh_token: refreshToken }, { access_token: random(), refresh_token: next })
+  refreshToken = next
+}
+const bytes = logins.list({}).map(({ steps }) => Buffer.byteLength(JSON.stringify(steps)))
+process.stdout.write(
+  JSON.stringify({ logins: bytes.length, largest: Math.max(...bytes), heap: process.memoryUsage().heapUsed }),
+)
