@@ -13,6 +13,8 @@ type Shown = FastifyReply | Promise<string>
 
 /** `home`: where a login ends that began on no page of ours. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, home: string): Shown {
+  // The session may have ended while a handler ran: no page may still say who is signed in.
+  request.setDecorator('visitor', undefined)
   const form = formOf(request)
   if (form) return form.interrupt(request, reply, signInTo(form.pathOf(request), 'Sign in and continue'))
   const here = localPath(request.url) ?? home

@@ -2,7 +2,7 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
-import { logFault } from './error-pages.ts'
+import { logFault, OtherAnswer } from './error-pages.ts'
 import { createFormTokens, createHandovers, type FormToken } from './hand-over.ts'
 import type { Sealer } from './seal.ts'
 import { showMessage, showPage, type VisitorOf } from './views.ts'
@@ -121,8 +121,29 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: Visito
       const errors = given.problem instanceof FieldError ? given.problem.fields : {}
       const formToken = given.formToken ?? tokens.create(visitorOf(request).visitorId)
       const shown: Shown = { action: form.pathOf(request), errors, ...given, formToken }
-      const page = { title: '', ...shown, ...(await data(request, shown)) }
-      return showPage(reply, template!, shown.signInHref ? { ...page, title: sessionEnded } : page)
+      const title = shown.signInHref && { title: sessionEnded }
+      try {
+        return await showPage(reply, template!, { title: '', ...shown, ...(await data(request, shown)), ...title })
+      } catch (error) {
+        // What was typed is in this request and nowhere else: the page must show it, whatever fails.
+        // The exceptions have an answer of their own: what is gone, and a session that ends just now.
+        const hasOwnAnswer = error instanceof PublicError ? !isShownInForm(error) : error instanceof OtherAnswer
+        if (request.method === 'GET' || hasOwnAnswer) throw error
+        const message = 'A form could not be shown.'
+        logFault(request, new PublicError('form_not_shown', 500, message, { cause: error }))
+        // The sender chose the names: only harmless ones become part of the page.
+        const names = Object.keys(shown.fields).filter(name => /^[\w.-]{1,100}$/.test(name))
+        const inputs = names.map(name => ({ name, label: name, rows: 3 }))
+        return showPage(reply, 'form', {
+          title: 'What you typed',
+          ...shown,
+          // The request's own address: `data` may have named another one than the page of the form.
+          action: request.url,
+          inputs,
+          button: 'Send again',
+          ...title,
+        })
+      }
     }
 
     /** The same token again, so that a form whose answer was lost still acts once; a new one where it is used up. */

@@ -1,17 +1,20 @@
 // A form that is sent after the session ended, or as another visitor: nothing typed is lost, and nothing is sent by itself.
 import t, { type Test } from 'tap'
+import type { Product } from '../../../src/client/product.ts'
+import { visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
+import { smallProduct } from '../support/small-product.ts'
 
 const note = 'Typed <b>“at length”</b> & not sent'
 const long = 'x'.repeat(2_600)
 const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 201, body: {} } }
 
 /** A visitor with the form open, who is signed in for another hour. */
-async function openForm(t: Test) {
-  const test = await buildTestClient(t, { scripts })
+async function openForm(t: Test, product: Product = smallProduct) {
+  const test = await buildTestClient(t, { scripts, product })
   const { browser, platform } = test
   await signIn(browser)
   const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
@@ -27,8 +30,8 @@ async function openForm(t: Test) {
 }
 
 /** The same, and then the session ends: the portal refuses to renew it. */
-async function openFormAndWait(t: Test) {
-  const test = await openForm(t)
+async function openFormAndWait(t: Test, product?: Product) {
+  const test = await openForm(t, product)
   test.clock.advance(3601)
   test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
   return test
@@ -186,4 +189,102 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
     t.match(page.body, /Signed in as <b>visitor-1<\/b>/, path)
     t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
   }
+})
+
+t.test('PG-14: what was kept is in the form again, also where the first login after it fails', async t => {
+  const { browser, form, platform, signInAgain } = await openFormAndWait(t)
+  const page = await browser.post('/note', { ...form, note })
+  platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+  const link = linksOf(page).find(href => href.startsWith('/login?'))!
+  const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+  const failed = await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.equal(failed.statusCode, 502)
+  const path = await signInAgain(failed)
+  t.equal(readForm(await browser.get(path!, { site: 'same-origin' }), '/note').note, note)
+})
+
+/** The API refuses the access token while a form is handled, and the portal renews nothing: the session ends there. */
+async function endWhileHandled(t: Test, product?: Product) {
+  const test = await openForm(t, product)
+  test.platform.answer('POST /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
+  test.platform.answer('GET /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
+  test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  return test
+}
+
+for (const [what, text] of [
+  ['fits into a cookie', note],
+  ['does not fit into a cookie', long],
+] as const)
+  t.test(`PG-21: a session that ends while a form is handled has no visitor left; the text ${what}`, async t => {
+    const { browser, form } = await endWhileHandled(t)
+    const page = await browser.post('/note', { ...form, note: text })
+    t.equal(page.statusCode, 401)
+    t.match(page.body, 'Your session has ended')
+    t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
+  })
+
+t.test('PG-21: a page that follows a sign-in whose token the API refuses says nobody is signed in', async t => {
+  const { browser, platform } = await endWhileHandled(t)
+  platform.answer('POST /api/exchangeToken', giveTokens())
+  await signIn(browser)
+  const page = await browser.get('/page', { site: 'same-origin' })
+  t.equal(page.statusCode, 401)
+  t.match(page.body, 'You could not stay signed in')
+  t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
+})
+
+/** A product whose form greets the visitor, which it cannot do without one. */
+const greeting: Product = {
+  ...smallProduct,
+  pages(signedIn, parts) {
+    const defineForm: typeof parts.defineForm = definition =>
+      parts.defineForm({
+        ...definition,
+        data: async (request, shown) => ({
+          ...(await definition.data?.(request, shown)),
+          heading: `A note by ${visitorOf(request).visitorId}`,
+        }),
+      })
+    smallProduct.pages(signedIn, { ...parts, defineForm })
+  },
+}
+
+for (const [when, open] of Object.entries({
+  'before it is sent': (t: Test) => openFormAndWait(t, greeting),
+  'while it is handled': (t: Test) => endWhileHandled(t, greeting),
+}))
+  t.test(`PG-14: a form that needs the visitor loses nothing where the session ends ${when}`, async t => {
+    const { browser, platform, form, log, signInAgain, sent } = await open(t)
+    const earlier = sent().length
+    const page = await browser.post('/note', { ...form, note: long })
+    t.equal(page.statusCode, 401)
+    t.match(page.body, '<title>Your session has ended · Small product</title>')
+    t.equal(readForm(page, '/note').note, long)
+    t.match(page.body, /<a href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
+    t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the operator learns of it')
+    t.notMatch(log.join(''), 'xxxxx')
+
+    await signInAgain(page)
+    platform.answer('POST /things', { status: 201, body: {} })
+    t.equal((await browser.post('/note', readForm(page, '/note'))).statusCode, 303)
+    t.equal(sent().at(-1), long)
+    t.ok(sent().length > earlier)
+  })
+
+t.test('PG-14: a text that fits into a cookie waits for the login, also in a form that needs the visitor', async t => {
+  const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
+  const path = await signInAgain(await browser.post('/note', { ...form, note }))
+  const page = await browser.get(path!, { site: 'same-origin' })
+  t.equal(readForm(page, '/note').note, note)
+  t.match(textOf(page), 'A note by visitor-1')
+})
+
+t.test('PG-14: names of fields that nobody has defined become no part of a page', async t => {
+  const { browser, form } = await openFormAndWait(t, greeting)
+  const planted = { '"><script>alert(1)</script>': 'x', 'a b': 'x' }
+  const page = await browser.post('/note', { ...form, note: long, ...planted })
+  t.equal(page.statusCode, 401)
+  t.equal(readForm(page, '/note').note, long)
+  t.notMatch(page.body, /alert\(1\)|"a b"/)
 })

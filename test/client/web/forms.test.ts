@@ -110,6 +110,42 @@ t.test('a page that cannot be shown takes nothing of what was typed', async t =>
   t.equal(readForm(await browser.get('/note', { site: 'same-origin' }), '/note').note, 'kept')
 })
 
+t.test('a form that cannot be shown again, because the API is down, still shows all that was typed', async t => {
+  const product: Product = {
+    ...smallProduct,
+    pages(signedIn, { defineForm }) {
+      signedIn.get('/page', async () => 'a page')
+      let looks = 0
+      // The address that the form is sent to is another one than its page.
+      const note = defineForm({
+        page: '/note/new',
+        template: 'form',
+        data() {
+          if (looks++ > 0) throw new PublicError('api_busy', 503, 'The application API is busy.')
+          return { title: 'A note', action: '/note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
+        },
+      })
+      signedIn.get('/note/new', note.open)
+      signedIn.post(
+        '/note',
+        note.route,
+        note.submit(async () => {
+          throw new PublicError('too_dull', 422, 'Too dull.')
+        }),
+      )
+    },
+  }
+  const { browser } = await buildTestClient(t, { product })
+  await signIn(browser)
+  const form = readForm(await browser.get('/note/new', { site: 'same-origin' }), '/note')
+  const refused = await browser.post('/note', { ...form, note: 'two\nlines' })
+  t.equal(refused.statusCode, 422)
+  t.match(textOf(refused, 'problem'), 'Too dull.')
+  const again = readForm(refused, '/note')
+  t.equal(again.note, 'two\nlines')
+  t.equal(again.formToken, form.formToken, 'and it can be sent again')
+})
+
 const wrongForms: Record<string, [page: string, template: string | undefined, message: RegExp]> = {
   'on a page that is not there': ['/nowhere', 'form', /stands on \/nowhere, and there is no GET \/nowhere/],
   'with a template that is not there': ['/page', 'nothing', /template nothing, and there is none/],
