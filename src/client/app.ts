@@ -98,7 +98,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   await app.register(async signedIn => {
     signedIn.addHook('preHandler', signIn.required)
     const requireAll = checkForms(signedIn)
-    product.pages(signedIn, { config, upstream, clock, ...forms })
+    await product.pages(signedIn, { config, upstream, clock, ...forms })
     requireAll()
   })
 

@@ -11,8 +11,8 @@ export type Product = Brand &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut'> & {
     /** Whether it can serve. Answers at once: load balancers ask every few seconds. Throwing is a no. */
     isReady?: () => boolean
-    /** Registers the pages for signed-in visitors. */
-    pages: (signedIn: FastifyInstance, parts: Parts) => void
+    /** Registers the pages for signed-in visitors. The client waits for it, and does not start if it fails. */
+    pages: (signedIn: FastifyInstance, parts: Parts) => void | Promise<void>
   }
 
 /** `upstream`: to the API. */

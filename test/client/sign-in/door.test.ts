@@ -1,4 +1,5 @@
 // The door of signing in: what a product is told of its visitors and when, and what a fault of its own may not do.
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Product } from '../../../src/client/product.ts'
 import { type Visitor, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
@@ -88,6 +89,71 @@ t.test('a product is told of a sign-out, and cannot keep anybody in', async t =>
   )
   t.equal((await browser.post('/logout')).statusCode, 303)
   t.same(told, ['visitor-1', undefined])
+})
+
+/** A product whose pages are registered only after it has waited for something, such as a database. */
+const slowPages: Product['pages'] = async (signedIn, parts) => {
+  await setImmediate()
+  smallProduct.pages(signedIn, parts)
+}
+
+t.test('the client waits for a product that registers its pages later', async t => {
+  const { browser } = await buildWith(t, { pages: slowPages })
+  const stranger = await browser.get('/page', { site: 'same-origin' })
+  t.equal(stranger.statusCode, 302, 'the pages are behind the login')
+  await signIn(browser)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+})
+
+t.test('the forms of a product that registers them later are checked before the start', async t => {
+  const pages: Product['pages'] = async (signedIn, parts) => {
+    await slowPages(signedIn, parts)
+    const form = parts.defineForm({ page: '/nowhere', template: 'form' })
+    signedIn.post(
+      '/other',
+      form.route,
+      form.submit(async () => {}),
+    )
+  }
+  await t.rejects(buildWith(t, { pages }), { message: /there is no GET \/nowhere/ })
+})
+
+t.test('a product whose pages fail after a while stops the start, and its error says why', async t => {
+  const pages: Product['pages'] = async () => {
+    await setImmediate()
+    throw new Error('the database does not answer')
+  }
+  await t.rejects(buildWith(t, { pages }), { message: 'the database does not answer' })
+})
+
+t.test('a product is told at sign-in and at sign-out when the visitor has to sign in again', async t => {
+  const seen: [string, Date | undefined][] = []
+  const { browser, clock, platform } = await buildWith(t, {
+    async afterSignIn({ expiresAt }) {
+      seen.push(['in', expiresAt])
+    },
+    async beforeSignOut(visitor) {
+      seen.push(['out', visitor?.expiresAt])
+    },
+  })
+  const inDays = (days: number) => new Date(clock.read().getTime() + days * 24 * 60 * 60 * 1000)
+  await signIn(browser)
+  await browser.post('/logout')
+  t.same(seen.splice(0), [
+    ['in', inDays(30)],
+    ['out', inDays(30)],
+  ])
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined, expires_in: 3600 }))
+  await signIn(browser)
+  await browser.post('/logout')
+  t.same(
+    seen,
+    [
+      ['in', inDays(1 / 24)],
+      ['out', inDays(1 / 24)],
+    ],
+    'without a refresh token, the end of the access token',
+  )
 })
 
 t.test('a home that is no page stops the start, and is named', async t => {
