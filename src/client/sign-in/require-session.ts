@@ -56,7 +56,7 @@ export function visitorWith(session: Session, request: FastifyRequest): Visitor 
   return { ...shown, call: work => work(caller) }
 }
 
-export function createRequireSession({ sessions, home }: Parts) {
+export function createRequireSession({ sessions, sealer, home }: Parts) {
   const signInNeeded = () => new OtherAnswer((request, reply) => askToSignIn(request, reply, home))
 
   /** For pages that anyone may see, and that know who is signed in. */
@@ -91,7 +91,7 @@ export function createRequireSession({ sessions, home }: Parts) {
         return await work(caller)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
-        setCookies(reply, expireSessionCookies(cookies))
+        setCookies(reply, expireSessionCookies(sealer, cookies))
         throw signInNeeded()
       }
     }

@@ -15,7 +15,7 @@ export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) 
     if (session) logAsVisitor(request, session.visitorId)
     await beforeSignOut?.(session, request)
     setCookies(reply, [
-      ...expireSessionCookies(cookies),
+      ...expireSessionCookies(sealer, cookies),
       ...logins.expireAll(cookies),
       ...expireHandover(cookies),
       expire(arrivedMark.name),

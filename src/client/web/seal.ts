@@ -19,6 +19,19 @@ export function expire(name: string): Cookie {
   return { name, value: '', maxAgeSeconds: 0, sameSite: 'strict' }
 }
 
+/** Programs on other ports of this host can set any number of cookies. Each line that takes one away is 100 bytes long. */
+export const mostTakenAway = 10
+
+/**
+ * Which of these cookies one answer takes away: so few that its headers stay small, and those that this client has sealed
+ * before any other. The next answers take away the others.
+ */
+export function chooseToExpire(names: string[], cookies: Cookies, sealer: Sealer): string[] {
+  if (names.length <= mostTakenAway) return names
+  const own = new Set(names.filter(name => sealer.openCookie(name, cookies)))
+  return [...own, ...names.filter(name => !own.has(name))].slice(0, mostTakenAway)
+}
+
 /** The cookies that the browser sends once it has taken those in `set`. */
 export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
   const changed = Object.fromEntries(set.map(({ name, value }) => [name, value]))

@@ -8,8 +8,10 @@ import {
   clientSecret,
   signIn,
 } from '../support/build-test-client.ts'
-import { setCookieLine, setCookieLines } from '../support/read-response.ts'
+import { forgedLike, plantCookies } from '../support/forged-cookies.ts'
+import { headerBytes, setCookieLine, setCookieLines } from '../support/read-response.ts'
 import { startScriptedPlatform } from '../support/scripted-platform.ts'
+import { cpuMs } from '../support/stopwatch.ts'
 
 const otherThanNavigations: Record<string, string>[] = [
   { 'sec-fetch-dest': 'iframe' },
@@ -204,3 +206,59 @@ for (const path of ['/login', '/exchangeToken']) {
     })
   }
 }
+
+t.test('CL-07: forged login cookies, as many as fit, make no long answer of a login or a sign-out', async t => {
+  const { browser, clock } = await buildTestClient(t)
+  const started = await beginLogin(browser, '/note')
+  const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
+  t.ok(count > 150, `${count} cookies`)
+  clock.advance(1)
+  for (const response of [await browser.get('/login'), await browser.post('/logout')]) {
+    t.ok([302, 303].includes(response.statusCode))
+    t.ok(headerBytes(response) < 4_096, `${headerBytes(response)} bytes`)
+  }
+})
+
+t.test(
+  'CL-07: forged login cookies go with the next logins, and no login of this browser goes before them',
+  async t => {
+    const { browser } = await buildTestClient(t)
+    const started = await beginLogin(browser, '/note')
+    const count = plantCookies(
+      browser,
+      '__Host-login-',
+      22,
+      forgedLike(browser, `__Host-login-${started.get('state')}`),
+    )
+    for (let login = 0; login < 3; login++) await beginLogin(browser)
+    t.ok(loginCookies(browser.names()).length < count - 20)
+    t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
+    t.ok(count > 150)
+  },
+)
+
+t.test('CL-07: signing out ends the logins of this browser first, however many cookies are forged', async t => {
+  const { browser } = await buildTestClient(t)
+  const logins = [await beginLogin(browser), await beginLogin(browser)]
+  const forged = forgedLike(browser, `__Host-login-${logins[0]!.get('state')}`)
+  plantCookies(browser, '__Host-login-', 22, forged)
+  logins.push(await beginLogin(browser), await beginLogin(browser))
+  await browser.post('/logout')
+  t.ok(loginCookies(browser.names()).length > 50, 'others wait for the next answers')
+  for (const login of logins) t.equal(browser.cookie(`__Host-login-${login.get('state')}`), undefined)
+})
+
+t.test('CL-07: forged login cookies, as many as fit, cost a login next to no time', async t => {
+  const { browser, client } = await buildTestClient(t, { environment: { LOG_LEVEL: 'silent' } })
+  const started = await beginLogin(browser)
+  plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
+  const headers = { cookie: browser.cookieHeader() }
+  const repeat = async (times: number) => {
+    const before = cpuMs()
+    for (let login = 0; login < times; login++) await client.inject({ url: '/login', headers })
+    return (cpuMs() - before) / times
+  }
+  await repeat(10)
+  const took = Math.min(await repeat(10), await repeat(10), await repeat(10))
+  t.ok(took < 10, `${took} ms a login`)
+})

@@ -17,3 +17,11 @@ export function goesOnTo(response: LightMyRequestResponse): string | undefined {
   const target = /<meta http-equiv="refresh" content="0;url=([^"]*)">/.exec(response.body)?.[1]
   return target && unescapeHtml(target)
 }
+
+/** How long all headers of an answer are on their way. */
+export function headerBytes({ headers }: LightMyRequestResponse): number {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    [value ?? []].flat().map(one => `${name}: ${one}\r\n`),
+  )
+  return lines.join('').length
+}

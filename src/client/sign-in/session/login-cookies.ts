@@ -1,6 +1,6 @@
 // The cookies of logins that have begun, one for each state, so that tabs do not disturb one another; and two marks.
 import type { FastifyRequest } from 'fastify'
-import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
+import { type Cookie, type Cookies, chooseToExpire, expire, mostTakenAway, type Sealer } from '../../web/seal.ts'
 
 export type Login = { returnTo: string; codeVerifier: string | undefined }
 
@@ -19,7 +19,7 @@ export function hasSignedOut({ cookies }: FastifyRequest): boolean {
 }
 
 export function createLogins(sealer: Sealer, clock: () => Date) {
-  const expireOne = (state: string): Cookie => ({ ...expire(prefix + state), sameSite: 'lax' })
+  const expireLax = (name: string): Cookie => ({ ...expire(name), sameSite: 'lax' })
 
   return {
     /**
@@ -28,14 +28,15 @@ export function createLogins(sealer: Sealer, clock: () => Date) {
      */
     begin(cookies: Cookies, state: string, { returnTo, codeVerifier }: Login): Cookie[] {
       const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
-      const endOf = (state: string) => sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0
-      // Browsers send older cookies first (RFC 6265 5.4), which counts for logins of the same second. What a neighbour on
-      // this host has set does not open, and goes before any login.
+      // Browsers send older cookies first (RFC 6265 5.4), which decides between logins of the same second. A cookie that
+      // a program on another port of this host has set does not open, and goes before any login.
       const newestFirst = pendingStates(cookies)
         .reverse()
-        .sort((one, other) => endOf(other) - endOf(one))
+        .map(state => ({ state, endsAt: sealer.openCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0 }))
+        .sort((one, other) => other.endsAt - one.endsAt)
+      const tooMany = newestFirst.slice(mostPending - 1).slice(0, mostTakenAway)
       const cookie = sealer.sealCookie(prefix + state, [returnTo, codeVerifier], expiresAt, 'lax')
-      return [...newestFirst.slice(mostPending - 1).map(expireOne), cookie]
+      return [...tooMany.map(({ state }) => expireLax(prefix + state)), cookie]
     },
 
     /** Undefined where this browser has not begun the login of this state, or longer than ten minutes ago. */
@@ -46,8 +47,13 @@ export function createLogins(sealer: Sealer, clock: () => Date) {
       return { returnTo, codeVerifier: codeVerifier ?? undefined }
     },
 
-    expire: expireOne,
-    expireAll: (cookies: Cookies): Cookie[] => pendingStates(cookies).map(expireOne),
+    expire: (state: string) => expireLax(prefix + state),
+    expireAll: (cookies: Cookies): Cookie[] =>
+      chooseToExpire(
+        pendingStates(cookies).map(state => prefix + state),
+        cookies,
+        sealer,
+      ).map(expireLax),
   }
 }
 

@@ -1,6 +1,6 @@
 // The cookies of a signed-in visitor: the session with its access token, and the refresh token in one of its own.
 import { hash } from 'node:crypto'
-import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
+import { type Cookie, type Cookies, chooseToExpire, expire, type Sealer } from '../../web/seal.ts'
 import { LoginError } from '../protocol/authorization.ts'
 
 /** `visitorId` tells visitors apart: the access token's subject, or a random id made at login. `name`: to be shown. */
@@ -90,21 +90,25 @@ export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Ses
 }
 
 /** Takes away the refresh cookies of earlier logins, perhaps of another visitor: a session tells which one is its own. */
-export function expireOtherRefreshCookies(cookies: Cookies, session: Session): Cookie[] {
+export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
-  return others.map(expire)
+  return chooseToExpire(others, cookies, sealer).map(expire)
 }
 
 /** Takes away all cookies of a session, except those that `replacements` replace. */
-export function expireSessionCookies(cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
-  const names = [sessionName, secondPartName].filter(name => name in cookies)
-  const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
-  return [...names, ...refreshCookieNames(cookies)].filter(name => !isReplaced(name)).map(expire)
+export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
+  const isLeft = (name: string) => !replacements.some(cookie => cookie.name === name)
+  const refreshNames = chooseToExpire(refreshCookieNames(cookies).filter(isLeft), cookies, sealer)
+  return [...sessionCookieNames(cookies).filter(isLeft), ...refreshNames].map(expire)
 }
 
 /** Whether the browser sent a cookie of a session, readable or not. */
 export function hasSessionCookie(cookies: Cookies): boolean {
-  return expireSessionCookies(cookies).length > 0
+  return sessionCookieNames(cookies).length + refreshCookieNames(cookies).length > 0
+}
+
+function sessionCookieNames(cookies: Cookies): string[] {
+  return [sessionName, secondPartName].filter(name => name in cookies)
 }
 
 /** Others on this host can set cookies, too: only names that we could have given are acted on. */

@@ -49,7 +49,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   /** The session, renewed where it is due. Throws where that fails for now: the visitor stays signed in. */
   async function restore(cookies: Cookies, context: RequestContext): Promise<Restored> {
     const session = openSession(sealer, cookies)
-    const leftovers = session ? expireOtherRefreshCookies(cookies, session) : []
+    const leftovers = session ? expireOtherRefreshCookies(sealer, cookies, session) : []
     const isFresh = session !== undefined && clock() < session.refreshAt
     if (session && isFresh) return { session, cookies: [...leftovers, ...sealAnew(session)] }
 
@@ -57,14 +57,14 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     if (session && refreshToken) return also(leftovers, await renew(refreshToken, cookies, context, session))
     if (session) return { session, cookies: leftovers }
     if (refreshToken) return renew(refreshToken, cookies, context)
-    if (hasSessionCookie(cookies)) return over(cookies, 'session_unreadable')
+    if (hasSessionCookie(cookies)) return over(sealer, cookies, 'session_unreadable')
     return { session: undefined, cookies: [] }
   }
 
   /** For an access token that the API refuses before its time. No session where there is nothing to renew it with. */
   async function replace(cookies: Cookies, context: RequestContext): Promise<Restored> {
     const refreshToken = findRefreshToken(sealer, cookies, openSession(sealer, cookies))
-    return refreshToken ? renew(refreshToken, cookies, context) : over(cookies, 'session_ended')
+    return refreshToken ? renew(refreshToken, cookies, context) : over(sealer, cookies, 'session_ended')
   }
 
   /** `session`: one that is good without being renewed, and goes on where that fails. */
@@ -80,7 +80,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       return { ...seal(tokens, refreshToken, cookies), event: 'session_renewed', visitorId }
     } catch (error) {
       // The refresh token is spent by now, and what it gave cannot be stored.
-      if (error instanceof LoginError && error.code === 'token_too_long') return over(cookies, 'session_ended')
+      if (error instanceof LoginError && error.code === 'token_too_long') return over(sealer, cookies, 'session_ended')
       // Another replica may have renewed meanwhile: its refresh cookie has another name, and its session cookie stays.
       if (error instanceof RefreshRefused) {
         const ended = [expire(refreshToken.cookieName)]
@@ -109,7 +109,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
     }
     const sealed = [...sealSession(sealer, session), ...(refreshCookie ? [refreshCookie] : [])]
-    return { session, cookies: [...expireSessionCookies(cookies, sealed), ...sealed] }
+    return { session, cookies: [...expireSessionCookies(sealer, cookies, sealed), ...sealed] }
   }
 
   function sealAnew(session: Session & { isSealedWithOldKey: boolean }): Cookie[] {
@@ -120,7 +120,10 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   function look(cookies: Cookies): { visitor: ShownVisitor | undefined; cookies: Cookie[] } {
     const session = openSession(sealer, cookies)
     if (session)
-      return { visitor: describeVisitor(session, cookies), cookies: expireOtherRefreshCookies(cookies, session) }
+      return {
+        visitor: describeVisitor(session, cookies),
+        cookies: expireOtherRefreshCookies(sealer, cookies, session),
+      }
     const refreshToken = findRefreshToken(sealer, cookies)
     if (!refreshToken) return { visitor: undefined, cookies: [] }
     const { visitorId, name, expiresAt } = refreshToken
@@ -141,6 +144,6 @@ function also(cookies: Cookie[], restored: Restored): Restored {
   return { ...restored, cookies: [...cookies, ...restored.cookies] }
 }
 
-function over(cookies: Cookies, event: 'session_ended' | 'session_unreadable'): Restored {
-  return { session: undefined, cookies: expireSessionCookies(cookies), event }
+function over(sealer: Sealer, cookies: Cookies, event: 'session_ended' | 'session_unreadable'): Restored {
+  return { session: undefined, cookies: expireSessionCookies(sealer, cookies), event }
 }

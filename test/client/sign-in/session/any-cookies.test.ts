@@ -1,9 +1,10 @@
 // Whatever a browser sends as cookies: a page, and never a crash.
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../../support/build-test-client.ts'
+import { forgedLike, plantCookies } from '../../support/forged-cookies.ts'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
-import { setCookieLines } from '../../support/read-response.ts'
+import { headerBytes, setCookieLines } from '../../support/read-response.ts'
 
 const paths = ['/', '/page', '/note', '/login', '/cancelled', '/exchangeToken?code=a&state=b', '/nowhere']
 
@@ -84,4 +85,52 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
   const untouched = await browser.get('/page', { site: 'same-origin' })
   t.equal(untouched.statusCode, 200)
   t.same(setCookieLines(untouched), [])
+})
+
+/** A signed-in visitor, into whose browser as many refresh cookies were planted as fit. */
+async function signInAmongForged(t: Test, value?: string) {
+  const test = await buildTestClient(t, { scripts })
+  await signIn(test.browser)
+  const own = test.browser.names().find(name => name.startsWith('__Host-refresh-'))!
+  const count = plantCookies(test.browser, '__Host-refresh-', 8, value ?? forgedLike(test.browser, own))
+  t.ok(count > 150, `${count} cookies`)
+  return { ...test, own, count }
+}
+
+for (const [what, value] of [
+  ['like those of this client', undefined],
+  ['of one character', 'x'],
+] as const)
+  t.test(`CK-10: forged refresh cookies ${what}, as many as fit, make no long answer`, async t => {
+    const { browser } = await signInAmongForged(t, value)
+    const paths = ['/', '/page', '/note', '/login']
+    const answers = [
+      ...(await Promise.all(paths.map(path => browser.copy().get(path, { site: 'same-origin' })))),
+      await browser.copy().get(callbackUrl(await beginLogin(browser)), { site: 'same-site' }),
+      await browser.copy().post('/logout'),
+    ]
+    // Only the session itself may be long.
+    for (const answer of answers) t.ok(headerBytes(answer) < 4_096, `${headerBytes(answer)} bytes`)
+    browser.cookies.set('__Host-session', { ...browser.cookies.get('__Host-session')!, value: 'unreadable' })
+    t.ok(headerBytes(await browser.get('/page', { site: 'same-origin' })) < 4_096)
+  })
+
+t.test('CK-10: forged refresh cookies go little by little, and the visitor stays signed in', async t => {
+  const { browser, own, count } = await signInAmongForged(t)
+  const left = () => browser.names().filter(name => name.startsWith('__Host-refresh-')).length
+  for (let page = 0; page < Math.ceil(count / 10); page++)
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  t.equal(left(), 1)
+  t.ok(browser.cookie(own))
+})
+
+t.test('CK-10: signing out takes the visitor’s own refresh cookie away first', async t => {
+  const { browser, own } = await signInAmongForged(t)
+  const value = browser.cookies.get(own)!
+  // Behind all others, as if it had been set last.
+  browser.cookies.delete(own)
+  browser.cookies.set(own, value)
+  await browser.post('/logout')
+  t.equal(browser.cookie(own), undefined)
+  t.equal(browser.cookie('__Host-session'), undefined)
 })

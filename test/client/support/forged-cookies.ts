@@ -1,0 +1,18 @@
+// Cookies that another program on this host has set, under names that this client uses.
+import type { TestBrowser } from './test-browser.ts'
+
+/** As many as Node takes in its 16 KiB of headers, beside those that there are. Returns how many. */
+export function plantCookies(browser: TestBrowser, prefix: string, nameLength: number, value: string): number {
+  const room = 15_500 - browser.cookieHeader().length
+  const count = Math.floor(room / (prefix.length + nameLength + value.length + 3))
+  for (let index = 0; index < count; index++) {
+    const name = prefix + String(index).padStart(nameLength, 'x')
+    browser.cookies.set(name, { value, sameSite: 'Lax', expiresAt: Number.POSITIVE_INFINITY })
+  }
+  return count
+}
+
+/** Begins as a cookie of this client does, so that only the seal tells the two apart. */
+export function forgedLike(browser: TestBrowser, name: string): string {
+  return `${browser.cookie(name)!.slice(0, 28)}${'A'.repeat(24)}`
+}
