@@ -9,7 +9,7 @@ import { product as ours } from './applications/product.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
 import { createReady, live } from './operations/health.ts'
-import { type CountEvent, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
+import { type CountOutcome, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
 import { endConnectionsOnClose } from './operations/stop.ts'
 import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
 import { createStartPage } from './start-page.ts'
@@ -28,8 +28,8 @@ export type Options = {
   dispatcher?: Dispatcher
   /** Adds hooks that watch every request. */
   observeRequests?: (app: FastifyInstance) => void
-  /** What is counted by name: logins, refreshes. */
-  countEvent?: CountEvent
+  /** Counts logins and refreshes by their outcome. */
+  countOutcome?: CountOutcome
   countCall?: CountCall
   /** Aborted when the process was told to stop. */
   draining?: AbortSignal
@@ -46,7 +46,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   const upstream = createUpstream('application API', 'api', dispatcher, countCall)
   const forms = createForms(sealer, clock, visitorOf)
   const portalUpstream = createUpstream('login portal', 'portal', dispatcher, countCall)
-  const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock })
+  const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock, logger })
 
   const showError = createErrorPages(product.name, signIn.signInAnew)
   const headers = securityHeaders(config)
@@ -80,7 +80,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   app.setNotFoundHandler(createNotFound(app, routerOptions))
   endConnectionsOnClose(app)
   options.observeRequests?.(app)
-  logRequests(app, options.countEvent)
+  logRequests(app, options.countOutcome)
   limitRequests(app, requestDeadlineMs)
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   await app.register(fastifyCookie)

@@ -94,7 +94,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 /** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
 const checkCredentials: Check = async (config, dispatcher) => {
   const upstream = createUpstream('login portal', 'portal', dispatcher)
-  const portal = createPortal(config, upstream, () => new Date())
+  const portal = createPortal(config, upstream, () => new Date(), console)
   const code = randomBytes(15).toString('hex')
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
   try {

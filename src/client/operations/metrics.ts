@@ -20,11 +20,9 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registers[0]! })
 
   return {
-    /** Logins and refreshes are events of the log, and so need no counting where they happen. */
-    countEvent(event: string, route: string): void {
-      const isLogin = event.startsWith('login_') || route === '/exchangeToken'
-      if (isLogin && event !== 'request' && event !== 'hook_failed') logins.inc({ outcome: event })
-      if (event.startsWith('session_')) refreshes.inc({ outcome: event.slice('session_'.length) })
+    countOutcome(what: 'login' | 'refresh', outcome: string): void {
+      const counter = what === 'login' ? logins : refreshes
+      counter.inc({ outcome })
     },
 
     observeRequests(app: FastifyInstance): void {

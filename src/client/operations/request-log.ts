@@ -30,12 +30,12 @@ export function contextOf(request: FastifyRequest): RequestContext {
   return { requestId: request.id, traceparent: isTrace ? traceparent : undefined, endsAt }
 }
 
-/** Told of every event, whatever the level of the log. */
-export type CountEvent = (event: string, route: string) => void
+/** Called whatever the level of the log. Only this client's own code calls it: a product may log any event. */
+export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
 /** The route and not the address: a query holds codes and states, and a path that is not ours can hold anything. */
-export function logRequests(app: FastifyInstance, countEvent: CountEvent = () => {}): void {
-  app.decorate('countEvent', countEvent)
+export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = () => {}): void {
+  app.decorate('countOutcome', countOutcome)
   app.decorateRequest('visitorHash', undefined)
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode: status, elapsedTime } = reply
@@ -49,6 +49,16 @@ export function logAsVisitor(request: FastifyRequest, visitorId: string): void {
   request.setDecorator('visitorHash', hash('sha256', visitorId, 'base64url').slice(0, 12))
 }
 
+/** A login that came back from the portal. */
+export function countLogin(request: FastifyRequest, outcome: string): void {
+  request.server.getDecorator<CountOutcome>('countOutcome')('login', outcome)
+}
+
+/** A session that was due to be renewed. */
+export function countRefresh(request: FastifyRequest, outcome: string): void {
+  request.server.getDecorator<CountOutcome>('countOutcome')('refresh', outcome)
+}
+
 type Details = { level?: 'info' | 'warn' | 'error' } & Record<string, unknown>
 
 /** `event` is a name that operators search and count by. */
@@ -57,6 +67,5 @@ export function logEvent(request: FastifyRequest, event: string, details: Detail
   const route = request.routeOptions.url ?? 'none'
   // Not getDecorator: a request whose address cannot be decoded has no decorators, and is logged all the same.
   const { visitorHash: visitor } = request as { visitorHash?: string }
-  request.server.getDecorator<CountEvent>('countEvent')(event, route)
   request.log[level]({ event, route, visitor, ...more })
 }

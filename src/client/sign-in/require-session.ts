@@ -1,10 +1,10 @@
 // Lets signed-in visitors through to the pages behind it, and everyone else to the login and back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
-import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
+import { contextOf, countRefresh, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import type { RequestContext } from '../upstream.ts'
 import { OtherAnswer } from '../web/error-pages.ts'
-import { afterSetting, setCookies } from '../web/seal.ts'
+import { afterSetting, type Cookies, setCookies } from '../web/seal.ts'
 import { localPath } from '../web/security.ts'
 import { type ShownVisitor, showGoOn } from '../web/views.ts'
 import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
@@ -48,9 +48,12 @@ export function visitorIfAny(request: FastifyRequest): ShownVisitor | undefined 
   return (request as { visitor?: ShownVisitor }).visitor
 }
 
-/** For a visitor who comes or goes with this request: `call` renews nothing. */
-export function visitorWith(session: Session, request: FastifyRequest): Visitor {
-  const shown = describeVisitor(session, request.cookies)
+/**
+ * For a visitor who signs in or out with this request: `call` renews nothing. `cookies`: what the browser has after a
+ * sign-in, or before a sign-out.
+ */
+export function visitorWith(session: Session, cookies: Cookies, request: FastifyRequest): Visitor {
+  const shown = describeVisitor(session, cookies)
   const { accessToken } = session
   const caller = { accessToken, userId: shown.userId, context: contextOf(request), hasRenewed: false }
   return { ...shown, call: work => work(caller) }
@@ -106,7 +109,10 @@ export function createRequireSession({ sessions, sealer, home }: Parts) {
     const { session, cookies, visitorId = session?.visitorId, event, cause } = restored
     setCookies(reply, cookies)
     if (visitorId) logAsVisitor(request, visitorId)
-    if (event) logEvent(request, event, { cause })
+    if (event) {
+      logEvent(request, event, { cause })
+      countRefresh(request, event.slice('session_'.length))
+    }
     if (!session) throw signInNeeded()
     return { ...restored, session }
   }

@@ -4,11 +4,11 @@ import { type NextStep, PublicError } from '../errors.ts'
 import { contextOf } from '../operations/request-log.ts'
 import { outsideRequests, type Upstream } from '../upstream.ts'
 import { logFault } from '../web/error-pages.ts'
-import type { Sealer } from '../web/seal.ts'
+import type { Cookies, Sealer } from '../web/seal.ts'
 import { navigationsOnly } from '../web/security.ts'
 import { signInTo } from './ask-to-sign-in.ts'
 import { createLogin } from './login.ts'
-import type { Registration } from './protocol/authorization.ts'
+import type { Logger, Registration } from './protocol/authorization.ts'
 import { createPortal } from './protocol/tokens.ts'
 import { createRequireSession, type Visitor, visitorIfAny, visitorWith } from './require-session.ts'
 import { createLogins, hasSignedOut } from './session/login-cookies.ts'
@@ -23,11 +23,15 @@ export type SignInOptions = {
   upstream: Upstream
   sealer: Sealer
   clock: () => Date
+  logger: Logger
   /** Where a login ends that has no other page to go back to: a GET route, or the start stops. */
   home: string
   /** Awaited before the answer. Its fault is logged, and never undoes the sign-in. `call` renews nothing here. */
   afterSignIn?: (visitor: Visitor, request: FastifyRequest) => Promise<void>
-  /** The same; `visitor` is undefined where the session has ended already. */
+  /**
+   * The same; `visitor` is undefined where the session has ended already. The visitor's tokens are being revoked
+   * meanwhile, so the API may refuse `call`.
+   */
   beforeSignOut?: (visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>
 }
 
@@ -69,8 +73,8 @@ export function createSignIn(registration: Registration, options: SignInOptions)
 }
 
 function createParts(registration: Registration, options: SignInOptions) {
-  const { upstream, sealer, clock, home, afterSignIn, beforeSignOut } = options
-  const portal = createPortal(registration, upstream, clock)
+  const { upstream, sealer, clock, logger, home, afterSignIn, beforeSignOut } = options
+  const portal = createPortal(registration, upstream, clock, logger)
   const sessions = createSessions(sealer, portal, clock)
   return {
     portal,
@@ -81,12 +85,12 @@ function createParts(registration: Registration, options: SignInOptions) {
     home,
     afterSignIn:
       afterSignIn &&
-      ((session: Session, request: FastifyRequest) =>
-        runHook(request, () => afterSignIn(visitorWith(session, request), request))),
+      ((session: Session, cookies: Cookies, request: FastifyRequest) =>
+        runHook(request, () => afterSignIn(visitorWith(session, cookies, request), request))),
     beforeSignOut:
       beforeSignOut &&
       ((session: Session | undefined, request: FastifyRequest) =>
-        runHook(request, () => beforeSignOut(session && visitorWith(session, request), request))),
+        runHook(request, () => beforeSignOut(session && visitorWith(session, request.cookies, request), request))),
   }
 }
 

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
 import { expireHandover } from '../web/hand-over.ts'
 import { expire, setCookies } from '../web/seal.ts'
-import { revokeTokens } from './protocol/tokens.ts'
+import { revokeToken } from './protocol/tokens.ts'
 import { arrivedMark, signedOutMark } from './session/login-cookies.ts'
-import { expireSessionCookies, openRefreshTokens, openSession } from './session/session-cookies.ts'
+import { expireSessionCookies, openRefreshTokens, openSession, type Session } from './session/session-cookies.ts'
 import type { Parts } from './sign-in.ts'
 
 export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) {
@@ -13,6 +13,8 @@ export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) 
     const { cookies } = request
     const session = openSession(sealer, cookies)
     if (session) logAsVisitor(request, session.visitorId)
+    // First of all: the product's hook may use up all the time that this request has.
+    const revoked = revoke(request, session)
     await beforeSignOut?.(session, request)
     setCookies(reply, [
       ...expireSessionCookies(sealer, cookies),
@@ -21,17 +23,21 @@ export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) 
       expire(arrivedMark.name),
       signedOutMark,
     ])
-    await revoke(request)
+    await revoked
     logEvent(request, 'signed_out')
     return reply.redirect('/', 303)
   }
 
-  /** Whoever signs out is signed out here, whatever the portal says. */
-  async function revoke(request: FastifyRequest): Promise<void> {
-    const tokens = openRefreshTokens(sealer, request.cookies)
+  /** Never fails: the visitor is signed out here, whatever the portal answers. */
+  async function revoke(request: FastifyRequest, session: Session | undefined): Promise<void> {
+    const refreshTokens = openRefreshTokens(sealer, request.cookies)
+    const tokens = refreshTokens.map(({ value }) => value)
+    // A refresh token takes its access tokens with it. Only a session without one has an access token to revoke.
+    const isRenewable = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
+    if (session && !isRenewable) tokens.push(session.accessToken)
     const context = contextOf(request)
     if (tokens.length === 0 || !(await portal.readMetadata(context)).revokes) return
-    const results = await Promise.allSettled(tokens.map(({ value }) => revokeTokens(portal, value, context)))
+    const results = await Promise.allSettled(tokens.map(token => revokeToken(portal, token, context)))
     if (results.some(({ status }) => status === 'rejected')) logEvent(request, 'revocation_failed', { level: 'warn' })
   }
 }

@@ -56,7 +56,9 @@ export function createErrorPages(productName: string, signInAnew: SignInAnew) {
     const title = titles[statusCode] ?? 'That did not work'
     // What is wrong with the request itself is no better after a new sign-in.
     const anew = statusCode >= 500 ? signInAnew(request, retry) : undefined
-    return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: anew, isFault: true })
+    // A failed login has its own way to sign in again, which leads to the page that the visitor wanted.
+    const offer = anew && (fault.nextStep ?? anew)
+    return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: offer, isFault: true })
   }
 }
 
@@ -102,10 +104,10 @@ function asPublicError(error: Error & { statusCode?: number }): PublicError {
 /** Errors are reduced to what can hold no secret: no headers, no bodies, nothing that a library has attached. */
 export function logFault(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
-  logEvent(request, code, { status: statusCode, cause: describe(cause, code === 'internal'), level })
+  logEvent(request, code, { status: statusCode, cause: describeCause(cause, code === 'internal'), level })
 }
 
-function describe(cause: unknown, withStack: boolean): unknown {
+export function describeCause(cause: unknown, withStack = false): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause
   const code = 'code' in cause ? String(cause.code) : undefined

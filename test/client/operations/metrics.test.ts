@@ -1,12 +1,13 @@
 // What an operator reads of the client: counts without names, on a port of their own.
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { spawnSmallClient } from '../support/spawn-client.ts'
+import { spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
 
 /** A client with its metrics, and how to read them. */
 async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
@@ -40,6 +41,53 @@ t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
   ])
   t.same(silent.lines, info.lines)
   t.equal(silent.output, '')
+})
+
+t.test('LG-08: what a product logs is no outcome of a login or a renewal', async t => {
+  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
+  const program = fileURLToPath(new URL('../support/logging-main.ts', import.meta.url))
+  const environment = { LOGIN_URL: platform.url, API_URL: platform.url, METRICS_PORT: '0' }
+  const client = await spawnClient(t, environment, { program })
+  t.equal((await signIn(client.browser)).statusCode, 200)
+  t.equal((await client.browser.get('/own')).statusCode, 200)
+  await client.says('session_exported')
+  const text = await (await request(`${client.metricsUrl}/metrics`)).body.text()
+  t.same(text.match(/^client_(logins|refreshes)_total.*$/gm), ['client_logins_total{outcome="login_succeeded"} 1'])
+})
+
+t.test('LG-08: every way in which a login ends is one outcome', async t => {
+  const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
+  const { client, read } = await spawnWithMetrics(t, { LOGIN_URL: platform.url, API_URL: platform.url })
+  const { browser } = client
+  const tokens = platform.script('POST /api/exchangeToken')
+  const endings: Record<string, () => Promise<unknown>> = {
+    login_succeeded: () => signIn(browser),
+    login_refused: async () =>
+      browser.get(callbackUrl(await beginLogin(browser), { code: undefined, error: 'server_error' })),
+    login_callback_invalid: () => browser.get('/exchangeToken?code=x'),
+    login_unknown: async () => browser.get(callbackUrl(await beginLogin(browser), { state: 'x'.repeat(22) })),
+    invalid_grant: async () => {
+      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+      await signIn(browser)
+    },
+    client_misconfigured: async () => {
+      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
+      await signIn(browser)
+    },
+    portal_failed: async () => {
+      platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+      await signIn(browser)
+    },
+  }
+  for (const end of Object.values(endings)) await end()
+  platform.answer('POST /api/exchangeToken', tokens)
+  const lines = (await read()).match(/^client_logins_total.*$/gm)
+  t.same(
+    lines?.toSorted(),
+    Object.keys(endings)
+      .map(outcome => `client_logins_total{outcome="${outcome}"} 1`)
+      .toSorted(),
+  )
 })
 
 t.test('LG-08: the gauge of open requests goes up with each, and down with its answer or its visitor', async t => {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { holdAnswer } from '../support/hold-answer.ts'
 import { setCookieLine } from '../support/read-response.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
 import { timed } from '../support/stopwatch.ts'
@@ -182,12 +183,98 @@ t.test(
     // A login waits for what is being read.
     await client.inject('/login')
     platform.answer(route, announced)
-    clock.advance(31)
     browser.client = client
     t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400)
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   },
 )
+
+const failing: Record<string, [document: Script, logged: { reason: string; cause: unknown }]> = {
+  'is out of order': [
+    { status: 500, body: {} },
+    { reason: 'portal_failed', cause: 'status 500' },
+  ],
+  'is busy': [
+    { status: 503, body: {} },
+    { reason: 'portal_busy', cause: 'status 503' },
+  ],
+  'asks for patience': [
+    { status: 429, body: {} },
+    { reason: 'portal_busy', cause: 'status 429' },
+  ],
+  'drops the connection': [
+    (_request, response) => response.destroy(),
+    { reason: 'portal_unreachable', cause: { code: 'UND_ERR_SOCKET' } },
+  ],
+  'does not answer': [() => new Promise(() => {}), { reason: 'portal_timeout', cause: { name: 'TimeoutError' } }],
+}
+
+for (const [what, [document, logged]] of Object.entries(failing)) {
+  t.test(`contract 4: a portal that ${what} at the start is asked again by the next login and sign-out`, async t => {
+    const { browser, platform, started } = await buildWith(t, document)
+    t.equal(started.get('code_challenge'), null)
+    platform.answer(route, documentWith({ code_challenge_methods_supported: ['S256'], revocation_endpoint: 'listed' }))
+    platform.answer('POST /api/revokeToken', { body: {} })
+    t.ok((await beginLogin(browser.copy())).get('code_challenge'), 'no time has passed')
+
+    platform.answer(route, document)
+    await signIn(browser)
+    await browser.post('/logout')
+    t.equal(platform.received('POST /api/revokeToken').length, 1)
+  })
+
+  t.test(`contract 4: that a portal ${what} when its document is read is in the log`, async t => {
+    const { log, clock, browser, platform } = await buildWith(t, document)
+    const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
+    t.ok(lines().length > 0)
+    t.match(lines()[0], { level: 40, reqId: 'start', ...logged })
+
+    platform.answer(route, withPkce)
+    await beginLogin(browser)
+    const before = lines().length
+    platform.answer(route, document)
+    clock.advance(61 * 60)
+    await beginLogin(browser)
+    t.equal(lines().length, before + 1, 'later, too')
+    t.match(lines().at(-1), { level: 40, ...logged })
+  })
+}
+
+t.test('contract 4: a sign-out tries again what the start and every login could not read', async t => {
+  const { browser, platform } = await buildWith(t, { status: 503, body: {} })
+  await signIn(browser)
+  platform.answer(route, documentWith({ revocation_endpoint: 'listed' }))
+  platform.answer('POST /api/revokeToken', { body: {} })
+  await browser.post('/logout')
+  t.equal(platform.received('POST /api/revokeToken').length, 1)
+})
+
+t.test('contract 4: logins at the same time read the document once', async t => {
+  const { browser, platform } = await buildWith(t, { status: 503, body: {} })
+  const { script, asked, goOn } = holdAnswer(withPkce)
+  platform.answer(route, script)
+  const before = platform.received(route).length
+  const logins = Array.from({ length: 20 }, () => beginLogin(browser.copy()))
+  await asked
+  goOn()
+  for (const login of await Promise.all(logins)) t.ok(login.get('code_challenge'))
+  t.equal(platform.received(route).length, before + 1)
+})
+
+t.test('contract 4: a portal without a document is no fault, and is not asked with every login', async t => {
+  const { browser, platform, log, clock } = await buildWith(t, { status: 404, body: {} })
+  for (let login = 0; login < 5; login++) await beginLogin(browser)
+  t.equal(platform.received(route).length, 1)
+  const lines = () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'portal_metadata_unread')
+  t.match(lines(), [{ level: 30, cause: 'status 404' }])
+  platform.answer(route, withPkce)
+  clock.advance(31)
+  t.ok((await beginLogin(browser)).get('code_challenge'))
+  platform.answer(route, { status: 404, body: {} })
+  clock.advance(61 * 60)
+  await beginLogin(browser)
+  t.match(lines().at(-1), { level: 40, cause: 'status 404' }, 'it had one before')
+})
 
 t.test('CL-04: for an answer whose state nobody has, not even the document is read', async t => {
   const { browser, platform, clock, started } = await buildWith(t, withPkce)

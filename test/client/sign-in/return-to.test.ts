@@ -1,9 +1,11 @@
 // Where a login ends: on the page it began from, and never on another site.
 import t from 'tap'
-import { buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
+import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
+import { linksOf } from '../support/read-form.ts'
 import { goesOnTo } from '../support/read-response.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
+import { giveTokens, type Script } from '../support/scripted-platform.ts'
 
 const { browser: stranger, client } = await buildTestClient(t)
 
@@ -52,4 +54,70 @@ t.test('CL-25: a signed-in page asked for without a session is where the login e
   t.equal(redirect.headers.location, '/login?returnTo=%2Fnote%3Fx%3D1%26y%3D%252F')
   const returnTo = new URL(String(redirect.headers.location), publicUrl).searchParams.get('returnTo')
   t.equal(goesOnTo(await signIn(browser, returnTo!)), '/note?x=1&y=%2F')
+})
+
+const failures: Record<string, [change: Record<string, string | undefined>, exchange: Script, status: number]> = {
+  'the portal refuses the code': [{}, { status: 401, body: { error: 'invalid_grant' } }, 400],
+  'the portal refuses this client': [{}, { status: 401, body: { error: 'invalid_client' } }, 502],
+  'the portal is out of order': [{}, { status: 500, body: {} }, 502],
+  'the portal is busy': [{}, { status: 503, body: {} }, 503],
+  'the connection drops': [{}, (_request, response) => response.destroy(), 502],
+  'the token response is of another login': [{}, giveTokens({ state: 'another' }), 502],
+  'the access token is too long': [{}, giveTokens({ access_token: 'x'.repeat(6_000) }), 502],
+  'the answer has no code': [{ code: undefined }, giveTokens(), 400],
+  'the answer is of another issuer': [{ iss: 'https://evil.test' }, giveTokens(), 400],
+  'the portal answers with an error': [{ code: undefined, error: 'server_error' }, giveTokens(), 400],
+  'the visitor declines': [{ code: undefined, error: 'access_denied' }, giveTokens(), 200],
+}
+
+for (const [what, [change, exchange, status]] of Object.entries(failures)) {
+  t.test(`contract 4: where ${what}, signing in again leads to where the visitor wanted to go`, async t => {
+    const { browser, platform } = await buildTestClient(t, { scripts: { 'POST /api/exchangeToken': exchange } })
+    const started = await beginLogin(browser, '/note?x=1&y=%2F')
+    const page = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
+    t.equal(page.statusCode, status)
+    const [link, ...others] = linksOf(page).filter(href => href.startsWith('/login'))
+    t.same(others, [])
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    const { headers } = await browser.get(link!, { site: 'same-origin' })
+    const again = new URL(String(headers.location)).searchParams
+    t.equal(goesOnTo(await browser.get(callbackUrl(again), { site: 'cross-site' })), '/note?x=1&y=%2F')
+  })
+}
+
+t.test('contract 4: the cancel_url with a state of this browser leads to where the visitor wanted to go', async t => {
+  const { browser } = await buildTestClient(t)
+  const started = await beginLogin(browser, '/note')
+  const page = await browser.get(`/cancelled?state=${started.get('state')}`, { site: 'cross-site' })
+  t.same(
+    linksOf(page).filter(href => href.startsWith('/login')),
+    ['/login?returnTo=%2Fnote'],
+  )
+})
+
+t.test(
+  'contract 4: a failed login of a visitor who is signed in leads there too, and never back to its code',
+  async t => {
+    const { browser, platform } = await buildTestClient(t)
+    await signIn(browser)
+    platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
+    const started = await beginLogin(browser, '/note')
+    // A portal on the same site: the browser sends the Strict cookies along.
+    const page = await browser.get(callbackUrl(started), { site: 'same-site' })
+    t.equal(page.statusCode, 502)
+    t.match(page.body, 'Sign out')
+    for (const href of linksOf(page).filter(href => href.startsWith('/login'))) t.equal(href, '/login?returnTo=%2Fnote')
+    t.notMatch(page.body, 'Code0123456789')
+  },
+)
+
+t.test('contract 4: a login that another delivery has finished goes on to where the visitor wanted to go', async t => {
+  const { browser } = await buildTestClient(t)
+  const started = await beginLogin(browser, '/note')
+  const login = browser.cookies.get(`__Host-login-${started.get('state')}`)!
+  await browser.get(callbackUrl(started), { site: 'cross-site' })
+  browser.cookies.set(`__Host-login-${started.get('state')}`, login)
+  const page = await browser.get(callbackUrl(started), { site: 'same-site' })
+  t.equal(page.statusCode, 400)
+  t.match(page.body, /<a class="button" href="\/note">Continue<\/a>/)
 })

@@ -1,18 +1,29 @@
 // Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
 import t, { type Test } from 'tap'
-import { beginLogin, buildTestClient, clientId, clientSecret, signIn } from '../support/build-test-client.ts'
+import {
+  beginLogin,
+  buildTestClient,
+  clientId,
+  clientSecret,
+  type Settings,
+  signIn,
+} from '../support/build-test-client.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
-import { giveTokens, type Script, send } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, type Script, send } from '../support/scripted-platform.ts'
+import { smallProduct } from '../support/small-product.ts'
 import { timed } from '../support/stopwatch.ts'
 
 const revokeRoute = 'POST /api/revokeToken'
 
-/** A signed-in visitor; the portal's document lists revocation, at this address. */
-async function buildSignedIn(t: Test, revoke: Script = { body: {} }, endpoint = 'https://elsewhere.test/revoke') {
+/** A signed-in visitor; the portal's document lists revocation, at an address that nobody may use. */
+async function buildSignedIn(t: Test, revoke: Script = { body: {} }, settings: Settings = {}) {
   const test = await buildTestClient(t, {
+    ...settings,
     scripts: {
       'GET /.well-known/oauth-authorization-server': ({ headers }, response) =>
-        send(response, { body: { issuer: `http://${headers.host}`, revocation_endpoint: endpoint } }),
+        send(response, {
+          body: { issuer: `http://${headers.host}`, revocation_endpoint: 'https://elsewhere.test/revoke' },
+        }),
       [revokeRoute]: revoke,
       'GET /things': { body: ['first thing'] },
     },
@@ -101,6 +112,65 @@ t.test('RF-11: every refresh token that the browser has is revoked', async t => 
   t.same(revoked.toSorted(), ['of-a-second-login', 'refresh0refresh0refresh0refresh0'])
 })
 
+t.test('contract 4: a session without a refresh token has its access token revoked', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  await browser.post('/logout')
+  platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
+  await signIn(browser)
+  await browser.post('/logout')
+  const [, revocation, ...others] = platform.received(revokeRoute)
+  t.same(others, [])
+  t.same(Object.fromEntries(revocation!.form), {
+    token: accessTokenOf('visitor-1'),
+    client_id: clientId,
+    client_secret: clientSecret,
+  })
+})
+
+t.test('contract 4: a refresh token of an earlier login does not stand in for the access token', async t => {
+  const { browser, platform } = await buildSignedIn(t)
+  const accessToken = accessTokenOf('visitor-1', { jti: 'of a login without a refresh token' })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessToken, refresh_token: undefined }))
+  await signIn(browser)
+  await browser.post('/logout')
+  const revoked = platform.received(revokeRoute).map(({ form }) => form.get('token'))
+  t.same(revoked.toSorted(), [accessToken, 'refresh0refresh0refresh0refresh0'].toSorted())
+})
+
+t.test('contract 4: revocation starts before the product is told of a sign-out, and does not wait for it', async t => {
+  const { browser, platform, log } = await buildSignedIn(t, undefined, {
+    requestDeadlineMs: 5_000,
+    product: {
+      ...smallProduct,
+      // Ends only once the portal has been asked.
+      beforeSignOut: () => platform.isAsked(revokeRoute),
+    },
+  })
+  t.equal((await browser.post('/logout')).statusCode, 303)
+  t.equal(platform.received(revokeRoute).length, 1)
+  t.notMatch(log.join(''), /hook_failed|revocation_failed/)
+})
+
+for (const [what, beforeSignOut] of [
+  ['never ends', () => new Promise<void>(() => {})],
+  ['fails', () => Promise.reject(new Error('no disk'))],
+  [
+    'fails at once',
+    () => {
+      throw new Error('no disk')
+    },
+  ],
+] as const)
+  t.test(`contract 4: a hook of the product that ${what} keeps no token from being revoked`, async t => {
+    const product = { ...smallProduct, beforeSignOut }
+    const { browser, platform, log } = await buildSignedIn(t, undefined, { product, requestDeadlineMs: 1_000 })
+    t.equal((await browser.post('/logout')).statusCode, 303)
+    t.same(browser.names(), ['__Host-signed-out'])
+    t.equal(platform.received(revokeRoute).length, 1)
+    t.notMatch(log.join(''), 'revocation_failed')
+    t.match(log.join(''), '"event":"hook_failed"', 'and the operator learns of it')
+  })
+
 t.test('contract 4: where the portal lists no revocation, none is asked for', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
@@ -119,7 +189,6 @@ t.test(
     // A login waits for what is being read.
     await browser.client.inject('/login')
     platform.answer('GET /.well-known/oauth-authorization-server', document)
-    clock.advance(31)
     await browser.post('/logout')
     t.equal(platform.received(revokeRoute).length, 1)
   },

@@ -1,7 +1,9 @@
 // The way of the browser to the portal and back: the address that it is sent to, and what it brings in return.
 import { hash } from 'node:crypto'
+import type { PublicError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
+import { describeCause } from '../../web/error-pages.ts'
 
 /** This client's registration at the portal. */
 export type Registration = {
@@ -18,12 +20,16 @@ export type Registration = {
 /** What the portal says of itself (RFC 8414). It decides what is sent, and never where: every address is a setting. */
 export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
 
+/** For what happens outside a request, too. */
+export type Logger = { info: (entry: object) => void; warn: (entry: object) => void }
+
 /** Never fails: without a document a login goes on exactly as the specification has it. */
 type ReadMetadata = (context: RequestContext) => Promise<Metadata>
 
 const metadataLimits = { deadlineMs: 1_000, maxBytes: 64 * 1024 }
 const metadataFreshMs = 60 * 60 * 1000
 const retryAfterMs = 30 * 1000
+const nothingOffered: Metadata = { usesPkce: false, isIssuerRequired: false, revokes: false }
 
 /** Part 4.2 of the specification. `codeVerifier`: RFC 7636, undefined where the portal does not list S256. */
 export function authorizeUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
@@ -117,26 +123,51 @@ function invalid(cause: string): LoginError {
 }
 
 /**
- * Asks at most once an hour, and never holds anybody up for more than a second. What the portal once offered is not
- * forgotten because it cannot be read just now: only another document of the portal changes it.
+ * Reads the document once an hour, and never holds a request up for more than a second. What the portal once offered is
+ * not forgotten because the document cannot be read now: only another document of the portal changes it. Until the
+ * document has been read once, every login and sign-out tries again, unless the portal itself says that it has none.
  */
-export function createMetadataReader(registration: Registration, upstream: Upstream, clock: () => Date): ReadMetadata {
-  let latest = Promise.resolve<Metadata>({ usesPkce: false, isIssuerRequired: false, revokes: false })
+export function createMetadataReader(
+  registration: Registration,
+  upstream: Upstream,
+  clock: () => Date,
+  logger: Logger,
+): ReadMetadata {
+  let known: Metadata | undefined
+  let latest = Promise.resolve<Metadata>(nothingOffered)
+  let isReading = false
   let askedAt = 0
   let freshMs = 0
 
   return context => {
     const now = clock().getTime()
     // A clock that was set back must not make it good for longer.
-    if (now >= askedAt && now < askedAt + freshMs) return latest
-    askedAt = now
-    freshMs = metadataFreshMs
-    const before = latest
-    latest = fetchMetadata(registration, upstream, context).catch(() => {
-      freshMs = retryAfterMs
-      return before
-    })
+    const isFresh = now >= askedAt && now < askedAt + freshMs
+    if (!isReading && !isFresh) {
+      isReading = true
+      askedAt = now
+      latest = read(context).finally(() => {
+        isReading = false
+      })
+    }
     return latest
+  }
+
+  async function read(context: RequestContext): Promise<Metadata> {
+    try {
+      known = await fetchMetadata(registration, upstream, context)
+      freshMs = metadataFreshMs
+      return known
+    } catch (error) {
+      const { code, cause } = error as PublicError
+      const isAnswer = code === 'portal_unexpected'
+      freshMs = known || isAnswer ? retryAfterMs : 0
+      // The specification knows no such document, so a portal need not have one.
+      const level = cause === 'status 404' && !known ? 'info' : 'warn'
+      const { requestId: reqId } = context
+      logger[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
+      return known ?? nothingOffered
+    }
   }
 }
 
@@ -149,7 +180,8 @@ async function fetchMetadata(
   // RFC 8414 3.1: the path of the issuer goes behind the well-known part, not before it.
   const url = `${at.origin}/.well-known/oauth-authorization-server${at.pathname.replace(/\/$/, '')}`
   const answer = await upstream.send({ method: 'GET', url, context, ...metadataLimits })
-  const document = answer.status === 200 && isRecord(answer.json) ? answer.json : {}
+  if (answer.status !== 200) throw upstream.unusable(answer)
+  const document = isRecord(answer.json) ? answer.json : {}
   // RFC 8414 3.3: a document that names another issuer is not this portal's.
   if (String(document.issuer).replace(/\/+$/, '') !== loginUrl) throw upstream.unexpected('no document of this portal')
   const methods = document.code_challenge_methods_supported

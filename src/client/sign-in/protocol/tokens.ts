@@ -1,6 +1,6 @@
 // Server to server: exchanges a code, renews, revokes, asks for the visitor's name, and trusts nothing in the answers.
 import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
-import { createMetadataReader, LoginError, type Registration } from './authorization.ts'
+import { createMetadataReader, type Logger, LoginError, type Registration } from './authorization.ts'
 
 export type Tokens = {
   accessToken: string
@@ -28,7 +28,7 @@ const shortLimits = { ...usualLimits, deadlineMs: 1_000 }
 export type Portal = ReturnType<typeof createPortal>
 
 /** The login portal, as this server reaches it. */
-export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date) {
+export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date, logger: Logger) {
   const { loginInternalUrl, clientId, clientSecret } = registration
   // Plain in here and nowhere else.
   const credentials = { client_id: clientId, client_secret: clientSecret.reveal() }
@@ -39,7 +39,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     const body = new URLSearchParams({ ...fields, ...credentials }).toString()
     return upstream.send({ method: 'POST', url: loginInternalUrl + path, headers, body, context, ...limits })
   }
-  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock), post }
+  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock, logger), post }
 }
 
 /** Part 4.2 of the specification; sent once, whatever happens. Throws LoginError, and PublicError of the upstream. */
@@ -69,9 +69,9 @@ export async function refreshTokens(portal: Portal, refreshToken: string, contex
   return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
 }
 
-/** RFC 7009: ends the refresh token and what it gave. */
-export async function revokeTokens(portal: Portal, refreshToken: string, context: RequestContext): Promise<void> {
-  const answer = await portal.post('/api/revokeToken', { token: refreshToken }, context, shortLimits)
+/** RFC 7009: ends a refresh token and the access tokens that it gave, or the grant of an access token. */
+export async function revokeToken(portal: Portal, token: string, context: RequestContext): Promise<void> {
+  const answer = await portal.post('/api/revokeToken', { token }, context, shortLimits)
   if (answer.status !== 200) throw readRefusal(portal, answer)
 }
 
