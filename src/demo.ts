@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
+import { limitConnections } from './client/operations/connections.ts'
+import { listen } from './client/operations/listen.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
 import { onFreePorts } from './sandbox/free-ports.ts'
@@ -57,8 +59,10 @@ try {
     COOKIE_KEYS: secrets.cookieKey,
     LOG_LEVEL,
   })
-  const client = await buildClient(clientConfig, { clock, logger: logger('client') })
-  await client.listen({ host: clientConfig.host, port: clientConfig.port })
+  const clientLogger = logger('client')
+  const client = await buildClient(clientConfig, { clock, logger: clientLogger })
+  limitConnections(clientConfig.maxConnections, clientLogger)(client.server)
+  await listen(client, clientConfig.host, clientConfig.port)
 
   // Before it says that it is there: whoever reads that may stop it at once.
   const stop = async () => {
@@ -99,7 +103,8 @@ function tellRefusals(labUrl: string | undefined) {
 }
 
 function whyNot(error: unknown): string {
-  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number }
+  const { message, cause = error } = error as Error
+  const { code, port } = cause as NodeJS.ErrnoException & { port?: number }
   if (code !== 'EADDRINUSE') return `The demo did not start: ${message}`
   return (
     `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +

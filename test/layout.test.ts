@@ -77,7 +77,7 @@ t.test('the client has two rooms with one door, and no arrow points back', async
       /client\/(applications\/|product|sign-in\/sign-in|web\/|upstream|errors|once|operations\/request-log)/,
     'src/client/bare/': /client\/(bare\/|product|sign-in\/sign-in|web\/|upstream|errors|once)/,
     'src/client/sign-in/': /client\/(sign-in\/|web\/|upstream|errors|once|secret|operations\/request-log)/,
-    'src/client/web/': /client\/(web\/|errors|once|secret|upstream|operations\/request-log)/,
+    'src/client/web/': /client\/(web\/|errors|once|secret|upstream|operations\/(request-log|connections))/,
     'src/client/operations/': /client\/(operations\/|config|upstream)/,
     'src/client/upstream.ts': /client\/errors/,
     'src/client/errors.ts': /(?!)/,

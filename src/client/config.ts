@@ -17,6 +17,11 @@ export const settings = [
   { name: 'CANCEL_URL', default: 'PUBLIC_URL/cancelled', about: 'Where the portal sends a visitor who declines.' },
   { name: 'LOGIN_INTERNAL_URL', default: 'LOGIN_URL', about: 'The portal, as this server reaches it.' },
   { name: 'API_INTERNAL_URL', default: 'API_URL', about: 'The API, as this server reaches it.' },
+  {
+    name: 'MAX_CONNECTIONS',
+    default: '1000',
+    about: 'How many connections may be open at once, on all addresses together. More are closed at once.',
+  },
   { name: 'METRICS_PORT', default: '', about: 'Where to serve /metrics to Prometheus; nowhere unless set.' },
   { name: 'PRESTOP_DELAY', default: '0', about: 'Seconds to go on serving after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', about: 'trace, debug, info, warn, error, fatal or silent.' },
@@ -34,8 +39,8 @@ type Environment = Record<string, string | undefined>
 export class ConfigError extends Error {
   readonly problems: string[]
 
-  constructor(problems: string[]) {
-    super(`The settings need attention:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+  constructor(problems: string[], options?: ErrorOptions) {
+    super(`The settings need attention:\n${problems.map(problem => `  - ${problem}`).join('\n')}`, options)
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -72,10 +77,10 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     }
   }
 
-  const integer = (name: string, most: number): number => {
+  const integer = (name: string, most: number, least = 0): number => {
     const value = text(name)
-    if (/^\d{1,9}$/.test(value) && Number(value) <= most) return Number(value)
-    problem(`${name} must be a whole number from 0 to ${most}.`)
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
+    problem(`${name} must be a whole number from ${least} to ${most}.`)
     return 0
   }
 
@@ -136,6 +141,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
     clientSecret: new Secret(clientSecret),
     /** 32 bytes each in base64url, newest first. */
     cookieKeys: cookieKeys.map(key => new Secret(key)),
+    maxConnections: integer('MAX_CONNECTIONS', 999_999, 1),
     metricsPort: environment.METRICS_PORT ? integer('METRICS_PORT', 65535) : undefined,
     prestopDelayMs: integer('PRESTOP_DELAY', 3600) * 1000,
     logLevel,

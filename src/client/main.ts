@@ -2,6 +2,7 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { buildClient } from './app.ts'
 import { ConfigError, isPlainHttp, readConfig } from './config.ts'
+import { limitConnections } from './operations/connections.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLog } from './operations/log.ts'
 import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
@@ -22,9 +23,12 @@ export async function start(environment: NodeJS.ProcessEnv, product?: Product): 
 
     const draining = new AbortController()
     const client = await buildClient(config, { logger, ...metrics, draining: draining.signal }, product)
+    const limit = limitConnections(config.maxConnections, logger)
+    limit(client.server)
     const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
       throw explain(error, 'METRICS_PORT', host, metricsPort!)
     })
+    if (metricsServer) limit(metricsServer)
     stopOnSignal(client, config.prestopDelayMs, draining, async () => {
       metricsServer?.close()
       await flush()

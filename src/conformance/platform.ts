@@ -68,6 +68,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     portalUrl: settings.portalUrl ?? `http://${host}:${portalPort}`,
     apiUrl: settings.apiUrl ?? `http://${host}:${apiPort}`,
     trustedProxies: [],
+    maxConnections: 1000,
     accessTokenSeconds: 86_400,
     codeSeconds: 60,
     databaseUrl: new Secret('sqlite::memory:'),

@@ -39,6 +39,11 @@ export const settings = [
     default: '',
     about: 'Addresses and networks whose X-Forwarded-For is believed, comma-separated, such as 10.1.0.0/16.',
   },
+  {
+    name: 'MAX_CONNECTIONS',
+    default: '1000',
+    about: 'How many connections may be open at once, on all addresses together. More are closed at once.',
+  },
   { name: 'ACCESS_TOKEN_SECONDS', default: '86400', about: 'How long an access token lives that a client is given.' },
   { name: 'CODE_SECONDS', default: '60', about: 'How long a code can be redeemed, 600 at most.' },
   { name: 'LAB_PORT', default: '', about: 'Where the laboratory listens; it is off unless this is set.' },
@@ -68,6 +73,8 @@ export interface SandboxConfig {
   apiUrl: string
   /** Addresses and networks whose X-Forwarded-For is believed. */
   trustedProxies: string[]
+  /** How many connections may be open at once, on all addresses of all listeners together. */
+  maxConnections: number
   /** How long an access token lives that a client is given, and how long a code can be redeemed. */
   accessTokenSeconds: number
   codeSeconds: number
@@ -135,6 +142,7 @@ export function readConfig(environment: Environment): SandboxConfig {
     portalUrl: readOrigin(env, 'PORTAL_URL', loopbackOrigin(portalPort), problems),
     apiUrl: readOrigin(env, 'API_URL', loopbackOrigin(apiPort), problems),
     trustedProxies: readTrustedProxies(env, problems),
+    maxConnections: readMaxConnections(env, problems),
     accessTokenSeconds: readSeconds(
       env,
       'ACCESS_TOKEN_SECONDS',
@@ -178,6 +186,12 @@ function readPort(env: Environment, name: string, fallback: number, problems: st
   const text = env[name] || `${fallback}`
   // Digits alone: to Number a space is 0, which would be any free port.
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) problems.push(`${name} must be a port number`)
+  return Number(text)
+}
+
+function readMaxConnections(env: Environment, problems: string[]): number {
+  const text = env.MAX_CONNECTIONS || '1000'
+  if (!/^[1-9]\d{0,5}$/.test(text)) problems.push('MAX_CONNECTIONS must be a whole number, 1 to 999999')
   return Number(text)
 }
 

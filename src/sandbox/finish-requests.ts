@@ -1,12 +1,12 @@
-// Lets a server that closes answer what is open, on each of its addresses, and no longer than it may.
+// Lets a server that closes answer what is open, and no longer than it may.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 // What is still open after this is cut, so that the stop ends before a supervisor kills the process (usually 10 s or more).
 const deadlineMs = 8000
 
 /**
- * Fastify listens on every address of the name localhost with a server of its own, and when it closes waits for the
- * first alone. `close()` then also waits for the requests of the others, as far as they have arrived whole or in part.
+ * `close()` waits until every connection has ended. A request whose connection was cut learns that a moment later:
+ * `close()` also waits for this, so that the database is closed after it.
  */
 export function finishRequests(server: FastifyInstance): void {
   const open = new Set<FastifyRequest>()
@@ -22,10 +22,7 @@ export function finishRequests(server: FastifyInstance): void {
   })
 
   server.addHook('preClose', async () => {
-    setTimeout(() => {
-      server.server.closeAllConnections()
-      for (const { raw } of open) raw.socket.destroy()
-    }, deadlineMs).unref()
+    setTimeout(() => server.server.closeAllConnections(), deadlineMs).unref()
   })
 
   server.addHook('onClose', async () => {

@@ -10,7 +10,9 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
+import { closeWith } from './connections.ts'
 import { finishRequests } from './finish-requests.ts'
+import { prepareToListen } from './listen.ts'
 import { whoAndWhy } from './observe.ts'
 import { boundPipelining } from './pipelining.ts'
 
@@ -68,6 +70,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     else reply.raw.once('socket', () => next())
   })
   finishRequests(server)
+  prepareToListen(server)
   server.addHook('onRequest', async request => {
     if (countHosts(request.raw) > 1) throw Object.assign(new Error('two Host headers'), { statusCode: 400 })
   })
@@ -95,8 +98,9 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
   return server
 }
 
-/** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */
+/** Answers faults that Node finds before there is a request. The answer quotes nothing of what was sent. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
+  // The connection is closing already, or the sender has gone.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const statuses = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_INVALID_METHOD: 501 }
   const status = statuses[error.code as keyof typeof statuses] ?? 400
@@ -104,7 +108,8 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody:
   const body = toBody(status, reason)
   const isText = typeof body === 'string'
   const text = isText ? body : JSON.stringify(body)
-  socket.end(
+  closeWith(
+    socket,
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: ${isText ? 'text/plain' : 'application/json'}; charset=utf-8\r\n` +
       'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
       `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,

@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
+import { limitConnections } from './connections.ts'
+import { listen } from './listen.ts'
 
-type Doors = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab'>
+type Doors = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
 
 /** A listener could not be opened. Its message names the settings to look at. */
 export class CannotListen extends Error {
@@ -31,10 +33,12 @@ export async function startSandbox(
 ): Promise<{ portalPort: number; apiPort: number; labPort?: number }> {
   const { portal, api, lab } = sandbox
   const { host, portalPort, apiPort } = config
+  const limit = limitConnections(config.maxConnections, portal.log)
+  for (const listener of [portal, api, lab]) if (listener) limit(listener.server)
   try {
-    await portal.listen({ host, port: portalPort })
-    await api.listen({ host, port: apiPort })
-    if (lab && config.lab) await lab.listen({ host: config.lab.host, port: config.lab.port })
+    await listen(portal, host, portalPort)
+    await listen(api, host, apiPort)
+    if (lab && config.lab) await listen(lab, config.lab.host, config.lab.port)
   } catch (error) {
     await sandbox.close()
     throw new CannotListen(config, error as Error)

@@ -45,6 +45,7 @@ t.test('the defaults are those of a client on this machine', async t => {
     apiUrl: 'https://api.test',
     apiInternalUrl: 'https://api.test',
     clientId: 'client-1',
+    maxConnections: 1000,
     prestopDelayMs: 0,
     logLevel: 'info',
   })
@@ -64,6 +65,7 @@ t.test('what is set is taken, without the slashes at its end', async t => {
     CANCEL_URL: 'https://client.test/came/back',
     LOGIN_URL: ' https://platform.test/portal// ',
     API_URL: 'http://127.0.0.1:4001/',
+    MAX_CONNECTIONS: '250',
     PRESTOP_DELAY: '7',
     LOG_LEVEL: 'debug',
   })
@@ -75,6 +77,7 @@ t.test('what is set is taken, without the slashes at its end', async t => {
     cancelUrl: 'https://client.test/came/back',
     loginUrl: 'https://platform.test/portal',
     apiUrl: 'http://127.0.0.1:4001',
+    maxConnections: 250,
     prestopDelayMs: 7000,
     logLevel: 'debug',
   })
@@ -139,6 +142,8 @@ for (const [name, value] of [
   ['PORT', '-1'],
   ['PORT', '3000.5'],
   ['PORT', '0x1f'],
+  ['MAX_CONNECTIONS', '0'],
+  ['MAX_CONNECTIONS', 'many'],
   ['METRICS_PORT', '65536'],
   ['METRICS_PORT', 'on'],
   ['PRESTOP_DELAY', '3601'],

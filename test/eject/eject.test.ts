@@ -28,19 +28,21 @@ const never = [
   'test/conformance/clients/right-clients.ci.ts',
 ]
 
-/** Each `login` is a file of its tests that signs in. */
+/** Each `login` is a file of its tests that signs in, `stop` one that stops it. */
 const sizes = [
   {
     options: [],
     stays: ofApplications,
     goes: [...ofSandbox, ...ofBoth, ...ofBare],
     login: 'test/client/sign-in/exchange.test.ts',
+    stop: 'test/client/operations/localhost.test.ts',
   },
   {
     options: ['--bare'],
     stays: ofBare,
     goes: [...ofSandbox, ...ofBoth, ...ofApplications],
     login: 'test/client/bare/home.test.ts',
+    stop: 'test/client/operations/localhost.test.ts',
   },
   {
     options: ['--sandbox'],
@@ -56,7 +58,7 @@ const sizes = [
   },
 ]
 
-for (const { options, stays, goes, login } of sizes)
+for (const { options, stays, goes, login, stop } of sizes)
   t.test(
     `npm run eject ${options.join(' ')} leaves a client whose types are right, and that signs a visitor in`,
     async t => {
@@ -101,7 +103,7 @@ for (const { options, stays, goes, login } of sizes)
       // A second thread would look at much that the first has seen. Collecting garbage costs more than the half gigabyte that it saves.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types', '--', '--singleThreaded')
       t.equal(status, 0, `node --run types finds nothing: ${output}`)
-      passesTests(t, project, 'test/layout.test.ts', login)
+      passesTests(t, project, 'test/layout.test.ts', login, ...(stop ? [stop] : []))
     },
   )
 

@@ -32,6 +32,7 @@ t.test('without any settings the sandbox has its ports, an SQLite file and no se
     apiPort: 4001,
     portalUrl: 'http://127.0.0.1:4000',
     apiUrl: 'http://127.0.0.1:4001',
+    maxConnections: 1000,
     seed: undefined,
   })
   t.equal(config.databaseUrl.reveal(), 'sqlite:data/sandbox.db')
@@ -46,6 +47,13 @@ t.test('CT-08: a number is written in digits, and nothing but digits', t => {
     apiPort: 65535,
     prestopDelayMs: 3_600_000,
   })
+  t.end()
+})
+
+t.test('CT-08: MAX_CONNECTIONS is a whole number, at least 1', t => {
+  for (const text of ['0', '-1', '1e3', '10.5', 'many', '1000000'])
+    t.match(problemsOf({ MAX_CONNECTIONS: text }), [/^MAX_CONNECTIONS must be a whole number, 1 to 999999$/], text)
+  t.match(readConfig({ MAX_CONNECTIONS: '250' }), { maxConnections: 250 })
   t.end()
 })
 

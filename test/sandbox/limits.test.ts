@@ -1,13 +1,15 @@
 // What both listeners do with senders that are too slow or too clever. DO-02 waits for the real deadlines: 5 s and 10 s.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
 import { createServer } from '../../src/sandbox/server.ts'
 import { buildTestSandbox } from './support/build-test-sandbox.ts'
+import { callAsDeveloper } from './support/call-api.ts'
+import { labConfig } from './support/call-lab.ts'
 import { exchangeRaw, openSocket } from './support/raw-socket.ts'
 
 // Each waits, and none works: side by side they take as long as the longest.
@@ -122,4 +124,88 @@ t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => 
   t.equal(await ask(socket, head + form), 'HTTP/1.1 100 Continue\r\n\r\n')
   t.match(await ask(socket, 'a=b'), /^HTTP\/1\.1 400 .*"invalid_request"/s)
   socket.destroy()
+})
+
+/** From now on a request has 200 ms to arrive. */
+async function listenImpatiently(listener: FastifyInstance): Promise<void> {
+  await listener.listen({ host: '127.0.0.1', port: 0 })
+  Object.assign(listener.server, { headersTimeout: 200, requestTimeout: 200 })
+}
+
+/** Sends `start`, and after the answer an `x` every 100 ms; never closes its own direction. Seconds until it is cut. */
+async function ignoreTheEnd(listener: FastifyInstance, start: string): Promise<[answer: string, seconds: number]> {
+  const { port } = listener.server.address() as AddressInfo
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
+  let answer = ''
+  socket.on('data', piece => {
+    answer += piece
+  })
+  socket.write(start)
+  await once(socket, 'end')
+  const endedAt = performance.now()
+  const timer = setInterval(() => socket.write('x'), 100)
+  await Promise.race([new Promise(resolve => socket.once('close', resolve)), setTimeout(5000, 0, { ref: false })])
+  clearInterval(timer)
+  socket.destroy()
+  return [answer, (performance.now() - endedAt) / 1000]
+}
+
+t.test('DO-02: after a 408, 400 or 431 a connection is closed for good, also if the sender goes on', async t => {
+  const { api, portal, lab } = await buildTestSandbox(t, { lab: labConfig })
+  const host = 'Host: 127.0.0.1'
+  const cases = [
+    [408, `GET / HTTP/1.1\r\n${host}\r\nX-Slow: `],
+    [
+      408,
+      `POST /api/exchangeToken HTTP/1.1\r\n${host}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    ],
+    [400, `GET / HTTP/1.1\r\n${host}\r\nno header\r\n\r\n`],
+    [431, `GET / HTTP/1.1\r\n${host}\r\nX-Large: ${'x'.repeat(17_000)}`],
+  ] as const
+  for (const [name, listener] of Object.entries({ api, portal, lab })) {
+    await listenImpatiently(listener!)
+    const attempts = cases.map(async ([status, start]) => {
+      const [answer, seconds] = await ignoreTheEnd(listener!, start)
+      t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), name)
+      t.ok(seconds < 3, `${name}, ${status}: ${seconds} s after the end`)
+    })
+    await Promise.all(attempts)
+  }
+})
+
+t.test('DO-02: a request whose body arrives after its 408 makes no group', async t => {
+  const sandbox = await buildTestSandbox(t)
+  const { accessToken, userId, call } = await callAsDeveloper(sandbox)
+  const groups = async () => (await call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length
+  const before = await groups()
+  await listenImpatiently(sandbox.api)
+  const body = JSON.stringify({
+    context: 'https://standards.oftrust.net/v2/Context/Identity/Group/',
+    type: 'Group',
+    data: { name: 'Too late' },
+  })
+  const head =
+    `POST /identities/v1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${accessToken}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+  const inTime = await openSocket(sandbox.api)
+  t.match(await ask(inTime, head + body), /^HTTP\/1\.1 201 /)
+  inTime.destroy()
+  t.equal(await groups(), before + 1, 'the same request makes one in time')
+
+  const late = await openSocket(sandbox.api)
+  t.match(await ask(late, head + body.slice(0, 10)), /^HTTP\/1\.1 408 /)
+  late.write(body.slice(10))
+  await new Promise(resolve => late.once('close', resolve))
+  t.equal(await groups(), before + 1)
+})
+
+t.test('DO-03: a sender that goes on sending gets the whole 431, and no reset before it', async t => {
+  const { api } = await buildTestSandbox(t)
+  const socket = await openSocket(api)
+  const seen: string[] = []
+  for (const event of ['data', 'end', 'error']) socket.on(event, what => seen.push(event === 'data' ? what : event))
+  socket.write(`GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: ${'x'.repeat(17_000)}`)
+  for (let count = 0; count < 20; count += 1) await new Promise(resolve => socket.write('x'.repeat(1000), resolve))
+  await new Promise(resolve => socket.once('close', resolve))
+  t.match(seen.join(''), /^HTTP\/1\.1 431 .*\}end$/s)
 })

@@ -1,15 +1,15 @@
-// The name localhost may be 127.0.0.1, ::1 or both. Here it is both, whatever the hosts file of this machine says.
+// The name localhost may be 127.0.0.1, ::1 or both. Here it is two addresses, whatever the hosts file of this machine says.
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { preload, startSandbox } from './support/start-sandbox.ts'
+import { preload, startInVain, startSandbox } from './support/start-sandbox.ts'
 
 const all = Object.values(networkInterfaces()).flatMap(one => one ?? [])
-const addresses = ['::1', '127.0.0.1'].filter(address => all.some(one => one.address === address))
-const rest = addresses.includes('::1') ? '' : ' (this machine has no ::1)'
+// Without IPv6 a second one of IPv4: what matters is that there are two.
+const addresses = [all.some(({ address }) => address === '::1') ? '::1' : '127.0.0.2', '127.0.0.1']
 
 const nodeOptions = preload(`
   import dns from 'node:dns'
@@ -20,10 +20,12 @@ const nodeOptions = preload(`
     if (name !== 'localhost') return lookup(name, options, done)
     process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
   }
+  dns.promises.lookup = (...asked) => new Promise((resolve, reject) =>
+    dns.lookup(...asked, (error, found, family) => (error ? reject(error) : resolve(found))))
   syncBuiltinESMExports()
 `)
 
-t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners${rest}`, async t => {
+t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both listeners`, async t => {
   const settings = { HOST: 'localhost' }
   const { portalPort, apiPort } = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   for (const port of [portalPort, apiPort])
@@ -35,7 +37,7 @@ t.test(`F-46: HOST=localhost listens on ${addresses.join(' and ')}, with both li
     }
 })
 
-t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')} before it ends${rest}`, async t => {
+t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')} before it ends`, async t => {
   const settings = { HOST: 'localhost' }
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   const { portalPort: port } = sandbox
@@ -64,7 +66,7 @@ t.test(`CT-05: HOST=localhost answers what is open on ${addresses.join(' and ')}
   t.equal(await code, 0)
 })
 
-t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds${rest}`, async t => {
+t.test(`CT-05: HOST=localhost cuts what never ends on ${addresses.join(' and ')} after 8 seconds`, async t => {
   const settings = { HOST: 'localhost' }
   const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
   const { portalPort: port } = sandbox
@@ -90,3 +92,47 @@ async function accepts(port: number, address: string): Promise<boolean> {
   socket.destroy()
   return isAccepted
 }
+
+t.test('a port that is taken on the second address only is a reason not to start', async t => {
+  const taken = createServer().listen(0, addresses[1])
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as AddressInfo
+  const settings = { HOST: 'localhost', PORTAL_PORT: `${port}` }
+  const { code, stderr } = await startInVain(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
+  t.equal(code, 1)
+  t.match(stderr, /^The sandbox did not start: .* PORTAL_PORT .*EADDRINUSE.*\n$/)
+})
+
+t.test(
+  'DO-06: MAX_CONNECTIONS counts portal, API and laboratory on all addresses, and closes new ones at once',
+  async t => {
+    const settings = { HOST: 'localhost', LAB_HOST: 'localhost', LAB_PORT: '0', MAX_CONNECTIONS: '6' }
+    const sandbox = await startSandbox(t, { databaseUrl: await makeSqliteUrl(t), settings, nodeOptions })
+    const { labPort } = JSON.parse(sandbox.logLines.find(line => line.includes('the sandbox is ready'))!)
+    const ports = [sandbox.portalPort, sandbox.apiPort, labPort]
+    const doors = ports.flatMap(port => addresses.map(address => ({ port, address })))
+    /** Undefined where it was closed without an answer. */
+    const open = async ({ port, address }: (typeof doors)[number]) => {
+      const socket = connect(port, address).on('error', () => undefined)
+      t.teardown(() => socket.destroy())
+      socket.write('GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+      const isAnswered = await new Promise(resolve => {
+        socket.once('data', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+      return isAnswered ? socket : undefined
+    }
+    const kept = []
+    for (const door of doors) kept.push(await open(door))
+    t.ok(kept.every(Boolean), 'six are open')
+    for (const door of doors) t.notOk(await open(door), `no seventh one on ${door.address} ${door.port}`)
+    kept[0]!.destroy()
+    // The sandbox learns a moment later that it was closed.
+    while (!(await open(doors[5]!)));
+    t.notOk(await open(doors[0]!), 'and six are open again')
+    const warnings = sandbox.logLines.filter(line => line.includes('connections-full'))
+    t.equal(warnings.length, 1, 'one line, however many are refused')
+    t.match(JSON.parse(warnings[0]!), { level: 40, most: 6 })
+  },
+)

@@ -19,6 +19,7 @@ t.test('CT-08: at the start it says what its settings are, without secrets and a
     portalUrl: 'http://127.0.0.1:4000',
     apiUrl: 'https://api.test',
     trustedProxies: [],
+    maxConnections: 1000,
     accessTokenSeconds: 86_400,
     codeSeconds: 60,
     databaseUrl: '[redacted]',

@@ -29,9 +29,8 @@ export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: 
     EADDRINUSE: `${setting}: another program has taken ${port} on ${host}. Stop that one, or set another ${setting}.`,
     EACCES: `${setting}: this process may not listen on ${port}. Set one from 1024 on.`,
   }
-  return new ConfigError([
-    reasons[code] ?? `HOST: nothing can listen on ${host} (${code}). Name an address of this machine.`,
-  ])
+  const reason = reasons[code] ?? `HOST: nothing can listen on ${host} (${code}). Name an address of this machine.`
+  return new ConfigError([reason], { cause: error })
 }
 
 async function addressesOf(host: string): Promise<string[]> {
@@ -41,21 +40,29 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * A server listens on one address. Listeners on the others hand their connections over to it, and so share its deadlines,
- * bounds and stop. Fastify would start a second server by itself, and stop without waiting for what that one answers.
+ * A Node server listens on one address. For each further address there is a plain listener, which hands its connections
+ * over to the client's HTTP server by the 'connection' event, as Node's documentation describes. So all addresses share
+ * its deadlines, its limits and its stop.
+ *
+ * Fastify would start a second HTTP server for the second address. Its `close()` does not wait for that one: the onClose
+ * hooks would run, and close a product's database, while requests are still answered
+ * (https://github.com/fastify/fastify/issues/7043).
  */
 function prepareListeners(app: FastifyInstance) {
   const listeners: Server[] = []
+  let closed: Promise<unknown> | undefined
+  // First no listener takes new connections; then `close()` ends the HTTP server, and with it the idle connections of all.
   app.addHook('preClose', async () => {
-    for (const listener of listeners) listener.close()
+    closed = Promise.all(listeners.map(listener => new Promise(resolve => listener.close(resolve))))
   })
+  // The hook that was added last runs first. So the onClose hooks of a product run when every request has been answered.
   app.addHook('onClose', async () => {
-    app.server.closeIdleConnections()
-    await Promise.all(listeners.map(listener => listener.listening || once(listener, 'close')))
+    await closed
   })
 
   return async (address: string, port: number) => {
     const handOver = (socket: Socket) => app.server.emit('connection', socket)
+    // As Node's HTTP server has it.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
     await once(listener.listen(port, address), 'listening')
     listeners.push(listener)

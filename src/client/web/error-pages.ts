@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type NextStep, PublicError } from '../errors.ts'
+import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { localPath } from './security.ts'
 import { showMessage } from './views.ts'
@@ -124,8 +125,9 @@ function plainPage(message: string, productName: string): string {
   ].join('\n')
 }
 
-/** Faults that Node finds before there is a request; the answer quotes nothing of what was sent. */
+/** Answers faults that Node finds before there is a request. The answer quotes nothing of what was sent. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  // The connection is closing already, or the sender has gone.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
   const words = {
@@ -133,7 +135,8 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     408: 'The request took too long to arrive.',
     431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
   }[status]!
-  socket.end(
+  closeWith(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
       `Content-Length: ${Buffer.byteLength(words)}\r\n\r\n${words}`,

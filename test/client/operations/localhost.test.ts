@@ -1,39 +1,19 @@
-// The name localhost may be 127.0.0.1, ::1 or both. Here it is both, whatever the hosts file of this machine says.
+// The name localhost may be 127.0.0.1, ::1 or both. Here it is two addresses, whatever the hosts file of this machine says.
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, type SpawnedClient, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { importing, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { addresses, listensOn, nameBoth } from '../support/two-addresses.ts'
 
-const isThere = (address: string) =>
-  Object.values(networkInterfaces()).some(all => all?.some(one => one.address === address))
-const addresses = ['127.0.0.1', '::1'].filter(isThere)
-const rest = addresses.includes('::1') ? '' : ' (this machine has no ::1)'
+const poolMain = fileURLToPath(new URL('../support/pool-main.ts', import.meta.url))
 
-/** The address that is asked first is the one of IPv6, as RFC 6724 has it. */
-const nameBoth = (known: string[]) => `
-  import dns from 'node:dns'
-  import { syncBuiltinESMExports } from 'node:module'
-  const { lookup } = dns
-  const all = ${JSON.stringify(known.toReversed())}.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
-  dns.lookup = (name, options, done = options) => {
-    if (name !== 'localhost') return lookup(name, options, done)
-    process.nextTick(() => (options.all ? done(null, all) : done(null, all[0].address, all[0].family)))
-  }
-  dns.promises.lookup = (...asked) => new Promise((resolve, reject) =>
-    dns.lookup(...asked, (error, found, family) => (error ? reject(error) : resolve(found))))
-  syncBuiltinESMExports()
-`
-
-/** It has come back from starting when it listens on the first of them. */
-const listensOn = (client: SpawnedClient, address: string) =>
-  client.says(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:`)
-
-t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}${rest}`, async t => {
+t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}`, async t => {
   const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
   const { port } = new URL(client.url)
   for (const address of addresses) {
@@ -46,32 +26,72 @@ t.test(`F-46, CT-06: HOST=localhost listens on ${addresses.join(' and ')}${rest}
 })
 
 for (const address of addresses) {
-  t.test(
-    `F-26: a request on ${address} is finished when the client is told to stop, and then it stops${rest}`,
-    async t => {
-      const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
-      await listensOn(client, address)
-      const socket = connect(Number(new URL(client.url).port), address)
-      await once(socket, 'connect')
-      const idle = connect(Number(new URL(client.url).port), address)
-      idle.on('error', () => {}).write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
-      await once(idle, 'data')
-      socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
-      socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
-      // What has arrived before it is asked has arrived when it answers.
-      t.equal((await client.get('/health/live')).statusCode, 200)
-      const answer = text(socket)
-      client.child.kill('SIGTERM')
-      await once(idle, 'close')
-      socket.write('b')
-      t.match(await answer, /^HTTP\/1\.1 303 /)
-      t.same(await client.exited, [0, null])
-    },
+  t.test(`F-26: a request on ${address} is finished when the client is told to stop, and then it stops`, async t => {
+    const client = await spawnClient(t, { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) })
+    await listensOn(client, address)
+    const socket = connect(Number(new URL(client.url).port), address)
+    await once(socket, 'connect')
+    const idle = connect(Number(new URL(client.url).port), address)
+    idle.on('error', () => {}).write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
+    await once(idle, 'data')
+    socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
+    socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
+    // What has arrived before it is asked has arrived when it answers.
+    t.equal((await client.get('/health/live')).statusCode, 200)
+    const answer = text(socket)
+    client.child.kill('SIGTERM')
+    await once(idle, 'close')
+    socket.write('b')
+    t.match(await answer, /^HTTP\/1\.1 303 /)
+    t.same(await client.exited, [0, null])
+  })
+}
+
+t.test('F-26: told to stop, a client on two addresses runs the asynchronous onClose hook of its product', async t => {
+  const environment = { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) }
+  const client = await spawnClient(t, environment, { program: poolMain })
+  for (const address of addresses) await listensOn(client, address)
+  client.child.kill('SIGTERM')
+  const stillRunning = setTimeout(15_000, 'it still runs after 15 seconds', { ref: false })
+  t.same(await Promise.race([client.exited, stillRunning]), [0, null])
+  t.match(client.output(), '"event":"pool_closed"')
+})
+
+for (const address of addresses) {
+  t.test(`F-26: the onClose hook of a product runs after the last answer on ${address}`, async t => {
+    const environment = { HOST: 'localhost', NODE_OPTIONS: importing(nameBoth(addresses)) }
+    const client = await spawnClient(t, environment, { program: poolMain })
+    for (const one of addresses) await listensOn(client, one)
+    const socket = connect(Number(new URL(client.url).port), address)
+    await once(socket, 'connect')
+    socket.write(`POST /logout HTTP/1.1\r\nhost: x\r\norigin: ${publicUrl}\r\n`)
+    socket.write('content-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=')
+    // What was sent before is read before.
+    t.equal((await client.get('/health/live')).statusCode, 200)
+    const answer = text(socket)
+    client.child.kill('SIGTERM')
+    for (const one of addresses) while (await accepts(client.url, one)) await setTimeout(10)
+    t.notMatch(client.output(), 'pool_closed', 'a request is open')
+    socket.write('b')
+    t.match(await answer, /^HTTP\/1\.1 303 /)
+    t.same(await client.exited, [0, null])
+    const events = client.log().map(({ event, route }) => (event === 'request' ? route : event))
+    t.same(events.slice(-2), ['/logout', 'pool_closed'])
+  })
+}
+
+async function accepts(url: string, address: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), address)
+  const isAccepted = await once(socket, 'connect').then(
+    () => true,
+    () => false,
   )
+  socket.destroy()
+  return isAccepted
 }
 
 for (const address of addresses) {
-  t.test(`F-46: a platform at http://localhost that listens on ${address} alone is reached${rest}`, async t => {
+  t.test(`F-46: a platform at http://localhost that listens on ${address} alone is reached`, async t => {
     const scripts = { 'POST /api/exchangeToken': giveTokens(), ...smallApi }
     const { url } = await startScriptedPlatform(t, scripts, address)
     const platformUrl = `http://localhost:${new URL(url).port}`

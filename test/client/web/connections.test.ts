@@ -1,8 +1,9 @@
 // Connections as a proxy keeps them, idle for a while and then used again; and who sends too slowly, who is cut off at the real deadlines.
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { buildTestClient, publicUrl } from '../support/build-test-client.ts'
 import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
@@ -84,4 +85,72 @@ t.test('DO-02: headers or a body that drip are cut off with 408, and nobody else
   })
   t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
   await Promise.all(drips)
+})
+
+/** Sends `start`, and after the first answer an `x` every 100 ms. It never closes its own direction. */
+async function ignoreTheEnd(client: FastifyInstance, start: string) {
+  const { port } = client.server.address() as AddressInfo
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
+  let answer = ''
+  socket.on('data', bytes => (answer += bytes))
+  socket.write(start)
+  await once(socket, 'end')
+  const timer = setInterval(() => socket.write('x'), 100)
+  const tooLong = setTimeout(5_000, 'it is open after 5 seconds', { ref: false })
+  // Not `once`, which rejects at the error that a cut connection is.
+  const cut = new Promise<string>(resolve => socket.once('close', () => resolve('closed')))
+  const [closed, took] = await timed(Promise.race([cut, tooLong]))
+  clearInterval(timer)
+  socket.destroy()
+  return { answer, closed, took }
+}
+
+t.test('DO-02: after a 408, 400 or 431 the connection is closed for good, also if the sender goes on', async t => {
+  const { client } = await buildTestClient(t)
+  await client.listen({ host: '127.0.0.1', port: 0 })
+  Object.assign(client.server, { headersTimeout: 200, requestTimeout: 200 })
+  const cases = [
+    [408, 'GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-slow: '],
+    [408, `${form}content-length: 20000\r\n\r\na=`],
+    [400, 'no request\r\n\r\n'],
+    [431, `GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(17_000)}`],
+  ] as const
+  for (const [status, start] of cases) {
+    const { answer, closed, took } = await ignoreTheEnd(client, start)
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+    t.equal(closed, 'closed', `${status}`)
+    t.ok(took.own < 2.5, `${status}: ${took.own} s after the end`)
+  }
+})
+
+t.test('DO-02: a request whose body arrives after its 408 is not carried out', async t => {
+  const handled: string[] = []
+  const observeRequests = (app: FastifyInstance) =>
+    void app.addHook('preHandler', async ({ url }) => {
+      handled.push(url)
+    })
+  const { client } = await buildTestClient(t, { observeRequests })
+  await client.listen({ host: '127.0.0.1', port: 0 })
+  client.server.requestTimeout = 200
+  client.server.headersTimeout = 200
+  const socket = await openSocket(client)
+  const answer = text(socket).catch(() => '')
+  socket.write(`${form}content-length: 3\r\n\r\na=`)
+  await once(socket, 'data')
+  socket.write(`b${health}`)
+  t.match(await answer, /^HTTP\/1\.1 408 /)
+  t.match(await exchangeRaw(client, rawGet('/')), /^HTTP\/1\.1 200 /)
+  t.same(handled, ['/'], 'neither the form nor what followed it')
+})
+
+t.test('DO-03: a sender that goes on sending gets the whole 431, and no reset before it', async t => {
+  const { client } = await buildTestClient(t)
+  const socket = await openSocket(client)
+  const seen: string[] = []
+  for (const event of ['data', 'end', 'error'])
+    socket.on(event, what => seen.push(event === 'data' ? `${what}` : event))
+  socket.write(`GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(17_000)}`)
+  for (let count = 0; count < 20; count++) await new Promise(resolve => socket.write('x'.repeat(1_000), resolve))
+  await once(socket, 'close')
+  t.match(seen.join(''), /^HTTP\/1\.1 431 .*Delete the cookies of this site, then open it again\.end$/s)
 })

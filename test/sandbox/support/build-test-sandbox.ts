@@ -81,6 +81,7 @@ export async function buildTestSandbox(
             userPassword: new Secret(options.password ?? seeded.password),
           },
     trustedProxies: options.trustedProxies ?? [],
+    maxConnections: 1000,
     accessTokenSeconds: options.accessTokenSeconds ?? 86_400,
     codeSeconds: options.codeSeconds ?? 60,
     lab: options.lab,

@@ -1,0 +1,55 @@
+// Listens on every address of localhost.
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+/** Call this when the server is made: `listen` may come when it takes no more hooks. */
+export function prepareToListen(server: FastifyInstance): void {
+  const furtherListeners: Server[] = []
+  server.decorate('furtherListeners', furtherListeners)
+  let closed: Promise<unknown> | undefined
+
+  // First no listener takes new connections; then `close()` ends the HTTP server, and with it the idle connections of all.
+  server.addHook('preClose', async () => {
+    closed = Promise.all(furtherListeners.map(listener => new Promise(resolve => listener.close(resolve))))
+  })
+  server.addHook('onClose', async () => {
+    await closed
+  })
+}
+
+/**
+ * A Node server listens on one address. For each further address of localhost there is a plain listener, which hands its
+ * connections over to the HTTP server by the 'connection' event, as Node's documentation describes. So all addresses
+ * share its deadlines, its limits and its stop.
+ *
+ * Fastify would start a second HTTP server for the second address. Its `close()` does not wait for that one, and the
+ * database would be closed while requests are still answered (https://github.com/fastify/fastify/issues/7043).
+ */
+export async function listen(server: FastifyInstance, host: string, port: number): Promise<void> {
+  const addresses = host === 'localhost' ? await lookup(host, { all: true }) : [{ address: host }]
+  let taken: number | undefined
+  let unavailable: unknown
+  for (const address of new Set(addresses.map(({ address }) => address))) {
+    try {
+      if (taken === undefined) await server.listen({ host: address, port })
+      else await listenFurther(server, address, taken)
+      taken ??= (server.server.address() as AddressInfo).port
+    } catch (error) {
+      // Hosts files name ::1 on machines without it, too.
+      if (host !== 'localhost' || (error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') throw error
+      unavailable = error
+    }
+  }
+  if (taken === undefined) throw unavailable
+}
+
+async function listenFurther(server: FastifyInstance, address: string, port: number): Promise<void> {
+  const handOver = (socket: Socket) => server.server.emit('connection', socket)
+  // As Node's HTTP server has it.
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
+  await once(listener.listen(port, address), 'listening')
+  server.getDecorator<Server[]>('furtherListeners').push(listener)
+  server.log.info(`Server listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
+}

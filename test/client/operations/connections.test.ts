@@ -1,0 +1,81 @@
+// MAX_CONNECTIONS: how many connections the client keeps open, on all its addresses together.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { importing, smallHeap, spawnClient } from '../support/spawn-client.ts'
+import { addresses, listensOn, nameBoth } from '../support/two-addresses.ts'
+
+const health = 'GET /health/live HTTP/1.1\r\nhost: localhost:3000\r\n\r\n'
+
+/** A connection to this port that has been answered once and stays open; undefined where it was closed without an answer. */
+async function open(t: Test, port: string, address: string, request = health): Promise<Socket | undefined> {
+  const socket = connect(Number(port), address).on('error', () => {})
+  t.teardown(() => socket.destroy())
+  socket.write(request)
+  const answered = new Promise<boolean>(resolve => {
+    socket.once('data', () => resolve(true))
+    socket.once('close', () => resolve(false))
+  })
+  return (await answered) ? socket : undefined
+}
+
+t.test('DO-06: beyond MAX_CONNECTIONS, on all addresses together, a new connection is closed at once', async t => {
+  const settings = { HOST: 'localhost', MAX_CONNECTIONS: '4', METRICS_PORT: '0' }
+  const client = await spawnClient(t, { ...settings, NODE_OPTIONS: importing(nameBoth(addresses)) })
+  for (const address of addresses) await listensOn(client, address)
+  const { port } = new URL(client.url)
+  const metrics = new URL(client.metricsUrl)
+  const metricsHost = metrics.hostname.replace(/[[\]]/g, '')
+  const scrape = () => open(t, metrics.port, metricsHost, health.replace('/health/live', '/metrics'))
+
+  const kept = []
+  for (const address of [...addresses, ...addresses]) kept.push(await open(t, port, address))
+  t.ok(kept.every(Boolean), 'four are open')
+  for (const address of addresses) t.notOk(await open(t, port, address), `no fifth one on ${address}`)
+  t.notOk(await scrape(), 'nor on the port of the metrics')
+
+  const [first] = kept
+  first!.write(health)
+  t.match(`${await once(first!, 'data')}`, '200 OK', 'those that are open are served')
+  first!.destroy()
+  // The client learns a moment later that it was closed.
+  let next: Socket | undefined
+  while (!next) next = await open(t, port, addresses[1]!)
+  t.notOk(await open(t, port, addresses[0]!), 'and four are open again')
+  next.destroy()
+  let scraped: Socket | undefined
+  while (!scraped) scraped = await scrape()
+  t.notOk(await open(t, port, addresses[0]!), 'connections to the metrics are counted')
+
+  const warnings = client.log().filter(({ event }) => event === 'connections_full')
+  t.match(warnings, [{ level: 40, most: 4 }])
+  t.equal(warnings.length, 1, 'one line, however many are refused')
+})
+
+t.test('DO-06: thousands of half-sent requests do not end a client with the memory of a small container', async t => {
+  const client = await spawnClient(t, {}, { prefix: smallHeap })
+  const { port } = new URL(client.url)
+  const sockets: Socket[] = []
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  let refused = 0
+  const half = `GET / HTTP/1.1\r\nhost: localhost:3000\r\nx-large: ${'x'.repeat(15_000)}`
+  while (sockets.length < 4_000) {
+    const some = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
+    for (const socket of some) socket.once('close', () => refused++).write(half)
+    sockets.push(...some)
+    await Promise.all(some.map(socket => (socket.connecting ? once(socket, 'connect').catch(() => {}) : undefined)))
+  }
+  while (refused < 3_000) await new Promise(resolve => setTimeout(resolve, 20))
+  for (const socket of sockets) socket.destroy()
+  let live: number | undefined
+  while (live !== 200)
+    live = await client.get('/health/live').then(
+      ({ statusCode }) => statusCode,
+      () => undefined,
+    )
+  const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${client.child.pid}/status`, 'utf8'))![1]) / 1024
+  t.ok(peak < 256, `${peak} MiB`)
+})

@@ -1,0 +1,19 @@
+// The client's process with a product that holds something open, as a pool of database connections would be.
+import { setTimeout } from 'node:timers/promises'
+import { start } from '../../../src/client/main.ts'
+import { smallProduct } from './small-product.ts'
+
+/** Keeps the process alive until it is cleared. */
+const pool = setInterval(() => {}, 1_000)
+
+await start(process.env, {
+  ...smallProduct,
+  pages(signedIn, parts) {
+    smallProduct.pages(signedIn, parts)
+    signedIn.addHook('onClose', async () => {
+      await setTimeout(50)
+      clearInterval(pool)
+      signedIn.log.info({ event: 'pool_closed' })
+    })
+  },
+})
