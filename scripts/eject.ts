@@ -8,7 +8,20 @@ import { leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
 
 const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
-const { name, force, ...size } = readOptions()
+const help = `npm run eject -- --name NAME [options]
+
+Makes a client of your own of this repository: removes the sandbox and everything that needs it.
+
+  --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
+  --bare        removes the pages of the applications, too
+  --sandbox     keeps the sandbox
+  --force       goes on although there are changes that are not committed
+  --help        this text`
+const { name, force, help: isHelp, ...size } = readOptions()
+if (isHelp) {
+  console.log(help)
+  process.exit()
+}
 if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail(usage)
 if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter already.')
 
@@ -58,6 +71,7 @@ function readOptions() {
         bare: { type: 'boolean', default: false },
         sandbox: { type: 'boolean', default: false },
         force: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
       },
     })
     return values

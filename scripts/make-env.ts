@@ -1,7 +1,17 @@
 // Makes a .env from .env.example, with a fresh key that seals the cookies: npm run setup
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
 
+const usage = `npm run setup
+
+Makes a .env from .env.example, with a fresh key for COOKIE_KEYS. It does not touch a .env that exists.`
+
+const { values } = parseArgs({ options: { help: { type: 'boolean' } } })
+if (values.help) {
+  console.log(usage)
+  process.exit()
+}
 if (existsSync('.env')) {
   console.error('There is a .env already, and it stays as it is. Move it away to make a new one.')
   process.exit(1)

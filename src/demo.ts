@@ -23,7 +23,22 @@ const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002
 // Not on 127.0.0.1 as the sandbox is: two ports of one host hide every fault that SameSite cookies can have.
 const publicUrl = `http://localhost:${PORT}`
 
+const usage = `npm run demo [-- --seed]
+
+Starts the client and the sandbox together. Their data and secrets stay in data/.
+PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports; LOG_LEVEL=info shows every request.
+
+  --seed   gives the demo's user and client the password and the fields back that they had at first
+  --help   this text`
+
 try {
+  const { seed: isSeedForced, help } = parseArgs({
+    options: { seed: { type: 'boolean' }, help: { type: 'boolean' } },
+  }).values
+  if (help) {
+    console.log(usage)
+    process.exit()
+  }
   const secrets = keepSecrets()
   const clock = () => new Date()
   const logger = (app: string) => pino({ level: LOG_LEVEL, base: { app } })
@@ -40,7 +55,6 @@ try {
     SEED_USER_PASSWORD: secrets.password,
     LOG_LEVEL,
   })
-  const isSeedForced = parseArgs({ options: { seed: { type: 'boolean' } } }).values.seed
   const { sandbox, portalUrl, apiUrl, labUrl } = await onFreePorts(settings, async config => {
     const { portalUrl, apiUrl, lab } = config
     const labUrl = lab?.urls[0]

@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { settings } from '../src/client/config.ts'
@@ -266,3 +266,19 @@ t.test(
     t.match(JSON.parse(read('tsconfig.json')).compilerOptions, { strict: true })
   },
 )
+
+t.test('every package that the code imports is declared, and those of src for production', async t => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'))
+  const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
+  const isPackage = (name: string) => !name.startsWith('node:') && !existsSync(name)
+  const paths = globSync(['src/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], {
+    // They hold imports of made-up packages as text.
+    exclude: ['test/container/*.test.ts'],
+  })
+  t.ok(paths.length > 50)
+  for (const path of paths)
+    for (const name of importsOf(path).filter(isPackage).map(packageOf)) {
+      const isDeclared = name in dependencies || (!path.startsWith('src/') && name in devDependencies)
+      if (!isDeclared) t.fail(`${path} imports ${name}, which package.json does not declare`)
+    }
+})

@@ -7,6 +7,14 @@ import { authorizeUrl } from './sign-in/protocol/authorization.ts'
 import { createPortal } from './sign-in/protocol/tokens.ts'
 import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
 
+const usage = `npm run doctor [-- --redirect-uri URI]
+
+Checks the settings in the environment or .env, the portal, the API and the client's credentials. Prints yes, no or
+"cannot tell" for each check, and exits with 1 if there is a no.
+
+  --redirect-uri URI   checks the settings of another client, which has this redirect URI
+  --help               this text`
+
 export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
 
 const yes = (text: string): Finding => ({ answer: 'yes', text })
@@ -149,7 +157,11 @@ async function get(url: string, dispatcher: Dispatcher): Promise<Got> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { 'redirect-uri': { type: 'string' } } })
+  const { values } = parseArgs({ options: { 'redirect-uri': { type: 'string' }, help: { type: 'boolean' } } })
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    process.exit()
+  }
   const findings = await diagnose(process.env, values['redirect-uri'])
   for (const { answer, text } of findings) process.stdout.write(`${answer.padEnd(12)}${text}\n`)
   process.exit(findings.some(({ answer }) => answer === 'no') ? 1 : 0)

@@ -3,7 +3,12 @@ import { parseArgs } from 'node:util'
 import { backUpSqlite } from '../store/back-up-sqlite.ts'
 import { defineCommand, NothingDone, runCommand, sqlitePathOf } from './run-command.ts'
 
-export const backUp = defineCommand('Nothing was copied', async (config, args) => {
+const usage = `npm run sandbox:backup -- FILE
+
+Copies the sandbox's SQLite database to FILE, which must not exist yet. The sandbox may be running.
+DATABASE_URL says where the database is. For PostgreSQL use pg_dump, see docs/backup.md.`
+
+export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, async (config, args) => {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const [copyPath, ...others] = positionals
   if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy, which is not there yet.')

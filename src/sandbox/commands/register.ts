@@ -14,7 +14,16 @@ import { findCredentials, listSomeUsers } from '../store/users.ts'
 import { openKeyRing } from '../tokens/key-ring.ts'
 import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 
-export const registerClient = defineCommand('Nothing was registered', async (config, args) => {
+const usage = `npm run sandbox:register -- --redirect-uri URI [options]
+
+Registers a client at the sandbox and prints its settings. The sandbox may be running.
+
+  --redirect-uri URI   where the portal sends browsers back to; repeat it for further URIs
+  --name NAME          the client's name (My client)
+  --email ADDRESS      the account that the client belongs to; needed if there are several accounts
+  --help               this text`
+
+export const registerClient = defineCommand({ usage, failure: 'Nothing was registered' }, async (config, args) => {
   const { values } = parseArgs({
     args,
     options: {

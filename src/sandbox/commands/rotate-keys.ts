@@ -3,7 +3,14 @@ import { parseArgs } from 'node:util'
 import { addSigningKey, removeOtherSigningKeys } from '../store/keys.ts'
 import { defineCommand, onStore, runCommand } from './run-command.ts'
 
-export const rotateKeys = defineCommand('The keys were not rotated', async (config, args) => {
+const usage = `npm run sandbox:rotate-keys [-- --remove-old]
+
+Gives the sandbox a new key to sign access tokens. The sandbox may be running.
+
+  --remove-old   removes the other keys, so that the API refuses every token they signed
+  --help         this text`
+
+export const rotateKeys = defineCommand({ usage, failure: 'The keys were not rotated' }, async (config, args) => {
   const { values } = parseArgs({ args, options: { 'remove-old': { type: 'boolean', default: false } } })
   const { id, removed } = await onStore(config, store =>
     store.transaction(async db => {

@@ -15,19 +15,29 @@ export type Command = (
   args: string[],
 ) => Promise<{ exitCode: number; stdout: string; stderr: string }>
 
-/** `work` resolves to what is printed; `failure` begins the line when it throws. The exit code is then 1. */
+/**
+ * `work` resolves to what is printed; `failure` begins the line when it throws. The exit code is then 1. `usage` is all
+ * that `--help` prints.
+ */
 export function defineCommand(
-  failure: string,
+  { usage, failure }: { usage: string; failure: string },
   work: (config: SandboxConfig, args: string[]) => Promise<string>,
 ): Command {
   return async (environment, args) => {
+    // Before the settings are read: help must not need any.
+    if (args.includes('--help')) return { exitCode: 0, stdout: `${usage}\n`, stderr: '' }
     try {
       return { exitCode: 0, stdout: `${await work(readConfig(environment), args)}\n`, stderr: '' }
     } catch (error) {
       const { message, code } = error as NodeJS.ErrnoException
       const isForOperator =
         error instanceof ConfigError || error instanceof UnusableDatabase || error instanceof NothingDone
-      return { exitCode: 1, stdout: '', stderr: `${isForOperator ? message : `${failure}: ${message || code}`}\n` }
+      const isUsage = code?.startsWith('ERR_PARSE_ARGS') ?? false
+      return {
+        exitCode: 1,
+        stdout: '',
+        stderr: `${isForOperator ? message : `${failure}: ${message || code}`}\n${isUsage ? `\n${usage}\n` : ''}`,
+      }
     }
   }
 }

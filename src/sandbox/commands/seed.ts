@@ -4,7 +4,14 @@ import { createPasswords } from '../passwords.ts'
 import { seedStore } from '../seed.ts'
 import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 
-export const applySeeds = defineCommand('Nothing was seeded', async (config, args) => {
+const usage = `npm run sandbox:seed [-- --force]
+
+Makes the user and the client of the SEED_ settings. The sandbox may be running.
+
+  --force   applies the settings again, also if they have not changed since they were last applied
+  --help    this text`
+
+export const applySeeds = defineCommand({ usage, failure: 'Nothing was seeded' }, async (config, args) => {
   const { values } = parseArgs({ args, options: { force: { type: 'boolean', default: false } } })
   const { seed } = config
   if (!seed) throw new NothingDone('There is nothing to seed: set the SEED_ settings, such as in .env.sandbox.')

@@ -51,7 +51,11 @@ t.test('what cannot be registered is refused with what to do, and nothing is mad
     [settings, [], /--redirect-uri http/],
     [settings, ['--redirect-uri', 'http://client.example.test/'], /redirectUris: Not a valid redirect URI/],
     [settings, ['--redirect-uri', redirectUri, '--email', 'nobody@example.test'], /Nobody has the address/],
-    [settings, ['--redirect-uri', redirectUri, '--other'], /--other/],
+    [
+      settings,
+      ['--redirect-uri', redirectUri, '--other'],
+      /'--other'.*\n\nnpm run sandbox:register -- --redirect-uri URI/s,
+    ],
     [{ ...settings, PORTAL_PORT: '0' }, ['--redirect-uri', redirectUri], /PORTAL_PORT/],
     [{ DATABASE_URL: 'sqlite::memory:' }, ['--redirect-uri', redirectUri], /POST \/lab\/v1\/applications/],
     [{ DATABASE_URL: await makeSqliteUrl(t) }, ['--redirect-uri', redirectUri], /Start the sandbox first/],
