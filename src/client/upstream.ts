@@ -31,6 +31,8 @@ export type Answer = {
   /** The body, parsed; undefined where its content type is not JSON, or its text is not. */
   json: unknown
   retryAfterSeconds: number | undefined
+  /** The entity tag of what the body shows (RFC 9110 8.8.3). */
+  etag: string | undefined
 }
 
 export type Upstream = ReturnType<typeof createUpstream>
@@ -138,7 +140,8 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     const isRead = isJson(headers['content-type'])
     if (isRead && !isBounded(bytes)) throw unexpected(`more than ${mostValues} values or ${mostLevels} levels`)
     const json = isRead ? parseJson(bytes.toString('utf8')) : undefined
-    return { status, json, retryAfterSeconds: readRetryAfter(headers) }
+    const etag = typeof headers.etag === 'string' ? headers.etag : undefined
+    return { status, json, retryAfterSeconds: readRetryAfter(headers), etag }
   }
 
   /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */

@@ -1,6 +1,7 @@
 // Every flow with the keyboard alone, and the focus in sight on the way.
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { addApplication, changeApplication } from '../journey/support/add-person.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { startVisit } from './support/start-visit.ts'
 
@@ -99,6 +100,27 @@ t.test(
     t.same(troubles, [])
   },
 )
+
+t.test('the choices after a conflict are made with the keyboard alone', { skip }, async t => {
+  const { both, page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
+  const id = await addApplication(both, { name: 'Weather', description: 'Of today' })
+  await page.goto(`${publicUrl}/applications/${id}/edit`)
+  await changeApplication(both, id, { description: 'Of tomorrow' })
+  await page.getByLabel('Name', { exact: true }).fill('Tides')
+  await page.getByLabel('Description').fill('Of the sea')
+  await page.keyboard.press('Tab')
+  await press(t, page, 'Save changes')
+  await page.getByRole('alert').waitFor()
+  t.match(await page.evaluate(focused), { id: 'problem', hasOutline: true }, 'what went wrong has the focus')
+  await press(t, page, 'Description: Choose one of the two values.')
+  t.match(await page.evaluate(focused), { id: 'description' }, 'and leads to the choice')
+  await page.keyboard.press('ArrowDown')
+  t.match(await page.evaluate(focused), { name: /Stored now\s+Of tomorrow/, hasOutline: true, isInView: true })
+  await press(t, page, 'Save changes')
+  await page.getByText('Your changes are saved.').waitFor()
+  await page.getByText('Of tomorrow').waitFor()
+  t.same(troubles, [])
+})
 
 t.test('the first Tab of a page leads past its head to its content', { skip }, async t => {
   const { page, troubles } = await startVisit(t, { at: '/applications' })

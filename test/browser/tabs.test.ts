@@ -1,7 +1,7 @@
 // Several tabs of one browser, which share their cookies: logins side by side, two people, a session that ends elsewhere.
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { addPerson } from '../journey/support/add-person.ts'
+import { addApplication, addPerson } from '../journey/support/add-person.ts'
 import { startBoth } from '../journey/support/start-both.ts'
 import { launchChromium, skip } from '../support/launch-chromium.ts'
 import { openPage } from '../support/open-page.ts'
@@ -113,3 +113,42 @@ t.test('F-42: a form of the visitor before is not sent in the name of the next o
   await other.getByRole('heading', { name: 'No applications yet' }).waitFor()
   t.same(troubles, [])
 })
+
+for (const javaScriptEnabled of [true, false])
+  t.test(
+    `two tabs that edit one application lose neither change, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`,
+    { skip },
+    async t => {
+      const browser = { javaScriptEnabled }
+      const { both, context, page, publicUrl, log, troubles } = await startVisit(t, { at: '/applications', browser })
+      const id = await addApplication(both, { name: 'Weather', description: 'Of today' })
+      const other = await context.newPage()
+      for (const tab of [page, other]) await tab.goto(`${publicUrl}/applications/${id}/edit`)
+      const save = (tab: Page) => tab.getByRole('button', { name: 'Save changes' }).click()
+
+      await other.getByLabel('Description').fill('Of tomorrow')
+      await other.getByLabel(/^Scopes/).fill('weather:read')
+      await save(other)
+      await other.getByText('Your changes are saved.').waitFor()
+
+      await page.getByLabel('Name', { exact: true }).fill('Tides')
+      await page.getByLabel('Description').fill('Of the sea')
+      await save(page)
+      await page.getByText('Nothing is saved yet').waitFor()
+      t.notOk(log.filter(line => line.includes('"application_updated"')).length > 1)
+      const group = (name: string) => page.getByRole('group', { name, exact: true })
+      t.ok(await group('Name').getByLabel('In your form Tides').isChecked(), 'nobody else has changed it')
+      t.ok(await group('Scopes').getByLabel('Stored now weather:read').isChecked(), 'this tab has not changed it')
+      t.equal(await group('Description').getByRole('radio', { checked: true }).count(), 0, 'both have changed it')
+
+      await save(page)
+      t.equal(await page.evaluate('document.querySelectorAll(":invalid").length > 0'), true, 'the browser asks for it')
+      await group('Description').getByLabel('Stored now Of tomorrow').check()
+      await save(page)
+      await page.getByText('Your changes are saved.').waitFor()
+      t.same(await page.getByRole('heading', { level: 1 }).innerText(), 'Tides')
+      await page.getByText('Of tomorrow').waitFor()
+      await page.getByText('weather:read').waitFor()
+      t.same(troubles, [])
+    },
+  )

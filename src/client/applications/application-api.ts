@@ -1,7 +1,7 @@
 // The application API (part 4.1 of the specification), as typed calls with the visitor's own access token.
 import { FieldError, PublicError } from '../errors.ts'
 import type { Caller } from '../sign-in/sign-in.ts'
-import { type Call, isRecord, type Upstream } from '../upstream.ts'
+import { type Answer, type Call, isRecord, type Upstream } from '../upstream.ts'
 import { type Client, type Fields, formFields } from './fields.ts'
 
 /** A text that the API does not tell is empty. */
@@ -11,6 +11,8 @@ export type Application = Omit<Fields, keyof Client> & {
   updatedAt: Date | undefined
   /** Undefined where the API does not tell it; lists never do. */
   client: Client | undefined
+  /** For an update of what was read. Undefined where the API sends no strong one; lists never do. */
+  etag?: string | undefined
 }
 
 /** Shown once, and stored nowhere here. Times are as in JSON, and left out where the API does not tell. */
@@ -35,23 +37,33 @@ export type ApplicationApi = ReturnType<typeof createApplicationApi>
 
 /** `apiUrl`: where this server reaches the API, without `/apps/v1`. Every call throws PublicError, 401 included. */
 export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: () => Date) {
-  /** What is answered with the status `expected`; FieldError where it refuses what is `sent`. */
-  async function ask(
+  type Options = { sent?: object; ifMatch?: string | undefined } & Partial<typeof usualLimits>
+
+  /** The answer with the status `expected`; FieldError where the API refuses what is `sent`. */
+  async function exchange(
     { accessToken, context }: Caller,
     method: Call['method'],
     path: string,
     expected: number,
-    { sent, ...limits }: { sent?: object } & Partial<typeof usualLimits> = {},
-  ): Promise<Record<string, unknown>> {
-    const headers = { authorization: `Bearer ${accessToken}`, ...(sent && { 'content-type': 'application/json' }) }
+    { sent, ifMatch, ...limits }: Options = {},
+  ): Promise<Answer> {
+    const headers = {
+      authorization: `Bearer ${accessToken}`,
+      ...(sent && { 'content-type': 'application/json' }),
+      ...(ifMatch && { 'if-match': ifMatch }),
+    }
     const body = sent && { body: JSON.stringify(sent) }
     const call = { method, url: apiUrl + path, headers, context, ...body }
     const answer = await upstream.send({ ...usualLimits, ...limits, ...call })
     const { status, json } = answer
-    if (status === expected) return asRecord(json)
+    if (status === expected) return answer
     if (status === 422 && sent) throw readRefusal(json)
     if (status in refusals) throw refusal(status)
     throw upstream.unusable(answer)
+  }
+
+  async function ask(...call: Parameters<typeof exchange>): Promise<Record<string, unknown>> {
+    return asRecord((await exchange(...call)).json)
   }
 
   function readOne(answer: Record<string, unknown>): Application {
@@ -69,7 +81,8 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
     },
 
     async get(caller: Caller, id: string): Promise<Application> {
-      return readOne(await ask(caller, 'GET', pathOf(id), 200))
+      const { json, etag } = await exchange(caller, 'GET', pathOf(id), 200)
+      return { ...readOne(asRecord(json)), etag: strongTag(etag) }
     },
 
     async create(caller: Caller, fields: Fields): Promise<{ id: string; credentials: Credentials }> {
@@ -86,10 +99,13 @@ export function createApplicationApi(apiUrl: string, upstream: Upstream, clock: 
       throw upstream.unexpected('a new application without its client')
     },
 
-    /** A field that is left out keeps its value. */
-    async update(caller: Caller, id: string, fields: Partial<Fields>): Promise<void> {
+    /**
+     * A field that is left out keeps its value. With the tag of what was read, the error `application_changed` where
+     * somebody else has changed the application since then.
+     */
+    async update(caller: Caller, id: string, fields: Partial<Fields>, etag: string | undefined): Promise<void> {
       const sent = { ...envelopes.App, data: fields }
-      readOne(await ask(caller, 'PUT', pathOf(id), 200, { sent }))
+      readOne(await ask(caller, 'PUT', pathOf(id), 200, { sent, ifMatch: etag }))
     },
 
     async remove(caller: Caller, id: string): Promise<void> {
@@ -137,6 +153,7 @@ const refusals: Record<number, [code: string, message: string]> = {
   403: ['api_forbidden', 'You are not allowed to do this.'],
   404: ['application_not_found', 'There is no such application, or it is not yours.'],
   409: ['api_conflict', 'The application has changed in the meantime. Open it again, then try once more.'],
+  412: ['application_changed', 'Somebody else has changed the application just now. Please send the form again.'],
 }
 
 function refusal(status: number): PublicError {
@@ -145,6 +162,11 @@ function refusal(status: number): PublicError {
 }
 
 export const noSuchApplication = () => refusal(404)
+
+/** One that can be compared (RFC 9110 8.8.3.2) and sent back in a header, wherever the text comes from. */
+export function strongTag(text: string | undefined): string | undefined {
+  return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
+}
 
 export function isApplicationId(id: string): boolean {
   return /^[\w-]{1,100}$/.test(id)

@@ -54,7 +54,7 @@ const names = Object.keys(formFields) as Name[]
 
 /** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
 export function normalize(form: Record<string, string>): Typed {
-  const read = (field: string) => (form[field] ?? '').replaceAll('\r\n', '\n').trim()
+  const read = (field: string) => (form[field] ?? '').replaceAll(/\r\n?/g, '\n').trim()
   const fields = Object.fromEntries(names.map(name => [name, read(name)])) as Typed
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
@@ -99,7 +99,7 @@ export function isWebUrl(value: string): boolean {
   return url !== null && isPlainHost(url)
 }
 
-/** What stands in a list of them, one a line or with commas between. */
+/** The entries of a list, one a line or with commas between. */
 export function splitUris(list: string): string[] {
   return list.split(/[\s,]+/).filter(Boolean)
 }

@@ -36,6 +36,7 @@ type Definition = {
 }
 
 export type Sent = {
+  /** As typed. If the form comes back, it shows what stands here then. */
   fields: Fields
   token: FormToken
   /** Does the work once for this form, in this process: for ten minutes every other delivery shares its answer. */

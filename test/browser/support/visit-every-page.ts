@@ -1,6 +1,6 @@
 // Leads a visitor to every page of the client, in every state that looks different.
 import type { Page } from 'playwright-core'
-import { addApplication, addGroup, addPerson } from '../../journey/support/add-person.ts'
+import { addApplication, addGroup, addPerson, changeApplication } from '../../journey/support/add-person.ts'
 import type { Both } from '../../journey/support/start-both.ts'
 import { enterPassword, signIn } from './sign-in.ts'
 
@@ -95,6 +95,18 @@ export async function visitEveryPage(
   await press('Save changes')
   await page.getByText('Your changes are saved.').waitFor()
   await look('application-saved')
+  await page.goto(`${publicUrl}${application}/edit`)
+  const description = `${words.description} Changed by somebody else.`
+  await changeApplication(both, application.split('/').at(-1)!, { description, webPageUrl: '' })
+  await fill(page, {
+    ...words,
+    name: `${words.name.slice(0, 190)} 2`,
+    description: `${words.description} Changed here.`,
+  })
+  await press('Save changes')
+  await page.getByText('Nothing is saved yet').waitFor()
+  await look('edit-overtaken')
+  await page.goto(publicUrl + application)
   await follow('Create new client secret…')
   await look('secret')
   await press('Create new client secret')

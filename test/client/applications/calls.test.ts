@@ -27,7 +27,9 @@ t.test(
     t.equal(await calls(browser.get('/applications')), 1)
     t.equal(await calls(browser.get('/applications/app-1')), 2)
     const form = readForm(await browser.get('/applications/app-1/edit'), '/applications/app-1/edit')
-    t.equal(await calls(browser.post('/applications/app-1/edit', { ...form, redirectUris: 'https://a.test/' })), 1)
+    const changes = { ...form, redirectUris: 'https://a.test/' }
+    t.equal(await calls(browser.post('/applications/app-1/edit', changes)), 2, 'without a tag it compares first')
+    t.equal(await calls(browser.post('/applications/app-1/edit', { ...changes, etag: '"1"' })), 1)
     t.equal(await calls(browser.get('/applications/new')), 1)
     clock.advance(3_601)
     t.equal(await calls(browser.get('/applications')), 2, 'the session is renewed')

@@ -1,6 +1,11 @@
 // Puts further people, their groups and their applications into the sandbox, where how they come there is not the matter.
 import { randomUUID } from 'node:crypto'
-import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
+import {
+  type ApplicationFields,
+  claimApplication,
+  insertApplication,
+  setApplicationFields,
+} from '../../../src/sandbox/store/applications.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
 import { listMemberships } from '../../../src/sandbox/store/memberships.ts'
 import { createUser, findCredentials } from '../../../src/sandbox/store/users.ts'
@@ -58,4 +63,18 @@ export async function addApplication(
     })
   })
   return id
+}
+
+/** Somebody else of the group changes an application of this person. */
+export async function changeApplication(
+  { sandbox, clock, person }: Both,
+  id: string,
+  changes: Partial<ApplicationFields>,
+): Promise<void> {
+  await sandbox.store.transaction(async db => {
+    const { userId = '' } = (await findCredentials(db, person.email)) ?? {}
+    const application = await claimApplication(db, id, { userId, now: clock() })
+    if (!application) throw new Error(`${person.email} has no application ${id}.`)
+    await setApplicationFields(db, id, { ...application, ...changes })
+  })
 }

@@ -1,0 +1,352 @@
+// An edit that somebody else has overtaken changes nothing: the visitor sees both values of each field and decides.
+import t, { type Test } from 'tap'
+import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { goesOnTo } from '../support/read-response.ts'
+import { giveTokens, type Received, send } from '../support/scripted-platform.ts'
+import { applicationRecord } from './support/application-record.ts'
+import { buildApplicationsClient } from './support/build-applications-client.ts'
+
+const action = '/applications/app-1/edit'
+const data = {
+  name: 'Weather',
+  description: 'Two\nlines',
+  webPageUrl: 'https://weather.test/',
+  iconUrl: '',
+  privacyPolicyUrl: '',
+}
+const client = {
+  clientId: 'app-1',
+  redirectUris: 'https://weather.test/back,http://localhost:3000/back',
+  defaultRedirectUri: 'http://localhost:3000/back',
+  scopes: 'read write',
+  defaultScopes: 'read',
+}
+
+/**
+ * A signed-in visitor with the form open. The API keeps what it is sent, and `change` is somebody else's update; with
+ * `hasTags` it sends and compares entity tags.
+ */
+async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => `"${version}"` } = {}) {
+  const clock = new TestClock()
+  const stored = { data: { ...data }, client: { ...client }, version: 1 }
+  const change = (changes: Record<string, string> = {}) => {
+    for (const part of [stored.data, stored.client])
+      for (const name of Object.keys(part)) if (name in changes) Object.assign(part, { [name]: changes[name] })
+    stored.version += 1
+  }
+  const headers = (): Record<string, string> => (hasTags ? { etag: tagOf(stored.version) } : {})
+  const record = () => applicationRecord('app-1', stored.data, { client: { ...stored.client } })
+  const test = await buildApplicationsClient(t, {
+    clock,
+    scripts: {
+      'GET /apps/v1/app-1': (_request, response) => send(response, { body: record(), headers: headers() }),
+      'PUT /apps/v1/app-1': (request: Received, response) => {
+        const ifMatch = request.headers['if-match']
+        if (hasTags && ifMatch !== undefined && ifMatch !== tagOf(stored.version))
+          return send(response, { status: 412, body: { error: { status: 412, message: 'App was changed.' } } })
+        change(JSON.parse(request.body).data)
+        send(response, { body: record() })
+      },
+    },
+  })
+  const { browser, platform } = test
+  await signIn(browser)
+  const form = readForm(await browser.get(action), action)
+  const puts = () => platform.received('PUT /apps/v1/app-1')
+  const fields = () => ({ ...stored.data, ...stored.client })
+  /** As a browser does it: the radio buttons that are checked, or those that are given. */
+  const choose = (page: { body: string }, choices: Record<string, string> = {}) => {
+    const shown = readForm(page, action)
+    const keeps = Object.keys(shown).filter(name => name.startsWith('keep-'))
+    for (const name of keeps) delete shown[name]
+    const checked = [...page.body.matchAll(/name="(keep-\w+)" value="(\w+)"[^>]* checked/g)]
+    return { ...shown, ...Object.fromEntries(checked.map(([, name, value]) => [name, value!])), ...choices }
+  }
+  return { ...test, clock, form, stored, change, fields, puts, choose }
+}
+
+const chosen = (page: { body: string }, name: string) =>
+  new RegExp(`name="keep-${name}" value="(\\w+)"[^>]* checked`).exec(page.body)?.[1]
+
+/** The names of the fields that the page asks about. */
+const asked = (page: { body: string }) => [
+  ...new Set([...page.body.matchAll(/type="radio" name="keep-(\w+)"/g)].map(([, name]) => name!)),
+]
+
+t.test('PG-16: changes go out with the tag that the form was shown with, in one call', async t => {
+  const { browser, form, puts, platform } = await openForm(t)
+  const before = platform.received().length
+  t.equal((await browser.post(action, { ...form, name: 'Tides' })).statusCode, 303)
+  t.strictSame(
+    puts().map(({ headers }) => headers['if-match']),
+    ['"1"'],
+  )
+  t.equal(platform.received().length - before, 1)
+})
+
+for (const [what, settings] of Object.entries({
+  'an API with tags': { hasTags: true },
+  'an API without tags': { hasTags: false },
+  'an API with weak tags': { tagOf: (version: number) => `W/"${version}"` },
+})) {
+  t.test(`an edit that was overtaken changes nothing, and shows both values of each field (${what})`, async t => {
+    const { browser, form, change, fields, puts } = await openForm(t, settings)
+    change({ description: 'Theirs', scopes: 'read' })
+    const before = fields()
+    const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+    t.equal(page.statusCode, 409)
+    t.strictSame(fields(), before)
+    t.match(page.body, '<title>Error: Edit Weather · Applications</title>')
+    t.match(textOf(page, 'problem'), /was changed while you were editing it.* Nothing is saved yet/)
+    t.match(textOf(page, 'problem'), 'Description: Choose one of the two values.')
+    t.ok(linksOf(page).includes('#description'))
+    t.strictSame(asked(page), ['name', 'description', 'scopes'])
+    const text = textOf(page)
+    for (const words of ['Also mine', 'Theirs', 'Mine', 'Weather', 'read write']) t.match(text, words)
+    t.strictSame(
+      ['name', 'description', 'scopes'].map(name => chosen(page, name)),
+      ['typed', undefined, 'stored'],
+      'only where both have changed a field the visitor must choose; elsewhere the one change is kept',
+    )
+    t.equal(puts().filter(({ headers }) => headers['if-match'] === undefined).length, 0, 'nothing unconditional')
+  })
+
+  t.test(`what the visitor chose is saved, and nothing else is touched (${what})`, async t => {
+    const { browser, form, change, fields, choose } = await openForm(t, settings)
+    change({ description: 'Theirs', scopes: 'read', redirectUris: 'https://weather.test/back,https://new.test/back' })
+    const typed = { name: 'Mine', description: 'Also\nmine', defaultRedirectUri: 'https://weather.test/back' }
+    const page = await browser.post(action, { ...form, ...typed })
+    const answer = await browser.post(action, choose(page, { 'keep-description': 'typed' }))
+    t.equal(answer.statusCode, 303, textOf(answer))
+    t.strictSame(fields(), {
+      ...data,
+      ...client,
+      ...typed,
+      scopes: 'read',
+      redirectUris: 'https://weather.test/back,https://new.test/back',
+    })
+  })
+
+  t.test(`what both have changed alike is no conflict (${what})`, async t => {
+    const { browser, form, change, fields } = await openForm(t, settings)
+    const uri = 'https://weather.test/back'
+    change({ description: 'The same', redirectUris: uri, defaultRedirectUri: uri })
+    const typed = { description: ' The same\r\n', redirectUris: `${uri}\n${uri}`, defaultRedirectUri: '' }
+    const answer = await browser.post(action, { ...form, ...typed, name: 'Mine' })
+    t.equal(answer.statusCode, 303)
+    t.match(fields(), { name: 'Mine', description: 'The same' })
+  })
+}
+
+t.test('a form that is delivered twice is saved, and the second delivery sees no conflict', async t => {
+  const { browser, form, fields } = await openForm(t)
+  for (let delivery = 0; delivery < 2; delivery += 1)
+    t.equal(
+      (await browser.post(action, { ...form, name: 'Mine', redirectUris: `${form.redirectUris}` })).statusCode,
+      303,
+    )
+  t.equal(fields().name, 'Mine')
+})
+
+t.test('a new secret in the meantime gives a new tag and no conflict', async t => {
+  const { browser, form, change, fields, puts } = await openForm(t)
+  change()
+  t.equal((await browser.post(action, { ...form, name: 'Mine' })).statusCode, 303)
+  t.equal(fields().name, 'Mine')
+  t.strictSame(
+    puts().map(({ headers }) => headers['if-match']),
+    ['"1"', '"2"'],
+    'and the second try is conditional, too',
+  )
+})
+
+t.test('an application that changes again and again ends in the form, with everything typed', async t => {
+  const { browser, form, platform, puts } = await openForm(t)
+  platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
+  const page = await browser.post(action, { ...form, name: 'Mine' })
+  t.equal(page.statusCode, 412)
+  t.match(textOf(page, 'problem'), 'Somebody else has changed the application just now. Please send the form again.')
+  t.equal(readForm(page, action).name, 'Mine')
+  t.equal(puts().length, 2)
+})
+
+t.test('a choice that is missing or makes no sense is asked for again, and the others stay', async t => {
+  const { browser, form, change, fields, choose } = await openForm(t)
+  change({ description: 'Theirs', scopes: 'read' })
+  const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+  for (const choices of [{}, { 'keep-description': 'both' }] as Record<string, string>[]) {
+    const again = await browser.post(action, choose(page, { 'keep-name': 'stored', ...choices }))
+    t.equal(again.statusCode, 409)
+    t.match(textOf(again, 'description-error'), 'Choose one of the two values.')
+    t.strictSame(
+      ['name', 'description', 'scopes'].map(name => chosen(again, name)),
+      ['stored', undefined, 'stored'],
+    )
+    t.equal(choose(again).description, 'Also mine')
+    t.equal(fields().description, 'Theirs')
+  }
+})
+
+t.test('a change after the page of choices was shown is asked about, and only that one again', async t => {
+  const { browser, form, change, fields, choose } = await openForm(t)
+  change({ description: 'Theirs', scopes: 'read' })
+  const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+  change({ description: 'Theirs, later' })
+  const choices = { 'keep-name': 'typed', 'keep-description': 'stored', 'keep-scopes': 'stored' }
+  const again = await browser.post(action, choose(page, choices))
+  t.equal(again.statusCode, 409)
+  t.match(textOf(again), 'Theirs, later')
+  t.strictSame(
+    ['name', 'description', 'scopes'].map(name => chosen(again, name)),
+    ['typed', undefined, 'stored'],
+  )
+  t.equal((await browser.post(action, choose(again, { 'keep-description': 'stored' }))).statusCode, 303)
+  t.match(fields(), { name: 'Mine', description: 'Theirs, later', scopes: 'read' })
+})
+
+t.test('chosen values that do not go together are back in the form, as they were chosen', async t => {
+  const { browser, form, change, choose, fields } = await openForm(t)
+  change({ redirectUris: 'https://new.test/back', defaultRedirectUri: 'https://new.test/back' })
+  const page = await browser.post(action, { ...form, defaultRedirectUri: 'https://weather.test/back' })
+  const before = fields()
+  const refused = await browser.post(
+    action,
+    choose(page, { 'keep-redirectUris': 'stored', 'keep-defaultRedirectUri': 'typed' }),
+  )
+  t.equal(refused.statusCode, 422)
+  const back = readForm(refused, action)
+  t.strictSame([back.redirectUris, back.defaultRedirectUri], ['https://new.test/back', 'https://weather.test/back'])
+  t.strictSame(asked(refused), [])
+  t.strictSame(fields(), before)
+  const answer = await browser.post(action, { ...back, defaultRedirectUri: '' })
+  t.equal(answer.statusCode, 303)
+  t.equal(fields().defaultRedirectUri, 'https://new.test/back')
+})
+
+t.test('a form that was refused keeps its tag: a conflict is seen after the fault was corrected', async t => {
+  const { browser, form, change, fields } = await openForm(t)
+  const refused = await browser.post(action, { ...form, name: '' })
+  change({ description: 'Theirs' })
+  const page = await browser.post(action, { ...readForm(refused, action), name: 'Mine' })
+  t.equal(page.statusCode, 409)
+  t.equal(fields().name, 'Weather')
+})
+
+t.test('a form without a tag or with a made-up one overwrites nothing unseen', async t => {
+  for (const made of [
+    { etag: '*' },
+    { etag: '', seen: '' },
+    { etag: 'x\r\ny: z', seen: ',,,' },
+    { etag: '"1", "2"' },
+  ] as Record<string, string>[]) {
+    const { browser, form, change, fields, puts } = await openForm(t)
+    change({ description: 'Theirs' })
+    const page = await browser.post(action, { ...form, ...made, name: 'Mine' })
+    t.equal(page.statusCode, 409)
+    t.equal(fields().name, 'Weather')
+    t.strictSame(puts(), [])
+  }
+})
+
+t.test('values of other people are shown as text, whatever they hold', async t => {
+  const { browser, form, change } = await openForm(t)
+  change({ description: '"><script>alert(1)</script>', name: '<b>Bold</b>' })
+  const page = await browser.post(action, { ...form, description: '"><img src=x>' })
+  t.equal(page.statusCode, 409)
+  t.notMatch(page.body, /<script>|<img src=x|<b>Bold/)
+  t.match(textOf(page), '"><script>alert(1)</script>')
+})
+
+t.test('an API that fails while the values are compared loses nothing typed', async t => {
+  for (const hasTags of [true, false]) {
+    const { browser, form, change, platform, choose, fields } = await openForm(t, { hasTags })
+    change({ description: 'Theirs' })
+    const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
+    const get = platform.script('GET /apps/v1/app-1')
+    platform.answer('GET /apps/v1/app-1', { status: 500, body: '' })
+    const failed = await browser.post(action, choose(page, { 'keep-description': 'stored' }))
+    t.equal(failed.statusCode, 502)
+    const back = readForm(failed, action)
+    t.match(back, { name: 'Mine', description: 'Also mine' })
+    platform.answer('GET /apps/v1/app-1', get)
+    const again = await browser.post(action, back)
+    t.equal(again.statusCode, 409, 'what was chosen is asked once more, and not forgotten silently')
+    t.equal(fields().description, 'Theirs')
+  }
+})
+
+t.test('an API that does not tell the client is compared in what it tells', async t => {
+  const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
+  const answer = () => ({ body: applicationRecord('app-1', stored.data) })
+  platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))
+  const form = readForm(await browser.get(action), action)
+  const redirectUris = 'https://typed.test/back'
+  change({ description: 'Theirs' })
+  const page = await browser.post(action, { ...form, redirectUris, name: 'Mine' })
+  t.equal(page.statusCode, 409)
+  t.strictSame(asked(page), ['name', 'description'])
+  t.equal(readForm(page, action).redirectUris, redirectUris)
+})
+
+for (const [when, isChoosing] of [
+  ['the form was sent', false],
+  ['the choices were sent', true],
+] as const) {
+  t.test(
+    `PG-14: what was typed before the session ended, when ${when}, is still compared after signing in`,
+    async t => {
+      const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
+      const typed = { ...form, name: 'Mine', description: 'Also mine' }
+      if (isChoosing) change({ description: 'Theirs' })
+      const page = isChoosing ? await browser.post(action, typed) : undefined
+      clock.advance(3601)
+      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+      const sent = page ? choose(page, { 'keep-name': 'typed', 'keep-description': 'stored' }) : typed
+      const ended = await browser.post(action, sent)
+      t.equal(ended.statusCode, 401)
+      if (!isChoosing) change({ description: 'Theirs' })
+      platform.answer('POST /api/exchangeToken', giveTokens())
+      const link = linksOf(ended).find(href => href.startsWith('/login?'))!
+      const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+      const path = goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+      t.equal(path, action)
+      const again = await browser.get(action)
+      t.match(textOf(again), 'This is what you typed before your session ended')
+
+      if (isChoosing) {
+        t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
+        t.equal((await browser.post(action, choose(again))).statusCode, 303)
+        t.match(fields(), { name: 'Mine', description: 'Theirs' })
+      } else {
+        const overtaken = await browser.post(action, readForm(again, action))
+        t.equal(overtaken.statusCode, 409)
+        t.match(fields(), { name: 'Weather', description: 'Theirs' })
+      }
+    },
+  )
+}
+
+t.test('PG-14: choices that fit into no cookie are asked for again after signing in in another tab', async t => {
+  const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
+  const description = 'x'.repeat(1_900)
+  const redirectUris = `https://weather.test/${'y'.repeat(1_900)}`
+  change({ description: 'Theirs' })
+  const page = await browser.post(action, { ...form, description, redirectUris, defaultRedirectUri: '' })
+  t.equal(page.statusCode, 409)
+  const choices = { 'keep-description': 'stored', 'keep-redirectUris': 'typed', 'keep-defaultRedirectUri': 'typed' }
+  clock.advance(3601)
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  const ended = await browser.post(action, choose(page, choices))
+  t.equal(ended.statusCode, 401)
+  t.match(textOf(ended), 'Sign in in a new tab')
+  const back = readForm(ended, action)
+  t.equal(back.description, description)
+  platform.answer('POST /api/exchangeToken', giveTokens())
+  await signIn(browser)
+  const again = await browser.post(action, back)
+  t.equal(again.statusCode, 409)
+  t.equal(fields().description, 'Theirs')
+  t.equal((await browser.post(action, choose(again, choices))).statusCode, 303)
+  t.match(fields(), { description: 'Theirs', redirectUris })
+})
