@@ -49,6 +49,7 @@ export type Reason =
   | 'refresh-token-used'
   | 'refresh-token-expired'
   | 'refresh-token-of-another-client'
+  | 'renewed-too-often'
   | 'token-missing'
   | 'token-malformed'
   | 'token-expired'

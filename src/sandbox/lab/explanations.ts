@@ -171,6 +171,11 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Let the visitor sign in again.',
     source: 'RFC 6749 6',
   },
+  'renewed-too-often': {
+    found: 'The session was renewed 60 times within a minute. The refresh token is still good.',
+    mend: 'Wait for as long as Retry-After says. Renew once when the access token is about to end, and share the result.',
+    source: 'RFC 6585 4',
+  },
   'refresh-token-of-another-client': {
     found: 'The refresh token was given to another client.',
     mend: 'Compare the client_id of the exchange with that of the renewal.',

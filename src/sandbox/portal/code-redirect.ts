@@ -1,7 +1,7 @@
 // Issues an authorization code, and gives the address that takes it to the client.
 import type { Parts } from '../parts.ts'
 import { hasConsent, lockConsent } from '../store/consents.ts'
-import { createGrant } from '../store/grants.ts'
+import { createGrant, endSurplusGrants } from '../store/grants.ts'
 import type { Proof } from '../store/proof.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
@@ -36,6 +36,7 @@ export async function makeCodeRedirect(
     },
     { now, expiresAt: new Date(now.getTime() + lifetimes(clientId).codeSeconds * 1000) },
   )
+  await endSurplusGrants(db, userId, clientId, now)
   return addToUrl(request.redirectUri, {
     code,
     redirect_uri: request.redirectUri,

@@ -4,7 +4,13 @@ import { noteAbout, noteCheck } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import type { Reason } from '../steps.ts'
 import { revokeGrant } from '../store/grants.ts'
-import { describeToken, findReplacedToken, replaceRefreshToken, type TokenFamily } from '../store/refresh-tokens.ts'
+import {
+  describeToken,
+  findReplacedToken,
+  RenewedTooOften,
+  replaceRefreshToken,
+  type TokenFamily,
+} from '../store/refresh-tokens.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -22,10 +28,10 @@ export async function rotateRefreshToken(
   const { refreshTokenSeconds } = lifetimes(clientId)
   const token = { tokenHash: hashToken(refreshToken), clientId, now: clock() }
   const successor = deriveSuccessor(keyRing.sealingKey, refreshToken)
-  const family =
-    (await store.transaction(db =>
-      replaceRefreshToken(db, { ...token, successorHash: hashToken(successor), refreshTokenSeconds }),
-    )) ?? (await forgiveOrRevoke(parts, token))
+  const replaced = await store
+    .transaction(db => replaceRefreshToken(db, { ...token, successorHash: hashToken(successor), refreshTokenSeconds }))
+    .catch(refuseTooOften)
+  const family = replaced ?? (await forgiveOrRevoke(parts, token))
   noteCheck(request, { name: 'refresh_token', passed: family !== undefined, received: refreshToken })
   if (!family)
     throw new OAuthError(401, 'invalid_grant', 'The refresh token is not valid, or not for this client.', {
@@ -33,6 +39,15 @@ export async function rotateRefreshToken(
     })
   noteAbout(request, { grantId: family.grantId, userId: family.userId })
   return issueTokens(parts, { ...family, clientId, refreshToken: successor })
+}
+
+function refuseTooOften(error: unknown): never {
+  if (!(error instanceof RenewedTooOften)) throw error
+  const { retryAfterSeconds } = error
+  throw new OAuthError(429, 'temporarily_unavailable', 'Too Many Requests', {
+    reason: 'renewed-too-often',
+    retryAfterSeconds,
+  })
 }
 
 /**

@@ -1,6 +1,6 @@
 // Grants: what one login of one user gave one client. First a code; once redeemed, a family of tokens.
 import { randomUUID } from 'node:crypto'
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { ApplicationRemoved } from './applications.ts'
 import type { Db, Schema } from './schema.ts'
 
@@ -10,6 +10,9 @@ export const longestTokenSeconds = 86_400
 /** A family lives this long, and unless its client is told otherwise this long without being used. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
+
+/** So many grants of one user to one client live at once: the oldest ends when another begins. */
+const mostLiveGrants = 100
 
 /** What a code is bound to. Hashes are empty where the login had no state, or no PKCE challenge. */
 export interface CodeBinding {
@@ -25,7 +28,10 @@ export interface RedeemedCode {
   userId: string
 }
 
-/** The code's grant: it ends with the code, unless the code is redeemed. Throws ApplicationRemoved. */
+/**
+ * The code's grant: it ends with the code, unless the code is redeemed. Throws ApplicationRemoved. Whoever makes it for a
+ * user's request calls endSurplusGrants next.
+ */
 export async function createGrant(
   db: Db,
   userId: string,
@@ -36,14 +42,53 @@ export async function createGrant(
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
   const { rows } = await sql`
     insert into grants (
-      id, user_id, application_id, created_at, expires_at, code_hash, redirect_uri, state_hash, code_challenge, generation
+      id, user_id, application_id, created_at, expires_at, code_hash, redirect_uri, state_hash, code_challenge, generation,
+      sequence
     )
     select ${randomUUID()}, ${userId}, id, cast(${nowMs} as bigint), cast(${expiresAt.getTime()} as bigint),
-      ${codeHash}, ${redirectUri}, ${stateHash}, ${codeChallenge}, 0
+      ${codeHash}, ${redirectUri}, ${stateHash}, ${codeChallenge}, 0,
+      ${nextSequence(userId, clientId)}
     from applications where id = ${clientId} and removed_at is null
     returning id
   `.execute(db)
   if (rows.length === 0) throw new ApplicationRemoved()
+}
+
+/** Of the next grant of this user to this client, or of the next access token from the portal's own page. */
+export function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
+  return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
+}
+
+function isBetween(userId: string, clientId: string | null): RawBuilder<boolean> {
+  return clientId === null
+    ? sql<boolean>`user_id = ${userId} and application_id is null`
+    : sql<boolean>`user_id = ${userId} and application_id = ${clientId}`
+}
+
+/**
+ * Ends the oldest grants of this user to this client (or, with null, of the portal's own access tokens) beyond the number
+ * that may live at once, and deletes ended ones beyond as many again. So no number of logins fills the database. Two
+ * statements: call it in the transaction that has made another grant.
+ */
+export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
+  const nowMs = now.getTime()
+  const isIts = isBetween(userId, clientId)
+  const isLive = sql`revoked_at is null and expires_at > ${nowMs} and coalesce(refresh_expires_at, expires_at) > ${nowMs}`
+  await sql`
+    update grants set revoked_at = ${nowMs}
+    where ${isIts} and ${isLive} and id not in (
+      select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
+    )
+  `.execute(db)
+  // Access tokens of an expired family may be good still, so it is left to the sweep. At most one row was added; two at a
+  // time catch up with many that were ended at once, and keep the transaction short.
+  const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
+  await sql`
+    delete from grants where id in (
+      select id from grants where ${isIts} and ${isEnded}
+      order by sequence desc, created_at desc limit 2 offset ${mostLiveGrants}
+    )
+  `.execute(db)
 }
 
 /**

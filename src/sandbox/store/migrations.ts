@@ -1,6 +1,7 @@
 // The steps that bring an empty database to the present schema, in order. New ones go to the end; none is ever changed.
 import type { Migration } from './migration.ts'
 import { applicationVersions } from './migrations/application-versions.ts'
+import { boundsOfGrants } from './migrations/bounds-of-grants.ts'
 import { firstSchema } from './migrations/first-schema.ts'
 import { invitations } from './migrations/invitations.ts'
 import { makers } from './migrations/makers.ts'
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = [
   unredeemedCodes,
   setUp,
   applicationVersions,
+  boundsOfGrants,
 ]

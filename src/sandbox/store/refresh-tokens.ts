@@ -9,9 +9,26 @@ export interface TokenFamily {
   generation: number
 }
 
+// A family keeps so many replaced tokens, to be recognised. Older ones are unknown.
+const mostReplaced = 100
+
+const renewalsAMinute = 60
+const minuteMs = 60_000
+
+/** The family was renewed 60 times within a minute. Its refresh token stays good. */
+export class RenewedTooOften extends Error {
+  readonly retryAfterSeconds: number
+
+  constructor(retryAfterSeconds: number) {
+    super('a family was renewed too often')
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
 /**
  * Puts the successor in the token's place, once: of any number of callers in any number of processes one gets an answer,
- * the others undefined. The end of the family does not move. Two statements: call it in a transaction.
+ * the others undefined. The end of the family does not move. Several statements: call it in a transaction, so that nothing
+ * has happened when it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -40,11 +57,31 @@ export async function replaceRefreshToken(
     .executeTakeFirst()
   if (!grant) return undefined
   const { grantId, generation } = grant
+  await refuseTooOften(db, grant, nowMs)
   await db
     .insertInto('spent_refresh_tokens')
     .values({ hash: tokenHash, grant_id: grantId, generation, spent_at: nowMs })
     .execute()
+  if (generation > mostReplaced)
+    await db
+      .deleteFrom('spent_refresh_tokens')
+      .where('grant_id', '=', grantId)
+      .where('generation', '<=', generation - mostReplaced)
+      .execute()
   return grant
+}
+
+async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowMs: number): Promise<void> {
+  if (generation <= renewalsAMinute) return
+  const sixtyBefore = await db
+    .selectFrom('spent_refresh_tokens')
+    .select('spent_at as spentAt')
+    .where('grant_id', '=', grantId)
+    .where('generation', '=', generation - renewalsAMinute)
+    .executeTakeFirst()
+  const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
+  // A longer wait than the whole minute was written while the clock was ahead. It is over.
+  if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
 /** Where a replaced token belongs to, while the family lives; `isLatest` while its own successor is the newest. */

@@ -114,6 +114,8 @@ interface GrantTable {
   refresh_expires_at: number | null
   /** How often the refresh token was rotated. */
   generation: number
+  /** Grows with each grant of this user to this client, whatever the clock says. 0 for those of before this was noted. */
+  sequence: Generated<number>
   /** Access tokens given with this generation or before have expired, whatever they say themselves. */
   expired_generation: Generated<number | null>
 }

@@ -1,4 +1,5 @@
 // Grants as their user sees them: what an application was given, and the access tokens made on the portal's own page.
+import { nextSequence } from './grants.ts'
 import type { Db } from './schema.ts'
 
 /** A grant of no application, for one access token. False when there is one with this id: a form that was sent twice. */
@@ -19,6 +20,7 @@ export async function createPortalGrant(
       code_challenge: '',
       redeemed_at: now.getTime(),
       generation: 0,
+      sequence: nextSequence(userId, null),
     })
     .onConflict(conflict => conflict.column('id').doNothing())
     .returning('id')

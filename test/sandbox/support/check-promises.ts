@@ -54,7 +54,7 @@ const halves = {
   'a code half redeemed': `select count(*) as found from grants
     where (redeemed_at is null) <> (refresh_token_hash is null)`,
   'a refresh token that follows none': `select count(*) as found from grants
-    where generation <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
+    where case when generation < 100 then generation else 100 end <> (select count(*) from spent_refresh_tokens where grant_id = grants.id)`,
 }
 
 /** What stands in the database by half, and damage of the file, as sentences. */

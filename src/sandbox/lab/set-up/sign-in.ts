@@ -6,7 +6,7 @@ import { issueTokens } from '../../portal/issue-tokens.ts'
 import { sessionCookieName } from '../../portal/portal-session.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
-import { createGrant, redeemGrant } from '../../store/grants.ts'
+import { createGrant, endSurplusGrants, redeemGrant } from '../../store/grants.ts'
 import { createPortalSession, deletePortalSession } from '../../store/portal-sessions.ts'
 import { createPortalGrant } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
@@ -72,7 +72,10 @@ function readStart({ addresses }: SignInParts, url: string): string {
 async function givePortalToken({ addresses, store, keyRing, clock }: SignInParts, userId: string) {
   const [now, grantId] = [clock(), randomUUID()]
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
-  await store.write(db => createPortalGrant(db, { id: grantId, userId, now, expiresAt }))
+  await store.transaction(async db => {
+    await createPortalGrant(db, { id: grantId, userId, now, expiresAt })
+    await endSurplusGrants(db, userId, null, now)
+  })
   const order = { issuer: addresses.portalUrl, grantId, userId, clientId: addresses.portalUrl, now }
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
@@ -89,6 +92,7 @@ async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: st
   const redeemed = await store.transaction(async db => {
     await rememberConsent(db, userId, clientId, now)
     await createGrant(db, userId, binding, { now, expiresAt: new Date(now.getTime() + codeSeconds * 1000) })
+    await endSurplusGrants(db, userId, clientId, now)
     return redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now })
   })
   if (!redeemed) throw new Error('a code that was made just now could not be redeemed')

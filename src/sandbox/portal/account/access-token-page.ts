@@ -1,6 +1,7 @@
 // An access token for the application API, made by its user and shown once: for a first application without a client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Parts } from '../../parts.ts'
+import { endSurplusGrants } from '../../store/grants.ts'
 import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
 import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
@@ -34,7 +35,9 @@ export function accessTokenRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'ke
     const groups = await listGroupsOf(store.read, userId)
     const isMade = await store.transaction(async db => {
       await requireProof(db, { userId, proof }, path)
-      return createPortalGrant(db, { id: grantId, userId, now, expiresAt })
+      if (!(await createPortalGrant(db, { id: grantId, userId, now, expiresAt }))) return false
+      await endSurplusGrants(db, userId, null, now)
+      return true
     })
     if (!isMade)
       throw new PageError(409, 'This token has been shown already. Each is shown only once.', {

@@ -1,0 +1,189 @@
+// How much one client can make the sandbox store: replaced refresh tokens, renewals, and grants of one person.
+import { sql } from 'kysely'
+import t from 'tap'
+import type { Step } from '../../../src/sandbox/steps.ts'
+import { type Browser, exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { buildTestLab } from '../support/call-lab.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { getTokens, isAccepted, refresh, type Tokens } from '../support/tokens.ts'
+
+const minuteMs = 60_000
+
+/** Renews so often, a second apart, and resolves to every refresh token of the family, the newest last. */
+async function renew(sandbox: TestSandbox, first: string, times: number, apartMs = 1000): Promise<string[]> {
+  const tokens = [first]
+  for (let time = 0; time < times; time += 1) {
+    sandbox.passTime(apartMs)
+    const answer = await refresh(sandbox, tokens.at(-1))
+    if (answer.statusCode !== 200) throw new Error(`renewal ${time + 1}: ${answer.statusCode} ${answer.body}`)
+    tokens.push(answer.json().refresh_token)
+  }
+  return tokens
+}
+
+/** A browser that is signed in and has allowed the client: each start gives it another code at once. */
+async function openAllowed(sandbox: TestSandbox): Promise<() => Promise<string>> {
+  const browser = openBrowser(sandbox)
+  const page = await signIn(browser)
+  if (page.statusCode !== 303) await browser.submit(page, { decision: 'allow' })
+  return async () => new URL(locationOf(await browser.get(startUrl()))).searchParams.get('code') ?? ''
+}
+
+/** The access token that the portal's own page shows. */
+async function makePortalToken(browser: Browser): Promise<string> {
+  const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
+  const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
+  if (!accessToken) throw new Error(`no token: ${shown.statusCode} ${shown.body}`)
+  return accessToken
+}
+
+async function countGrants({ store }: TestSandbox): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from grants`.execute(store.read)
+  return Number(rows[0]?.count)
+}
+
+for (const database of await openDatabases(t)) {
+  t.test(`RF-06: of a family the last 100 replaced tokens are known, and end it (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const first = await getTokens(sandbox)
+    const tokens = await renew(sandbox, first.refresh_token, 150)
+    const rows = await sandbox.store.read.selectFrom('spent_refresh_tokens').select('hash').execute()
+    t.equal(rows.length, 100)
+
+    const isUnknown = { statusCode: 401 }
+    t.match(await refresh(sandbox, tokens[0]), isUnknown, 'the first of all')
+    t.match(await refresh(sandbox, tokens[49]), isUnknown, 'the youngest of those that were forgotten')
+    sandbox.passTime(1000)
+    const newest = await refresh(sandbox, tokens[150])
+    t.equal(newest.statusCode, 200, 'an unknown token ends nothing')
+    t.match(await refresh(sandbox, tokens[51]), { statusCode: 401 }, 'the oldest that is known')
+    t.match(await refresh(sandbox, newest.json().refresh_token), { statusCode: 401 }, 'the family has ended')
+    t.equal(await isAccepted(sandbox, first.access_token), false)
+  })
+
+  t.test(
+    `a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
+    async t => {
+      const steps: Step[] = []
+      const onStep = (step: Step) => void steps.push(step)
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t), onStep })
+      const { refresh_token: first } = await getTokens(sandbox)
+      const other = await getTokens(sandbox)
+      const tokens = await renew(sandbox, first, 60, 500)
+      const refused = await refresh(sandbox, tokens[60], { state: 'its-state' })
+      t.match(refused, { statusCode: 429, headers: { 'retry-after': '31', 'cache-control': 'no-store' } })
+      t.match(refused.json(), { error: 'temporarily_unavailable', state: 'its-state' })
+      t.equal(steps.at(-1)?.reason, 'renewed-too-often', 'the laboratory hears why')
+      t.equal((await refresh(sandbox, tokens[59])).json().refresh_token, tokens[60], 'a lost answer is given once more')
+      t.equal((await refresh(sandbox, other.refresh_token)).statusCode, 200, 'another login is not affected')
+
+      sandbox.passTime(30_000)
+      t.equal((await refresh(sandbox, tokens[60])).statusCode, 429, 'a moment too early')
+      sandbox.passTime(1000)
+      const next = await refresh(sandbox, tokens[60])
+      t.equal(next.statusCode, 200, 'what was refused has used nothing up')
+      t.equal((await renew(sandbox, next.json().refresh_token, 1)).length, 2)
+    },
+  )
+
+  t.test(`renewals at a moment when the clock was ahead do not count afterwards (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { refresh_token: first } = await getTokens(sandbox)
+    sandbox.passTime(2 * 86_400_000)
+    const tokens = await renew(sandbox, first, 60, 1)
+    t.equal((await refresh(sandbox, tokens[60])).statusCode, 429)
+    sandbox.passTime(-2 * 86_400_000)
+    t.equal((await refresh(sandbox, tokens[60])).statusCode, 200)
+  })
+
+  t.test(`of 100 grants of a person for one client the oldest ends when another begins (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
+    const logIn = await openAllowed(sandbox)
+    const families: Tokens[] = []
+    // The clock stands still, as it does for logins in the same millisecond.
+    for (let login = 0; login < 100; login += 1)
+      families.push((await exchange(sandbox, { code: await logIn() })).json())
+    for (const family of families) t.equal(await isAccepted(sandbox, family.access_token), true)
+
+    const code = await logIn()
+    t.equal(await isAccepted(sandbox, families[0]!.access_token), false)
+    t.match((await refresh(sandbox, families[0]!.refresh_token)).json(), { error: 'invalid_grant' })
+    t.equal(await isAccepted(sandbox, families[1]!.access_token), true, 'the next one lives')
+    t.equal((await exchange(sandbox, { code })).statusCode, 200)
+    t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
+  })
+
+  t.test(`grants that have ended make room, and do not pile up either (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const kept = await getTokens(sandbox)
+    const logIn = await openAllowed(sandbox)
+    for (let login = 0; login < 115; login += 1) {
+      const { refresh_token: token } = (await exchange(sandbox, { code: await logIn() })).json()
+      sandbox.passTime(10)
+      await revoke(sandbox, token)
+    }
+    t.equal(await isAccepted(sandbox, kept.access_token), true, 'only live ones count')
+    t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
+  })
+
+  t.test(`codes that nobody redeems are bounded, too, and expired ones end nothing (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const kept = await getTokens(sandbox)
+    const logIn = await openAllowed(sandbox)
+    for (let round = 0; round < 3; round += 1) {
+      sandbox.passTime(minuteMs)
+      for (let login = 0; login < 60; login += 1) await logIn()
+    }
+    t.equal(await isAccepted(sandbox, kept.access_token), true)
+    t.ok((await countGrants(sandbox)) <= 163, `${await countGrants(sandbox)} rows`)
+  })
+
+  t.test(`grants made while the clock was ahead are older than those made later (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    sandbox.passTime(30 * minuteMs)
+    const early = await openAllowed(sandbox)
+    const ahead: Tokens[] = []
+    for (let login = 0; login < 99; login += 1) ahead.push((await exchange(sandbox, { code: await early() })).json())
+    sandbox.passTime(-30 * minuteMs)
+    const logIn = await openAllowed(sandbox)
+    const later = (await exchange(sandbox, { code: await logIn() })).json()
+    await logIn()
+    t.equal(await isAccepted(sandbox, later.access_token), true)
+  })
+
+  t.test(`of the portal's own access tokens 100 live at once (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = await openAsDeveloper(sandbox)
+    const [first, second] = [await makePortalToken(browser), await makePortalToken(browser)]
+    for (let count = 2; count < 100; count += 1) await makePortalToken(browser)
+    t.equal(await isAccepted(sandbox, first), true)
+    const newest = await makePortalToken(browser)
+    t.equal(await isAccepted(sandbox, first), false, 'the oldest')
+    t.equal(await isAccepted(sandbox, second), true)
+    t.equal(await isAccepted(sandbox, newest), true)
+  })
+
+  t.test(`people that the laboratory signs in have the same bound (${database.name})`, async t => {
+    const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await database.make(t) })
+    const created = (await lab('POST', 'applications', { redirectUri: 'https://a.test/', suite: 'a' })).json()
+    const { clientId, person } = created
+    for (const who of [{ userId: person.userId, clientId }, { userId: person.userId }]) {
+      const signInOnce = async (): Promise<string> => (await lab('POST', 'sign-in', who)).json().accessToken
+      const [first, second] = [await signInOnce(), await signInOnce()]
+      for (let count = 2; count < 100; count += 1) await signInOnce()
+      t.equal(await isAccepted(sandbox, first), true)
+      t.equal(await isAccepted(sandbox, await signInOnce()), true)
+      t.equal(await isAccepted(sandbox, first), false)
+      t.equal(await isAccepted(sandbox, second), true)
+    }
+  })
+}
+
+async function revoke({ portal }: TestSandbox, token: string): Promise<void> {
+  const payload = { token, client_id: seeded.clientId, client_secret: seeded.clientSecret }
+  const answer = await portal.inject({ method: 'POST', url: '/api/revokeToken', payload })
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+}
