@@ -157,7 +157,7 @@ const exchangeToken = {
 const revokeToken = {
   ...oauth,
   operationId: 'revokeToken',
-  summary: 'Give back a refresh token, and with it the access tokens that it gave (RFC 7009)',
+  summary: 'End a login by its refresh token or an access token, and with it all tokens that it gave (RFC 7009)',
   requestBody: form({ token: text, ...client }),
   responses: { 200: { description: 'It is valid no longer, or never was.' }, 400: refused, 401: refused, 429: refused },
 }

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { Secret } from '../../../src/sandbox/secret.ts'
 import { type Application, findApplication, sizeOfFields } from '../../../src/sandbox/store/applications.ts'
 import type { Migration } from '../../../src/sandbox/store/migration.ts'
+import { boundsOfGrants } from '../../../src/sandbox/store/migrations/bounds-of-grants.ts'
 import { firstSchema } from '../../../src/sandbox/store/migrations/first-schema.ts'
 import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
 import { migrations } from '../../../src/sandbox/store/migrations.ts'
@@ -120,6 +121,36 @@ for (const database of await openDatabases(t)) {
         t.strictSame(await rowsOf(store, table), [], `${table}: foreign keys count again, for the new table`)
     },
   )
+
+  t.test(`of the replaced tokens that a family has, an update keeps the last 100 (${database.name})`, async t => {
+    const url = await database.makeEmpty(t)
+    const earlier = migrations.slice(0, migrations.indexOf(boundsOfGrants))
+    const before = await openWith(t, url, firstSchema)
+    await fill(before)
+    await before.transaction(async db => {
+      for (const [id, generation] of [
+        ['long', 150],
+        ['short', 20],
+      ] as const) {
+        await sql`insert into grants (id, user_id, application_id, created_at, expires_at, redirect_uri, state_hash,
+          code_challenge, generation) values (${id}, 'ann', 'app', 0, 0, '', '', '', ${generation})`.execute(db)
+        for (let number = 1; number <= generation; number += 1)
+          await sql`insert into spent_refresh_tokens values (${`${id} ${number}`}, ${id}, ${number}, 0)`.execute(db)
+      }
+    })
+    await before.close()
+    const store = await openWith(t, url, ...earlier, boundsOfGrants)
+    const { rows } = await sql<{ grant_id: string; count: number; oldest: number }>`
+      select grant_id, count(*) as count, min(generation) as oldest from spent_refresh_tokens
+      group by grant_id order by grant_id`.execute(store.read)
+    t.strictSame(
+      rows.map(row => [row.grant_id, Number(row.count), Number(row.oldest)]),
+      [
+        ['long', 100, 51],
+        ['short', 20, 1],
+      ],
+    )
+  })
 
   t.test(`a step that leaves rows without what they belong to is refused and undone (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
