@@ -85,8 +85,7 @@ export async function buildClient(config: Config, options: Options, product = ou
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  const portalSignOut = `${config.loginUrl}/sign-out`
-  useViews(app, { product, portalSignOut, visitorIfAny: signIn.visitorIfAny })
+  useViews(app, { product, visitorIfAny: signIn.visitorIfAny })
 
   const ready = createReady({ cookieKeyIds: sealer.keyIds, draining, isReady: product.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, live)

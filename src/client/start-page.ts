@@ -3,9 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignIn } from './sign-in/sign-in.ts'
 import { showPage } from './web/views.ts'
 
-export function createStartPage({ visitorIfAny, hasSignedOut }: SignIn) {
+export function createStartPage({ visitorIfAny, hasSignedOut, findPortalSignOut }: SignIn) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const isSignedIn = visitorIfAny(request) !== undefined
-    return showPage(reply, 'home', { title: 'Start', hasSignedOut: !isSignedIn && hasSignedOut(request) })
+    if (visitorIfAny(request) || !hasSignedOut(request)) return showPage(reply, 'home', { title: 'Start' })
+    const portalSignOut = await findPortalSignOut(request)
+    return showPage(reply, 'home', { title: 'Start', hasSignedOut: true, portalSignOut })
   }
 }

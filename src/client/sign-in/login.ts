@@ -30,7 +30,8 @@ export function createLogin({ portal, logins, sessions, clock, home, afterSignIn
   /** GET /login: remembers the login in a cookie of this browser, and sends the browser to the portal. */
   async function begin(request: FastifyRequest, reply: FastifyReply) {
     const returnTo = localPath((request.query as { returnTo?: unknown }).returnTo) ?? home
-    if (hasSignedOut(request) && !isVisitorsChoice(request, portal.redirectUri)) return showSignedOut(reply, returnTo)
+    if (hasSignedOut(request) && !isVisitorsChoice(request, portal.redirectUri))
+      return showSignedOut(request, reply, portal, returnTo)
 
     // RFC 6749 10.12: 128 random bits, which nobody guesses.
     const state = randomBytes(16).toString('base64url')

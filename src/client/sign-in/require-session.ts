@@ -59,8 +59,8 @@ export function visitorWith(session: Session, cookies: Cookies, request: Fastify
   return { ...shown, call: work => work(caller) }
 }
 
-export function createRequireSession({ sessions, sealer, home }: Parts) {
-  const signInNeeded = () => new OtherAnswer((request, reply) => askToSignIn(request, reply, home))
+export function createRequireSession({ sessions, sealer, home, portal }: Parts) {
+  const signInNeeded = () => new OtherAnswer((request, reply) => askToSignIn(request, reply, { home, portal }))
 
   /** For pages that anyone may see, and that know who is signed in. */
   async function optional(request: FastifyRequest, reply: FastifyReply) {

@@ -63,6 +63,7 @@ export function createSignIn(registration: Registration, options: SignInOptions)
     ...createRequireSession(parts),
     visitorIfAny,
     hasSignedOut,
+    findPortalSignOut: (request: FastifyRequest) => portal.findSignOutPage(contextOf(request)),
 
     /** What a fault offers to whoever is signed in, or seems so: the sign-in itself may be what is wrong. */
     signInAnew(request: FastifyRequest, returnTo = home): NextStep | undefined {

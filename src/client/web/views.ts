@@ -18,8 +18,6 @@ export type ShownVisitor = { userId: string | undefined; visitorId: string; name
 export type VisitorOf = (request: FastifyRequest) => ShownVisitor
 
 type Told = {
-  /** Where one signs out of the login portal itself. */
-  portalSignOut: string
   product: Brand
   /** Undefined where nobody is signed in. */
   visitorIfAny: (request: FastifyRequest) => ShownVisitor | undefined
@@ -65,6 +63,8 @@ export type Message = {
   signInAnew?: NextStep | undefined
   /** Says that the login portal may still know the visitor. */
   hasSignedOut?: boolean
+  /** Where visitors sign out of the login portal itself; undefined if it has no page for that. */
+  portalSignOut?: string | undefined
   /** A fault shows the request id, by which the operator finds it in the log. */
   isFault?: boolean
 }

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
+import { type Script, send } from '../support/scripted-platform.ts'
 
 const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/page')
 
@@ -27,17 +28,71 @@ for (const [what, isKept] of [
   })
 }
 
-t.test('whoever has signed out reads so, and where to sign out of the portal, until the next login', async t => {
-  const { browser, platform } = await buildTestClient(t)
+const metadata = 'GET /.well-known/oauth-authorization-server'
+
+/** A document of the scripted portal with these members. */
+const documentWith =
+  (members: Record<string, unknown>): Script =>
+  ({ headers }, response) =>
+    send(response, { body: { issuer: `http://${headers.host}`, ...members } })
+
+t.test('a signed-out visitor reads so, and finds where to sign out of the portal, until the next login', async t => {
+  const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
+  const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
   await signIn(browser)
   t.equal((await browser.post('/logout')).headers.location, '/')
   t.match(textOf(await browser.get('/')), 'You are signed out')
-  for (const path of ['/', '/page']) {
-    const page = await browser.get(path)
-    t.match(textOf(page), 'The login portal may still know who you are')
+  for (const path of ['/', '/page', '/login']) {
+    const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
+    t.match(textOf(page), 'The login portal may still know who you are: sign out there, too , if others', path)
     t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
+    t.notMatch(page.body, 'elsewhere.test', 'UP-01: the document never says where')
   }
   t.same(onward(await browser.get('/')), ['/login'])
   await signIn(browser)
-  t.notMatch(textOf(await browser.get('/')), 'You are signed out')
+  const page = await browser.get('/')
+  t.notMatch(textOf(page), 'You are signed out')
+  t.notMatch(page.body, '/sign-out')
+})
+
+const noSignOutPage: Record<string, Script> = {
+  'has no document': { status: 404, body: {} },
+  'lists no page to sign out': documentWith({ revocation_endpoint: 'listed' }),
+  'lists it as something else than an address': documentWith({ end_session_endpoint: true }),
+  'lists it in a document of another issuer': {
+    body: { issuer: 'https://evil.test', end_session_endpoint: 'https://evil.test/sign-out' },
+  },
+  'never answers': () => new Promise(() => {}),
+}
+
+for (const [what, document] of Object.entries(noSignOutPage))
+  t.test(`contract 3: no page links the portal's sign-out if the portal ${what}`, async t => {
+    const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: document } })
+    platform.answer('POST /api/revokeToken', { body: {} })
+    await signIn(browser)
+    await browser.post('/logout')
+    for (const path of ['/', '/page', '/login']) {
+      const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
+      t.match(textOf(page), 'You are signed out')
+      t.match(textOf(page), 'The login portal may still know who you are: sign out there, too, if others', path)
+      t.notMatch(page.body, '/sign-out', path)
+      t.notMatch(page.body, 'undefined', path)
+    }
+  })
+
+t.test('contract 4: the link stays if the document cannot be read just now, and goes if it is taken back', async t => {
+  const listed = documentWith({ end_session_endpoint: 'listed' })
+  const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })
+  const isLinked = async () => {
+    await signIn(browser)
+    await browser.post('/logout')
+    return linksOf(await browser.get('/')).includes(`${platform.url}/sign-out`)
+  }
+  t.equal(await isLinked(), true)
+  platform.answer(metadata, { status: 503, body: {} })
+  clock.advance(61 * 60)
+  t.equal(await isLinked(), true)
+  platform.answer(metadata, documentWith({}))
+  clock.advance(31)
+  t.equal(await isLinked(), false)
 })

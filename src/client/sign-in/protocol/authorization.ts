@@ -18,7 +18,7 @@ export type Registration = {
 }
 
 /** What the portal says of itself (RFC 8414). It decides what is sent, and never where: every address is a setting. */
-export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean }
+export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; revokes: boolean; hasSignOutPage: boolean }
 
 /** For what happens outside a request, too. */
 export type Logger = { info: (entry: object) => void; warn: (entry: object) => void }
@@ -29,7 +29,7 @@ type ReadMetadata = (context: RequestContext) => Promise<Metadata>
 const metadataLimits = { deadlineMs: 1_000, maxBytes: 64 * 1024 }
 const metadataFreshMs = 60 * 60 * 1000
 const retryAfterMs = 30 * 1000
-const nothingOffered: Metadata = { usesPkce: false, isIssuerRequired: false, revokes: false }
+const nothingOffered: Metadata = { usesPkce: false, isIssuerRequired: false, revokes: false, hasSignOutPage: false }
 
 /** Part 4.2 of the specification. `codeVerifier`: RFC 7636, undefined where the portal does not list S256. */
 export function authorizeUrl(registration: Registration, state: string, codeVerifier: string | undefined): string {
@@ -189,5 +189,6 @@ async function fetchMetadata(
     usesPkce: Array.isArray(methods) && methods.includes('S256'),
     isIssuerRequired: document.authorization_response_iss_parameter_supported === true,
     revokes: typeof document.revocation_endpoint === 'string',
+    hasSignOutPage: typeof document.end_session_endpoint === 'string',
   }
 }

@@ -29,7 +29,8 @@ export type Portal = ReturnType<typeof createPortal>
 
 /** The login portal, as this server reaches it. */
 export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date, logger: Logger) {
-  const { loginInternalUrl, clientId, clientSecret } = registration
+  const { loginUrl, loginInternalUrl, clientId, clientSecret } = registration
+  const readMetadata = createMetadataReader(registration, upstream, clock, logger)
   // Plain in here and nowhere else.
   const credentials = { client_id: clientId, client_secret: clientSecret.reveal() }
 
@@ -39,7 +40,12 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     const body = new URLSearchParams({ ...fields, ...credentials }).toString()
     return upstream.send({ method: 'POST', url: loginInternalUrl + path, headers, body, context, ...limits })
   }
-  return { ...registration, upstream, readMetadata: createMetadataReader(registration, upstream, clock, logger), post }
+
+  /** Where visitors sign out of the portal itself; undefined if the portal lists no page for that. */
+  async function findSignOutPage(context: RequestContext): Promise<string | undefined> {
+    return (await readMetadata(context)).hasSignOutPage ? `${loginUrl}/sign-out` : undefined
+  }
+  return { ...registration, upstream, readMetadata, findSignOutPage, post }
 }
 
 /** Part 4.2 of the specification; sent once, whatever happens. Throws LoginError, and PublicError of the upstream. */
