@@ -8,9 +8,9 @@ import { type Application, type ApplicationApi, byNewest, type Credentials, type
 import type { Details } from './details.ts'
 import { checkFields, type Fields, fieldsToCreate, formFields, normalize, type Typed } from './fields.ts'
 
-type Parts = Pick<Forms, 'defineForm'> & { api: ApplicationApi; details: Details }
+type Parts = Pick<Forms, 'defineForm' | 'notices'> & { api: ApplicationApi; details: Details }
 
-export function createCreation({ api, details, defineForm }: Parts) {
+export function createCreation({ api, details, notices, defineForm }: Parts) {
   const form = defineForm({
     page: '/applications/new',
     template: 'applications/form',
@@ -36,7 +36,10 @@ export function createCreation({ api, details, defineForm }: Parts) {
       }
       const { id, credentials } = created
       logEvent(request, 'application_created', { application: id })
-      if (!credentials) return reply.redirect(`/applications/${id}?created=earlier`, 303)
+      if (!credentials) {
+        notices.leave(reply, `/applications/${id}`, 'created-earlier')
+        return reply.redirect(`/applications/${id}`, 303)
+      }
       return details.handOver(request, reply, id, { name: typed.name, isNew: true, ...credentials })
     }),
   }

@@ -1,7 +1,7 @@
 // The page of one application. Right after something was made, it shows the credentials, once; they are stored nowhere here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitorOf } from '../sign-in/sign-in.ts'
-import type { Handovers } from '../web/hand-over.ts'
+import type { Handovers, Notices } from '../web/hand-over.ts'
 import { showPage } from '../web/views.ts'
 import { type ApplicationApi, type Credentials, isApplicationId, noSuchApplication } from './application-api.ts'
 import { isWebUrl } from './fields.ts'
@@ -14,23 +14,24 @@ type Site = { clientId: string; loginUrl: string; apiUrl: string }
 
 export type Details = ReturnType<typeof createDetails>
 
-export function createDetails({ api, handovers, site }: { api: ApplicationApi; handovers: Handovers; site: Site }) {
-  async function showApplication(request: FastifyRequest, reply: FastifyReply, id: string) {
+type Parts = { api: ApplicationApi; handovers: Handovers; notices: Notices; site: Site }
+
+export function createDetails({ api, handovers, notices, site }: Parts) {
+  async function showApplication(request: FastifyRequest, reply: FastifyReply, id: string, notice?: string) {
     const [application, groups] = await visitorOf(request).call(caller =>
       // A page makes two calls at most; its group has an id where there is no room for the name.
       Promise.all([api.get(caller, id), caller.hasRenewed ? undefined : api.listGroups(caller)]),
     )
-    const { created, saved } = request.query as Record<string, unknown>
     const name = application.name || 'Unnamed application'
     return showPage(reply, 'applications/details', {
-      title: saved === 'yes' ? `Saved: ${name}` : name,
+      title: notice === 'saved' ? `Saved: ${name}` : name,
       name,
       application,
       groupName: groups?.find(group => group.id === application.groupId)?.name,
       isThisSite: id === site.clientId,
       isWebUrl,
-      wasCreatedEarlier: created === 'earlier',
-      wasSaved: saved === 'yes',
+      wasCreatedEarlier: notice === 'created-earlier',
+      wasSaved: notice === 'saved',
     })
   }
 
@@ -44,7 +45,9 @@ export function createDetails({ api, handovers, site }: { api: ApplicationApi; h
     show(request: FastifyRequest, reply: FastifyReply) {
       const id = idOf(request)
       return handovers.take<Made>(request, reply, made =>
-        made ? showCredentials(reply, id, made) : showApplication(request, reply, id),
+        made
+          ? showCredentials(reply, id, made)
+          : notices.take(request, reply, notice => showApplication(request, reply, id, notice)),
       )
     },
 

@@ -17,7 +17,11 @@ import {
   withoutChoices,
 } from './overtaken.ts'
 
-export function createEditing({ api, defineForm }: Pick<Forms, 'defineForm'> & { api: ApplicationApi }) {
+export function createEditing({
+  api,
+  notices,
+  defineForm,
+}: Pick<Forms, 'defineForm' | 'notices'> & { api: ApplicationApi }) {
   const form = defineForm({
     page: '/applications/:id/edit',
     template: 'applications/edit',
@@ -92,7 +96,8 @@ export function createEditing({ api, defineForm }: Pick<Forms, 'defineForm'> & {
         await update(await compare(refuseOvertaken))
       })
       logEvent(request, 'application_updated', { application: id })
-      return reply.redirect(`/applications/${id}?saved=yes`, 303)
+      notices.leave(reply, `/applications/${id}`, 'saved')
+      return reply.redirect(`/applications/${id}`, 303)
     }),
   }
 }

@@ -1,6 +1,7 @@
 // The list of the visitor's applications: searched, sorted, and fifty on a page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { visitorOf } from '../sign-in/sign-in.ts'
+import type { Notices } from '../web/hand-over.ts'
 import { showPage } from '../web/views.ts'
 import { type Application, type ApplicationApi, byNewest } from './application-api.ts'
 
@@ -15,9 +16,12 @@ const orders = {
 } satisfies Record<string, { text: string; compare: (one: Application, other: Application) => number }>
 
 /** `clientId`: this site's own, which is marked. */
-export function createList({ api, clientId }: { api: ApplicationApi; clientId: string }) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { q, page, sort, removed } = request.query as Record<string, unknown>
+export function createList({ api, notices, clientId }: { api: ApplicationApi; notices: Notices; clientId: string }) {
+  return (request: FastifyRequest, reply: FastifyReply) =>
+    notices.take(request, reply, notice => showList(request, reply, notice))
+
+  async function showList(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
+    const { q, page, sort } = request.query as Record<string, unknown>
     const search = typeof q === 'string' ? q.trim().slice(0, 200) : ''
     const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
     const words = search.toLowerCase()
@@ -37,7 +41,7 @@ export function createList({ api, clientId }: { api: ApplicationApi; clientId: s
       total: all.length,
       page: current,
       pages,
-      wasRemoved: removed === 'yes',
+      wasRemoved: notice === 'removed',
     })
   }
 }

@@ -13,14 +13,14 @@ export const product: Product = {
   home: '/applications',
   links: [{ href: '/applications', text: 'Your applications' }],
 
-  pages(signedIn, { config, upstream, clock, defineForm, handovers }) {
+  pages(signedIn, { config, upstream, clock, defineForm, handovers, notices }) {
     const { clientId } = config
     const api = createApplicationApi(config.apiInternalUrl, upstream, clock)
-    const list = createList({ api, clientId })
-    const details = createDetails({ api, handovers, site: config })
-    const creation = createCreation({ api, details, defineForm })
-    const editing = createEditing({ api, defineForm })
-    const questions = createQuestions({ api, details, clientId, defineForm })
+    const list = createList({ api, notices, clientId })
+    const details = createDetails({ api, handovers, notices, site: config })
+    const creation = createCreation({ api, details, notices, defineForm })
+    const editing = createEditing({ api, notices, defineForm })
+    const questions = createQuestions({ api, details, notices, clientId, defineForm })
     signedIn.get('/applications', list)
     signedIn.get('/applications/new', creation.form.open)
     signedIn.post('/applications', creation.form.route, creation.create)

@@ -9,9 +9,9 @@ import type { Application, ApplicationApi } from './application-api.ts'
 import { type Details, idOf, oneLine } from './details.ts'
 
 /** `clientId`: this site's own. It is an application, too, and ending it ends the site: that wants its name typed. */
-type Parts = Pick<Forms, 'defineForm'> & { api: ApplicationApi; details: Details; clientId: string }
+type Parts = Pick<Forms, 'defineForm' | 'notices'> & { api: ApplicationApi; details: Details; clientId: string }
 
-export function createQuestions({ api, details, clientId, defineForm }: Parts) {
+export function createQuestions({ api, details, notices, clientId, defineForm }: Parts) {
   const secretForm = defineQuestion('secret', name => `New client secret for ${name}`)
   const removalForm = defineQuestion('delete', name => `Remove ${name}`)
 
@@ -62,7 +62,10 @@ export function createQuestions({ api, details, clientId, defineForm }: Parts) {
       const id = idOf(request)
       await confirm(request, sent, caller => api.remove(caller, id))
       logEvent(request, 'application_removed', { application: id })
-      if (id !== clientId) return reply.redirect('/applications?removed=yes', 303)
+      if (id !== clientId) {
+        notices.leave(reply, '/applications', 'removed')
+        return reply.redirect('/applications', 303)
+      }
       // From here on the API refuses every token of this site.
       return showMessage(reply, {
         title: 'This site has been removed',

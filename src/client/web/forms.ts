@@ -3,7 +3,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
 import { Once } from '../once.ts'
 import { logFault, OtherAnswer } from './error-pages.ts'
-import { createFormTokens, createHandovers, type FormToken } from './hand-over.ts'
+import { createFormTokens, createHandovers, createNotices, type FormToken } from './hand-over.ts'
 import type { Sealer } from './seal.ts'
 import { showMessage, showPage, type VisitorOf } from './views.ts'
 
@@ -53,6 +53,7 @@ const sessionEnded = 'Your session has ended'
 export function createForms(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
   const tokens = createFormTokens(sealer, clock)
   const handovers = createHandovers(sealer, clock, visitorOf)
+  const notices = createNotices(sealer, clock, visitorOf)
 
   function defineForm({ page, template, data = () => ({}) }: Definition) {
     const done = new Once<unknown>(clock, { shareMs })
@@ -159,7 +160,7 @@ export function createForms(sealer: Sealer, clock: () => Date, visitorOf: Visito
     return form
   }
 
-  return { defineForm, handovers }
+  return { defineForm, handovers, notices }
 }
 
 /** What is gone, or was meant for another visitor, gets a page of its own. */

@@ -74,8 +74,37 @@ export function createHandovers(sealer: Sealer, clock: () => Date, visitorOf: Vi
   }
 }
 
+const noticeName = '__Host-notice'
+
+/** `notice` names a sentence of the page at `path`, such as `saved`. The cookie never holds the words themselves. */
+type Notice = { path: string; visitorId: string; notice: string }
+
+export type Notices = ReturnType<typeof createNotices>
+
+/** What a page says once after a form was sent. An address cannot make a page say it, and a reload does not repeat it. */
+export function createNotices(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
+  return {
+    /** To call before redirecting to `path`. A later notice replaces one that no page has shown yet. */
+    leave(reply: FastifyReply, path: string, notice: string): void {
+      const { visitorId } = visitorOf(reply.request)
+      const left: Notice = { path, visitorId, notice }
+      setCookies(reply, [sealer.sealCookie(noticeName, left, new Date(clock().getTime() + lifetimeMs), 'strict')])
+    },
+
+    /** Calls `show` with the notice for this page and this visitor, if there is one. A page that fails keeps it. */
+    async take(request: FastifyRequest, reply: FastifyReply, show: (notice: string | undefined) => Promise<string>) {
+      const left = sealer.openCookie(noticeName, request.cookies)?.payload as Notice | undefined
+      const isForHere = left?.path === request.url.split('?', 1)[0] && left?.visitorId === visitorOf(request).visitorId
+      const page = await show(isForHere ? left?.notice : undefined)
+      if (isForHere) setCookies(reply, [expire(noticeName)])
+      return page
+    },
+  }
+}
+
+/** Takes away what no page has shown yet. */
 export function expireHandover(cookies: Cookies): Cookie[] {
-  return name in cookies ? [expire(name)] : []
+  return [name, noticeName].filter(one => one in cookies).map(expire)
 }
 
 function ownBytes(cookies: Cookies): number {

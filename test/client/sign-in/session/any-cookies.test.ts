@@ -52,6 +52,7 @@ t.test('any cookies, also our own under other names, changed and repeated, are a
     ...foreignNames,
     '__Host-session-2',
     '__Host-handover',
+    '__Host-notice',
     '__Host-signed-out',
     '__proto__',
   ]
