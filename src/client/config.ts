@@ -4,13 +4,13 @@ import { Secret } from './secret.ts'
 
 const keyForm = '32 random bytes each in base64url, comma-separated, newest first'
 
-/** Every setting, in the order of `.env.example`. `example` stands there when there is no default; secrets have neither. */
+/** Every setting, in the order of `.env.example`. One without a default has no value there. */
 export const settings = [
-  { name: 'LOGIN_URL', example: 'http://127.0.0.1:4000', about: 'The login portal, as browsers reach it.' },
-  { name: 'API_URL', example: 'http://127.0.0.1:4001', about: 'The application API, without /apps/v1.' },
-  { name: 'CLIENT_ID', example: '', about: "This client's id, from registering it as an application." },
-  { name: 'CLIENT_SECRET', secret: true, about: 'Its client secret. Also as CLIENT_SECRET_FILE.' },
-  { name: 'COOKIE_KEYS', secret: true, about: `One or more keys, ${keyForm}. Also as COOKIE_KEYS_FILE.` },
+  { name: 'LOGIN_URL', about: 'The login portal, as browsers reach it.' },
+  { name: 'API_URL', about: 'The application API, without /apps/v1.' },
+  { name: 'CLIENT_ID', about: "This client's id, from registering it as an application." },
+  { name: 'CLIENT_SECRET', about: 'Its client secret. Also as CLIENT_SECRET_FILE.' },
+  { name: 'COOKIE_KEYS', about: `One or more keys, ${keyForm}. Also as COOKIE_KEYS_FILE.` },
   { name: 'HOST', default: 'localhost', about: 'Where to listen. localhost means every loopback address.' },
   { name: 'PORT', default: '3000', about: 'Where to listen.' },
   { name: 'PUBLIC_URL', default: 'http://localhost:PORT', about: "This client's own origin, as browsers see it." },

@@ -96,6 +96,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.match(read('Dockerfile'), 'FROM runtime AS client')
       t.match(read('Dockerfile'), 'image.title="my-client"')
       t.notMatch(read('Dockerfile'), /sandbox|application|two images/i)
+      t.notMatch(read('.env.example'), /127\.0\.0\.1|:400\d/, 'the settings name no address of the sandbox')
       t.match(read('.ci/run'), 'npm run validate')
       t.notMatch(read('.ci/run'), /starter|chromium/)
 

@@ -1,0 +1,58 @@
+// npm run setup: makes a .env with a fresh key, and says which settings are still to be filled in.
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import t, { type Test } from 'tap'
+import { ConfigError, readConfig } from '../../src/client/config.ts'
+
+/** An empty folder with the project's .env.example, in which `run` makes a .env. */
+function openFolder(t: Test) {
+  const folder = t.testdir()
+  copyFileSync('.env.example', join(folder, '.env.example'))
+  const script = resolve('scripts/make-env.ts')
+  return {
+    path: join(folder, '.env'),
+    read: () => readFileSync(join(folder, '.env'), 'utf8'),
+    run() {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [script], { cwd: folder, encoding: 'utf8' })
+      return { status, output: stdout + stderr }
+    },
+  }
+}
+
+t.test('npm run setup names exactly the settings that the client misses afterwards', async t => {
+  const { run, read } = openFolder(t)
+  const { status, output } = run()
+  t.equal(status, 0)
+  const environment = parseEnv(read())
+  const error = t.throws(() => readConfig(environment), ConfigError) as unknown as ConfigError
+  const missing = error.problems.map(problem => problem.match(/^([A-Z_]+) is missing/)?.[1])
+  t.same(missing.toSorted(), ['API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'LOGIN_URL'])
+  t.same(output.match(/[A-Z]+_[A-Z_]+/g)?.toSorted(), missing.toSorted())
+  t.match(output, 'Put LOGIN_URL, API_URL, CLIENT_ID and CLIENT_SECRET into it, then: npm start')
+
+  const address = 'https://platform.test'
+  const given = { LOGIN_URL: address, API_URL: address, CLIENT_ID: 'an-id', CLIENT_SECRET: 'a-credential-for-tests' }
+  t.equal(readConfig({ ...environment, ...given }).port, 3000, 'with these it starts')
+})
+
+t.test('no address stands in a new .env: visitors are sent only to a portal that the operator named', async t => {
+  const { run, read } = openFolder(t)
+  run()
+  const { LOGIN_URL, API_URL } = parseEnv(read())
+  t.same([LOGIN_URL, API_URL], ['', ''])
+  t.notMatch(read(), /:400\d/)
+})
+
+t.test('npm run setup makes a key in a file that only its owner reads, and never replaces a .env', async t => {
+  const { run, read, path } = openFolder(t)
+  run()
+  const key = parseEnv(read()).COOKIE_KEYS!
+  t.match(key, /^[\w-]{43}$/)
+  if (process.platform !== 'win32') t.equal(statSync(path).mode & 0o777, 0o600)
+  const again = run()
+  t.equal(again.status, 1)
+  t.match(again.output, 'There is a .env already')
+  t.equal(parseEnv(read()).COOKIE_KEYS, key, 'which stays as it is')
+})
