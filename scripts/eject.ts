@@ -1,13 +1,33 @@
 // Makes a client of one's own of this repository: npm run eject -- --name my-client [--bare] [--sandbox]
-import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+// The starter is made in a copy. The project itself changes at the end, by renames that are undone if one of them fails.
+import { execSync, spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
 import { leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
+import { type Move, renameAll } from './starter/rename-all.ts'
 
 const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
+/** On Windows npm is a batch file, which only a shell starts; execSync uses one. */
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+/** Neither needed in the copy nor changed. */
+const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
+const app = 'src/client/app.ts'
+const home = 'views/client/home.eta'
+
 const help = `npm run eject -- --name NAME [options]
 
 Makes a client of your own of this repository: removes the sandbox and everything that needs it.
@@ -24,37 +44,40 @@ if (isHelp) {
 }
 if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) fail(usage)
 if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter already.')
-
-const going = leftBehind(size).filter(path => existsSync(path))
-const app = 'src/client/app.ts'
-const home = 'views/client/home.eta'
-const documents = globSync('docs/**/*.md').filter(path => !going.includes(path))
-const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, home, ...documents]
-const copies = 'data/left-behind'
 const inGit = isInGit()
-if (!inGit) for (const path of [...going, ...changing]) cpSync(path, join(copies, path), { recursive: true })
+const leftBehindFolder = 'data/left-behind'
+if (!inGit && existsSync(leftBehindFolder))
+  fail(`${leftBehindFolder} is there already. Move it away: what goes is kept there.`)
+checkNpm()
 
-const ciRun = readFileSync('scripts/starter/ci-run')
-const bareHome = readFileSync('scripts/starter/bare-home.eta', 'utf8')
-for (const path of going) rmSync(path, { recursive: true })
-mkdirSync('.ci')
-writeFileSync('.ci/run', ciRun, { mode: 0o755 })
+const going = outermost(leftBehind(size).filter(path => existsSync(path)))
+const documents = globSync('docs/**/*.md').filter(path => !isGoing(path))
+const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, home, ...documents]
 
-if (size.bare) {
-  rewrite(app, text => text.replace("'./applications/product.ts'", "'./bare/product.ts'"))
-  rewrite(home, () => bareHome)
+const project = process.cwd()
+const isDataNew = !existsSync('data')
+let work: string | undefined
+try {
+  mkdirSync('data', { recursive: true })
+  // On the same disk as the project, and ignored by git.
+  work = mkdtempSync('data/ejecting-')
+  const copy = join(work, 'copy')
+  makeStarter(copy)
+  const before = inGit ? join(work, 'before') : leftBehindFolder
+  try {
+    replaceWith(copy, before)
+  } catch (error) {
+    // All of it has been moved back.
+    if (!inGit) rmSync(before, { recursive: true, force: true })
+    throw error
+  }
+} catch (error) {
+  cleanUp()
+  fail(`${(error as Error).message}\nNothing was changed.`)
 }
-rewrite('Dockerfile', text => rewriteDockerfile(text, name))
-for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
-writeFileSync('README.md', writeReadme(name, size))
-rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
-rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
-// npm takes out of the lock what nothing needs any more; nothing is downloaded for that.
-execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund'], {
-  stdio: 'inherit',
-})
+cleanUp()
 
-console.log(`Removed, to be brought back ${inGit ? 'by git' : `from ${copies}`}:
+console.log(`Removed, to be brought back ${inGit ? 'by git' : `from ${leftBehindFolder}`}:
 ${going.map(path => `  ${path}`).join('\n')}
 ${name} is ready:
   npm ci
@@ -62,6 +85,52 @@ ${name} is ready:
   npm run setup    (then put your four settings into .env)
   npm start
 What to change first is in docs/make-it-yours.md.`)
+
+/** The whole starter, in a folder that is not there yet. */
+function makeStarter(copy: string): void {
+  const isCopied = (path: string) => !isGoing(path) && basename(path) !== 'node_modules'
+  for (const path of readdirSync('.').filter(path => !notCopied.includes(path) && isCopied(path)))
+    cpSync(path, join(copy, path), { recursive: true, verbatimSymlinks: true, filter: isCopied })
+  const ciRun = readFileSync('scripts/starter/ci-run')
+  const bareHome = readFileSync('scripts/starter/bare-home.eta', 'utf8')
+
+  process.chdir(copy)
+  try {
+    mkdirSync('.ci')
+    writeFileSync('.ci/run', ciRun, { mode: 0o755 })
+    if (size.bare) {
+      rewrite(app, text => text.replace("'./applications/product.ts'", "'./bare/product.ts'"))
+      rewrite(home, () => bareHome)
+    }
+    rewrite('Dockerfile', text => rewriteDockerfile(text, name))
+    for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
+    writeFileSync('README.md', writeReadme(name, size))
+    rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
+    rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
+    // npm removes from the lock file what nothing needs any more. It downloads nothing for that.
+    execSync(`${npm} install --package-lock-only --ignore-scripts --no-audit --no-fund`, { stdio: 'inherit' })
+  } finally {
+    process.chdir(project)
+  }
+}
+
+/** What goes or changes is moved to `before`, and what changed or is new comes from the copy. */
+function replaceWith(copy: string, before: string): void {
+  const away = (path: string): Move => ({ from: path, to: join(before, path) })
+  const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
+  // With a handler, Ctrl-C and the like end the process only after the moves.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+  renameAll([...[...going, ...changing].map(away), ...[...changing, '.ci'].map(fromCopy)])
+}
+
+function cleanUp(): void {
+  try {
+    if (work) rmSync(work, { recursive: true, force: true })
+    if (isDataNew && existsSync('data') && readdirSync('data').length === 0) rmdirSync('data')
+  } catch (error) {
+    console.error(`${work} could not be removed (${(error as Error).message}). Nothing needs it any more.`)
+  }
+}
 
 function readOptions() {
   try {
@@ -85,9 +154,29 @@ function isInGit(): boolean {
   const git = (...parameters: string[]) => spawnSync('git', parameters, { encoding: 'utf8' })
   // A folder inside of another repository is not in it.
   if (git('ls-files', '--error-unmatch', 'package.json').status !== 0) return false
-  if (git('status', '--porcelain', '--', '.').stdout.trim() && !force)
+  const { status, stdout, stderr } = git('status', '--porcelain', '--', '.')
+  if (status !== 0) fail(`git status failed, so nothing was changed: ${stderr}`)
+  if (stdout.trim() && !force)
     fail('There are changes that are not committed. Commit them first, or add --force: this removes files.')
   return true
+}
+
+function checkNpm(): void {
+  try {
+    execSync(`${npm} --version`, { stdio: 'pipe' })
+  } catch {
+    fail('npm cannot be run, and it is needed to rewrite package-lock.json. Put it on the PATH. Nothing was changed.')
+  }
+}
+
+/** Without the paths inside folders that go themselves. */
+function outermost(paths: string[]): string[] {
+  const all = new Set(paths.map(normalize))
+  return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))
+}
+
+function isGoing(path: string): boolean {
+  return going.some(one => normalize(path) === one || normalize(path).startsWith(join(one, '/')))
 }
 
 function rewrite(path: string, change: (text: string) => string): void {

@@ -1,7 +1,10 @@
 // A starter of each size: what stays and what goes, that its types and documents are right, and that it signs a visitor in.
 // eject.ci.ts looks deeper.
-import t from 'tap'
-import { commitAll, copyProject, linkPackages, passesTests } from './support/copy-project.ts'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { commitAll, copyProject, linkPackages, type Project, passesTests } from './support/copy-project.ts'
 
 t.setTimeout(600_000)
 
@@ -119,18 +122,28 @@ t.test('npm run eject asks for a name, and knows its options, before it touches 
   }
 })
 
-t.test('npm run eject removes nothing while there are changes that git could not bring back', async t => {
-  const project = copyProject(t)
-  commitAll(project)
-  project.run('touch', 'src/new.ts')
-  const { status, output } = project.eject('--name', 'my-client')
-  t.equal(status, 1)
-  t.match(output, 'Commit them first')
-  t.ok(project.has('src/sandbox'))
-})
+t.test(
+  'npm run eject in git removes nothing without npm, or while there are changes that git could not bring back',
+  async t => {
+    const project = copyProject(t)
+    commitAll(project)
+    const before = listFiles(join(project.folder, 'src'))
+    const withoutNpm = ejectWith(project, { PATH: toolsWithoutNpm(t, project) })
+    t.equal(withoutNpm.status, 1)
+    t.match(withoutNpm.output, 'npm cannot be run')
+    t.same(listFiles(join(project.folder, 'src')), before)
+    t.equal(project.run('git', 'status', '--porcelain').output, '')
+
+    project.run('touch', 'src/new.ts')
+    const { status, output } = project.eject('--name', 'my-client')
+    t.equal(status, 1)
+    t.match(output, 'Commit them first')
+    t.ok(project.has('src/sandbox'))
+  },
+)
 
 t.test('npm run eject outside git keeps a copy of all that goes or changes, and says where', async t => {
-  const { eject, read, has } = copyProject(t)
+  const { eject, read, has, folder } = copyProject(t)
   const before = ['README.md', 'package.json', 'src/sandbox/app.ts', 'docs/operations.md'].map(
     path => [path, read(path)] as const,
   )
@@ -139,4 +152,156 @@ t.test('npm run eject outside git keeps a copy of all that goes or changes, and 
   t.match(output, 'to be brought back from data/left-behind')
   t.notOk(has('src/sandbox'))
   for (const [path, text] of before) t.equal(read(`data/left-behind/${path}`), text, path)
+  t.same(readdirSync(join(folder, 'data')), ['left-behind'], 'and nothing else')
 })
+
+/** What cannot be done, how that comes about, and what is said. `breakIt` returns what `env` gets. */
+const obstacles: {
+  what: string
+  breakIt: (project: Project, bin: string) => Record<string, string>
+  says: string | RegExp
+}[] = [
+  { what: 'npm is not there', breakIt: (_project, bin) => ({ PATH: bin }), says: 'npm cannot be run' },
+  {
+    what: 'npm fails at the lock file',
+    breakIt: (_project, bin) => {
+      writeFileSync(join(bin, 'npm'), '#!/bin/sh\n[ "$1" = --version ]\n', { mode: 0o755 })
+      return { PATH: bin }
+    },
+    says: /install --package-lock-only[\s\S]*Nothing was changed/,
+  },
+  {
+    what: 'what went before is still there',
+    breakIt: ({ folder }) => {
+      mkdirSync(join(folder, 'data/left-behind'), { recursive: true })
+      return {}
+    },
+    says: 'data/left-behind is there already',
+  },
+  {
+    what: 'the lock file cannot be read',
+    breakIt: ({ folder }) => {
+      writeFileSync(join(folder, 'package-lock.json'), '{')
+      return {}
+    },
+    says: /JSON[\s\S]*Nothing was changed/,
+  },
+  {
+    what: 'a file of the project is missing',
+    breakIt: ({ folder }) => {
+      rmSync(join(folder, 'Dockerfile'))
+      return {}
+    },
+    says: /Dockerfile[\s\S]*Nothing was changed/,
+  },
+  {
+    what: 'data is a file',
+    breakIt: ({ folder }) => {
+      writeFileSync(join(folder, 'data'), '')
+      return {}
+    },
+    says: /data[\s\S]*Nothing was changed/,
+  },
+  {
+    // As a disk that is full, or a folder that another program holds on Windows.
+    what: 'a rename fails in the middle',
+    breakIt: ({ folder }) => {
+      writeFileSync(
+        join(folder, 'data.mjs'),
+        `import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+const { renameSync } = fs
+let count = 0
+fs.renameSync = (from, to) => {
+  if (++count === 20) throw new Error('EBUSY: ' + from)
+  renameSync(from, to)
+}
+syncBuiltinESMExports()
+`,
+      )
+      return { NODE_OPTIONS: `--import=${join(folder, 'data.mjs')}` }
+    },
+    says: /EBUSY[\s\S]*Nothing was changed/,
+  },
+]
+
+t.test('npm run eject changes nothing if it cannot finish, says why, and works once that is put right', async t => {
+  const project = copyProject(t)
+  const { folder } = project
+  const whole = listFiles(folder)
+  for (const { what, breakIt, says } of obstacles) {
+    const variables = breakIt(project, toolsWithoutNpm(t, project))
+    const before = listFiles(folder)
+    const { status, output } = ejectWith(project, variables)
+    t.equal(status, 1, what)
+    t.match(output, says)
+    t.notMatch(output, /^ +at /m, 'no stack')
+    t.same(listFiles(folder), before, 'every file is as it was')
+
+    for (const path of Object.keys(before).filter(path => !(path in whole)))
+      rmSync(join(folder, path), { recursive: true, force: true })
+    for (const [path, text] of Object.entries(whole)) if (before[path] !== text) writeFileSync(join(folder, path), text)
+  }
+  const { status, output } = project.eject('--name', 'my-client')
+  t.equal(status, 0, output)
+  t.notOk(project.has('src/sandbox'))
+})
+
+t.test('npm run eject keeps what is not its own: settings, packages and data', async t => {
+  const project = copyProject(t)
+  const { folder, read, has } = project
+  commitAll(project)
+  for (const [path, text] of Object.entries({
+    '.env': 'CLIENT_ID=mine',
+    'data/sandbox.db': 'rows',
+    'node_modules/a/b': 'c',
+  })) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  const { status, output } = project.eject('--name', 'my-client')
+  t.equal(status, 0, output)
+  t.equal(read('.env'), 'CLIENT_ID=mine')
+  t.equal(read('node_modules/a/b'), 'c')
+  t.same(readdirSync(join(folder, 'data')), ['sandbox.db'])
+  t.match(project.run('git', 'status', '--porcelain').output, /^ D src\/sandbox\//m)
+  t.equal(project.run('git', 'checkout', '--', 'src').status, 0)
+  t.ok(has('src/sandbox'), 'git brings back what went')
+})
+
+t.test('on Windows npm run eject starts npm.cmd by way of the shell', async t => {
+  const project = copyProject(t)
+  const bin = toolsWithoutNpm(t, project)
+  const npm = project.run('which', 'npm').output.trim()
+  symlinkSync(process.execPath, join(bin, 'node'))
+  writeFileSync(join(bin, 'npm.cmd'), `#!/bin/sh\nexec ${npm} "$@"\n`, { mode: 0o755 })
+  writeFileSync(join(bin, 'windows.mjs'), "Object.defineProperty(process, 'platform', { value: 'win32' })\n")
+  const windows = `--import=${join(bin, 'windows.mjs')}`
+  const { status, output } = ejectWith(project, { PATH: bin, comspec: '/bin/sh', NODE_OPTIONS: windows })
+  t.equal(status, 0, output)
+  t.equal(JSON.parse(project.read('package-lock.json')).name, 'my-client')
+})
+
+/** A folder with all that eject calls other than npm, for a PATH. */
+function toolsWithoutNpm(t: Test, { run }: Project): string {
+  const bin = mkdtempSync(join(tmpdir(), 'tools-'))
+  t.teardown(() => rmSync(bin, { recursive: true }))
+  for (const tool of ['sh', 'git']) symlinkSync(run('which', tool).output.trim(), join(bin, tool))
+  return bin
+}
+
+function ejectWith({ run }: Project, variables: Record<string, string>) {
+  const pairs = Object.entries(variables).map(pair => pair.join('='))
+  return run('env', ...pairs, process.execPath, 'scripts/eject.ts', '--name', 'my-client')
+}
+
+/** What is in the folder, by its path: the text of a file, or that it is a folder. */
+function listFiles(folder: string): Record<string, string> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return Object.fromEntries(
+    entries.map(entry => {
+      const path = join(entry.parentPath, entry.name)
+      return [relative(folder, path), entry.isFile() ? readFileSync(path, 'latin1') : 'a folder']
+    }),
+  )
+}

@@ -1,0 +1,21 @@
+// Moves many files and folders, or none of them.
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+export type Move = { from: string; to: string }
+
+/** Does the moves in order. If one fails, those before it are undone, and the error is thrown. Overwrites nothing. */
+export function renameAll(moves: Move[]): void {
+  const done: Move[] = []
+  try {
+    for (const move of moves) {
+      mkdirSync(dirname(move.to), { recursive: true })
+      if (existsSync(move.to)) throw new Error(`${move.to} is there already.`)
+      renameSync(move.from, move.to)
+      done.push(move)
+    }
+  } catch (error) {
+    for (const { from, to } of done.reverse()) renameSync(to, from)
+    throw error
+  }
+}
