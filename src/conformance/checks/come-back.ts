@@ -39,10 +39,14 @@ export async function expectRefused(
   return page
 }
 
-/** The same address with nothing but these parameters. */
+/**
+ * The same address with only these parameters and the portal's `iss`. A client may demand `iss` in every answer of the
+ * portal (RFC 9207, 2.4), and would refuse a callback without it before it looks at the rest.
+ */
 export function errorCallback(callback: URL, query: Record<string, string>): URL {
   const url = new URL(callback)
-  url.search = `${new URLSearchParams(query)}`
+  const iss = callback.searchParams.get('iss')
+  url.search = `${new URLSearchParams({ ...query, ...(iss !== null && { iss }) })}`
   return url
 }
 

@@ -7,6 +7,7 @@ import { callbackParameters } from './callback-parameters.ts'
 import { begin, comeBack, cookieHeader, navigationHeaders } from './come-back.ts'
 import { foreignLoads, isInside } from './page-content.ts'
 import { returnTo } from './return-to.ts'
+import { ownCookies, plant } from './sessions.ts'
 import { states } from './states.ts'
 
 export const comingBack = checksOf('coming-back', [
@@ -254,11 +255,24 @@ export const comingBack = checksOf('coming-back', [
     mend: 'Make a new session at every login, and never take over the id that came along.',
     needs: ['page'],
     async run(context) {
-      const { browser, callback } = await begin(context)
-      const planted = browser.copy()
-      await comeBack(context, browser, callback)
-      if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
-      expect(!(await context.isSignedIn(planted)), 'The cookies of before the login open the session.')
+      const attacker = await context.signedIn({ person: await context.otherPerson() })
+      const person = await context.otherPerson()
+      // The attacker's own session, and values that the attacker made up.
+      const madeUp = attacker.browser.copy()
+      for (const name of ownCookies(context, attacker.browser)) plant(context, madeUp, name, 'c0ffee'.repeat(6))
+      const clean = context.browser()
+      for (const planted of [clean, attacker.browser.copy(), madeUp]) {
+        const browser = planted.copy()
+        const start = await context.startLogin(browser)
+        // With the cookies of the login, too: the attacker may have begun it.
+        const known = browser.copy()
+        await comeBack(context, browser, await context.authorize(start, person))
+        // A login that is refused because of the planted cookies opens nothing to the attacker.
+        if (planted === clean && !(await context.isSignedIn(browser, { person })))
+          throw new Undecided('A plain login does not work.')
+        for (const thief of [planted, known])
+          expect(!(await context.isSignedIn(thief, { person })), 'The cookies of before the login open the session.')
+      }
     },
   },
   {

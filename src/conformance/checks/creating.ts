@@ -224,7 +224,9 @@ export const creating: Row[] = [
     mend: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
     needs,
     async run(context) {
-      const open = await openCreateForm(context, 'Typed by conformance')
+      // Quotes and the like: a form that writes them into an attribute unescaped loses what follows.
+      const typed = `Typed by "conformance" & 'others' <b>`
+      const open = await openCreateForm(context, typed)
       const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
       const page = await open.browser.submit(open.page, open.form, {
         ...open.values,
@@ -232,7 +234,8 @@ export const creating: Row[] = [
       })
       expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
       expect((await created(context, open.person)).length === 0, 'It was created.')
-      expect(page.body.includes('Typed by conformance'), 'The page does not hold what was typed.', page)
+      const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
+      expect(kept.includes(typed), 'No field of the page holds what was typed.', page)
     },
   },
   {

@@ -1,8 +1,8 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { goOn, page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
-import type { Login, Visit } from '../visit.ts'
+import { type Login, Refusal, type Session, type Visit } from '../visit.ts'
 import { fault, headersWith } from './fault.ts'
 
 const loginsOf = (visit: Visit): Login[] =>
@@ -13,6 +13,10 @@ const loginsOf = (visit: Visit): Login[] =>
 
 /** What the server knows of, whoever's browser began it. */
 const known = new Map<string, Login>()
+
+/** Sessions in the memory of the server, by the id in the cookie. */
+const sessions = new Map<string, Session>()
+const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
 
 /** A state that proves itself, with all that the login needs, so that no cookie is needed. */
 const signed = {
@@ -92,6 +96,26 @@ export const comingBack = [
     checkError({ query }) {
       if (query.has('error')) throw new Error(query.get('error')!)
     },
+  }),
+  fault('error-is-a-crash-after-iss-is-checked', 'callback-error', {
+    checkError({ query, settings }) {
+      if (query.get('iss') !== settings.loginUrl) throw new Refusal(400, 'This answer is of another login portal.')
+      if (query.has('error')) throw new Error(query.get('error')!)
+    },
+  }),
+  fault('session-id-taken-over', 'session-new', {
+    keepSession(visit, tokens) {
+      const { visitor, expiresAt } = {
+        visitor: right.visitorOf(tokens, visit),
+        expiresAt: Date.now() + tokens.seconds * 1000,
+      }
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt }
+      const id = sessionIdOf(visit) ?? randomUUID()
+      sessions.set(id, session)
+      visit.setCookies.push(`${right.sessionCookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
   }),
   fault('error-description-as-html', 'callback-escapes-error-description', {
     wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),

@@ -63,6 +63,9 @@ export const pages = [
     itemOf: (visit, application) =>
       `<span title="${visit.parts.html(application.name)}">${right.itemOf(visit, application)}</span>`,
   }),
+  fault('form-loses-what-follows-a-quote', 'create-refused', {
+    html: text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+  }),
   fault('not-found-repeats-the-address', 'not-found-escapes', {
     notFound: ({ url }) => `<p>There is no ${decodeURIComponent(url.pathname + url.search)}.</p>`,
   }),

@@ -57,6 +57,8 @@ export const stayingSignedIn = [
       return { accessToken: tokens.accessToken, visitor: right.visitorOf(tokens, visit), expiresAt: Date.now() + 1000 }
     },
   }),
+  // Without a deadline it hangs before it asks the portal, so it looks as though it renewed nothing.
+  fault('renewal-never-begins-nor-ends', 'refresh-delivered', { renew: () => new Promise(() => {}) }),
   fault('renewal-at-every-visit', 'refresh-not-too-often', {
     readSession: () => undefined,
     once: (_visit, _name, act) => act(),
