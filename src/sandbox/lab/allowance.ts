@@ -5,6 +5,9 @@ import type { Value } from './recorded.ts'
 export const mostStepBytes = 8 * 1024
 export const mostStepValues = 200
 
+/** At most, in JSON: two short hashes, two numbers, and a truth value. */
+const hiddenBytes = 100
+
 /** What may still be kept of a step. */
 export type Allowance = ReturnType<typeof createAllowance>
 
@@ -15,7 +18,7 @@ export function createAllowance({ bytes = mostStepBytes, values = mostStepValues
     /** False if there is no room for the value, which is then left out. */
     take(name: string, value: Value): boolean {
       // Beside name and value: a colon, a comma, and the brackets of a list.
-      const size = sizeInJson(name) + sizeInJson(value) + 4
+      const size = sizeInJson(name) + (typeof value === 'string' ? sizeInJson(value) : hiddenBytes) + 4
       if (left.values < 1 || left.bytes < size) {
         isExceeded = true
         return false

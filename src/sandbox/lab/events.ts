@@ -15,7 +15,20 @@ const mostWaitingBytes = 1024 * 1024
 type Parts = { logins: Logins; addresses: Addresses }
 
 export function eventRoutes({ logins, addresses }: Parts) {
-  const open = new Set<PassThrough>()
+  /** With the client that each asks for. */
+  const open = new Map<PassThrough, string | undefined>()
+
+  // Each step is put into words once, however many pages are open.
+  logins.listen((login, step, number) => {
+    const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
+    if (listeners.length === 0) return
+    const data = JSON.stringify({ login: tellSummary(login, addresses), step: tellStep(step, addresses) })
+    for (const [events] of listeners) {
+      if (!events.writable) continue
+      events.write(`id: ${number}\nevent: step\ndata: ${data}\n\n`)
+      if (events.readableLength + events.writableLength > mostWaitingBytes) events.destroy()
+    }
+  })
 
   return {
     /** Each event is named `step`: `{"login": …, "step": …}`, numbered as `after` of the list wants it. */
@@ -23,16 +36,9 @@ export function eventRoutes({ logins, addresses }: Parts) {
       const { clientId } = request.query as { clientId?: string }
       if (open.size >= mostListeners) throw new LabError(503, 'Too many listen already. Close some of the pages.')
       const events = new PassThrough()
-      open.add(events)
-      const stop = logins.listen((login, step, number) => {
-        if (clientId !== undefined && login.clientId !== clientId) return
-        const data = JSON.stringify({ login: tellSummary(login, addresses), step: tellStep(step, addresses) })
-        events.write(`id: ${number}\nevent: step\ndata: ${data}\n\n`)
-        if (events.readableLength + events.writableLength > mostWaitingBytes) events.destroy()
-      })
+      open.set(events, clientId)
       const heartbeat = setInterval(() => events.write(': still here\n\n'), heartbeatMs).unref()
       events.once('close', () => {
-        stop()
         clearInterval(heartbeat)
         open.delete(events)
       })
@@ -43,7 +49,7 @@ export function eventRoutes({ logins, addresses }: Parts) {
 
     /** A stream has no end of its own, so that whoever stops the laboratory ends it. */
     endAll(): void {
-      for (const events of open) events.end()
+      for (const events of open.keys()) events.end()
     },
   }
 }

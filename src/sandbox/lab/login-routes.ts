@@ -62,8 +62,8 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
   async function somethingNew(request: FastifyRequest, wanted: Wanted, seconds: number): Promise<void> {
     const enough = new AbortController()
     waits.add(enough)
-    const stop = logins.listen(() => {
-      if (logins.list(wanted).length > 0) enough.abort()
+    const stop = logins.listen(login => {
+      if (logins.isWanted(login, wanted)) enough.abort()
     })
     request.raw.once('close', () => enough.abort())
     await wait(seconds * 1000, undefined, { signal: enough.signal }).catch(() => {})

@@ -1,6 +1,8 @@
 // Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
 import { beginningOf, sizeInJson } from './allowance.ts'
+import { createLoginComparison } from './notices/compare-logins.ts'
+import { findOwnNotices } from './notices/notices.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>
@@ -45,6 +47,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   const all = new Map<string, Kept>()
   const byKey = new Map<string, Kept>()
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
+  const comparison = createLoginComparison()
   let stepsSoFar = 0
 
   function record(step: RecordedStep): RecordedLogin {
@@ -60,6 +63,8 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     login.isExchanged ||= step.kind === 'exchange'
     for (const key of keysOf(step)) addKey(login, key)
     leaveOutSteps(login)
+    login.noticed = findOwnNotices(login)
+    comparison.update(login)
     for (const listener of listeners) listener(login, step, stepsSoFar)
     return login
   }
@@ -95,6 +100,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       share: unknownClients,
       steps: [],
       leftOut: 0,
+      noticed: new Map(),
       keys: new Set(),
       bytes: 0,
       lastStep: 0,
@@ -117,6 +123,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
   function forget(login: Kept): void {
     all.delete(login.id)
+    comparison.forget(login)
     for (const key of [...login.keys]) removeKey(login, key)
   }
 
@@ -152,11 +159,13 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     findByRequest: (requestId: string): RecordedLogin | undefined =>
       [...all.values()].findLast(({ steps }) => steps.some(({ id }) => id === requestId)),
 
-    /** The other logins of its client, oldest first. */
-    othersOf: (login: RecordedLogin): RecordedLogin[] =>
-      login.clientId === undefined
-        ? []
-        : [...all.values()].filter(other => other.clientId === login.clientId && other.id !== login.id),
+    othersOf: comparison.othersOf,
+
+    /** Whether the login is one of those. */
+    isWanted: (login: RecordedLogin, wanted: Wanted): boolean => {
+      const kept = all.get(login.id)
+      return kept !== undefined && isWanted(kept, wanted)
+    },
 
     /** Whether this token is of a login that was begun with this state; both are hashes. */
     isOfState(token: string, state: string): boolean {

@@ -52,6 +52,8 @@ export interface RecordedLogin {
   steps: RecordedStep[]
   /** How many steps were left out, because there were too many. */
   leftOut: number
+  /** What was noticed about it by itself: ids of steps, by the id of the notice. */
+  noticed: Map<string, string[]>
 }
 
 /** The first value of a name; undefined where there is none. */

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { createHide } from '../../../src/sandbox/lab/hide.ts'
-import { findNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
+import { createLoginComparison } from '../../../src/sandbox/lab/notices/compare-logins.ts'
+import { findNotices, findOwnNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
 import type { RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
 import type { Step } from '../../../src/sandbox/steps.ts'
@@ -43,6 +44,7 @@ const login = (...steps: RecordedStep[]): RecordedLogin => ({
   clientId: 'app-1',
   steps,
   leftOut: 0,
+  noticed: findOwnNotices({ steps }),
 })
 const random = () => randomBytes(16).toString('base64url')
 
@@ -64,7 +66,11 @@ function goodLogin({ state = random(), challenge = random(), userId = 'user-1', 
   )
 }
 
-const idsOf = (one: RecordedLogin, others: RecordedLogin[] = []) => findNotices(one, others).map(({ id }) => id)
+function idsOf(one: RecordedLogin, others: RecordedLogin[] = []): string[] {
+  const comparison = createLoginComparison()
+  for (const login of [...others, one]) comparison.update(login)
+  return findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
+}
 
 t.test('a client without fault hears nothing, however often it signs people in', async t => {
   const logins = [0, 1, 2, 3].map(index => goodLogin({ atMs: index * 60_000 }))
@@ -207,3 +213,38 @@ t.test('a notice says what is wrong, why it matters and how to mend it, in a sen
   }
   t.equal(new Set(notices.map(({ id }) => id)).size, notices.length)
 })
+
+t.test('a login is compared with the logins that are there, of its own client, as they are now', async t => {
+  const comparison = createLoginComparison()
+  const noticedOf = (one: RecordedLogin) => findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
+  const state = random()
+  const [one, two] = [goodLogin({ state }), goodLogin({ state, userId: 'user-2' })]
+  comparison.update(one)
+  comparison.update(one)
+  t.same(noticedOf(one), [], 'a login is not compared with itself')
+  comparison.update({ ...two, clientId: 'app-2' })
+  t.same(noticedOf(one), [], 'nor with one of another client')
+  comparison.update(two)
+  t.same([noticedOf(one), noticedOf(two)], [['repeated-state'], ['repeated-state']])
+  comparison.update({ ...two, steps: [] })
+  t.same(noticedOf(one), [], 'the step was left out')
+  comparison.update(two)
+  comparison.forget(two)
+  t.same(noticedOf(one), [], 'the login was forgotten')
+})
+
+t.test(
+  'tokens that were not given back are noticed after the next login of the same person, however many there are',
+  async t => {
+    const comparison = createLoginComparison()
+    const logins = [0, 1, 2, 3].map(index => {
+      const one = goodLogin({ atMs: index * 60_000 })
+      return { ...one, steps: one.steps.filter(({ kind }) => kind !== 'revoke') }
+    })
+    for (const one of logins) comparison.update(one)
+    const noticed = () => logins.map(one => findNotices(one, comparison.othersOf(one)).length)
+    t.same(noticed(), [1, 1, 1, 0])
+    comparison.forget(logins[3]!)
+    t.same(noticed(), [1, 1, 0, 0])
+  },
+)

@@ -2,6 +2,8 @@
 const live = document.getElementById('live')
 const main = document.getElementById('main')
 const loginId = location.pathname.startsWith('/logins/') ? location.pathname.slice('/logins/'.length) : undefined
+// Every open page asks the sandbox that is being tested, so a busy client must not make it ask without end.
+const pauseMs = 1000
 let isBusy = false
 let isStale = false
 
@@ -16,8 +18,10 @@ async function refresh() {
     const response = await fetch(location.href)
     if (response.ok) show(await response.text())
   } finally {
-    isBusy = false
-    if (isStale) setTimeout(refresh, 300)
+    setTimeout(() => {
+      isBusy = false
+      if (isStale) refresh()
+    }, pauseMs)
   }
 }
 

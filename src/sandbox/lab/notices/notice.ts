@@ -1,7 +1,8 @@
 // What a notice is: a mistake of a client that can be seen from what it sent, and how to mend it.
-import type { RecordedLogin, RecordedStep } from '../recorded.ts'
+import { firstOf, type Hidden, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
+import type { OtherLogins } from './compare-logins.ts'
 
-export interface Notice {
+export interface Words {
   /** Stable: tests and documents name it. */
   id: string
   /** One sentence each. */
@@ -10,15 +11,43 @@ export interface Notice {
   mend: string
   /** The part of the specification or the RFC. */
   source: string
-  /** The steps of `login` that show it; `others` are the other logins of the same client, oldest first. */
-  find(login: RecordedLogin, others: readonly RecordedLogin[]): RecordedStep[]
 }
+
+/** Seen from one login alone: found when a step is recorded. */
+export interface OwnNotice extends Words {
+  /** The steps of the login that show it. */
+  find(login: Pick<RecordedLogin, 'steps'>): RecordedStep[]
+}
+
+/** Seen by comparing a login with the other logins of its client, which may change it later: found when somebody looks. */
+export interface ComparingNotice extends Words {
+  findAmong(login: RecordedLogin, others: OtherLogins): RecordedStep[]
+}
+
+export type Notice = OwnNotice | ComparingNotice
 
 /** The calls that a client makes from its server, not by way of a browser. */
 export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }
 
-export function stepsOf(login: RecordedLogin, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
+export function stepsOf(login: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
   return login.steps.filter(({ kind }) => kinds.includes(kind))
+}
+
+/** The state that a login was begun with; undefined if there is none, or an empty one. */
+export function stateOf({ request }: RecordedStep): Hidden | undefined {
+  const state = firstOf(request.query, 'state')
+  return typeof state === 'object' && state.length > 0 ? state : undefined
+}
+
+export function challengeOf({ request }: RecordedStep): string | undefined {
+  return identityOf(firstOf(request.query, 'code_challenge'))
+}
+
+/** The first exchange of a login that gave a refresh token. */
+export function firstSignIn(login: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
+  return stepsOf(login, 'exchange').find(
+    ({ response }) => response.status === 200 && firstOf(response.body, 'refresh_token') !== undefined,
+  )
 }

@@ -1,7 +1,8 @@
 // Every notice, in the order in which a login goes, and what they find in one.
-import type { RecordedLogin } from '../recorded.ts'
+import type { RecordedLogin, RecordedStep } from '../recorded.ts'
 import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
-import type { Notice } from './notice.ts'
+import type { OtherLogins } from './compare-logins.ts'
+import type { Notice, Words } from './notice.ts'
 import { browserHeaders, followedRedirect, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
 import {
   guessableState,
@@ -40,12 +41,27 @@ export const notices: readonly Notice[] = [
 ]
 
 /** What was noticed, as it is told: the words of the notice and the ids of the steps that show it. */
-export type Noticed = Omit<Notice, 'find'> & { steps: string[] }
+export type Noticed = Words & { steps: string[] }
 
-/** `others`: the other logins of the same client, oldest first. */
-export function findNotices(login: RecordedLogin, others: readonly RecordedLogin[]): Noticed[] {
-  return notices.flatMap(({ find, ...words }) => {
-    const steps = find(login, others).map(({ id }) => id)
-    return steps.length > 0 ? [{ ...words, steps }] : []
+/** Whatever a login shows by itself: the ids of the steps, by the id of the notice. To be called when a step is recorded. */
+export function findOwnNotices(login: Pick<RecordedLogin, 'steps'>): RecordedLogin['noticed'] {
+  const noticed: RecordedLogin['noticed'] = new Map()
+  for (const notice of notices) {
+    const steps = 'find' in notice ? notice.find(login) : []
+    if (steps.length > 0) noticed.set(notice.id, idsOf(steps))
+  }
+  return noticed
+}
+
+/** Everything that was noticed about a login. Its time does not grow with the number of the other logins. */
+export function findNotices(login: RecordedLogin, others: OtherLogins): Noticed[] {
+  return notices.flatMap(notice => {
+    const { id, wrong, why, mend, source } = notice
+    const steps = 'find' in notice ? (login.noticed.get(id) ?? []) : idsOf(notice.findAmong(login, others))
+    return steps.length > 0 ? [{ id, wrong, why, mend, source, steps }] : []
   })
+}
+
+function idsOf(steps: RecordedStep[]): string[] {
+  return steps.map(({ id }) => id)
 }

@@ -1,22 +1,22 @@
 // Notices about the state, which binds the answer of a login to the browser that began it.
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
-import { type Notice, stepsOf } from './notice.ts'
+import { type ComparingNotice, type OwnNotice, stateOf, stepsOf } from './notice.ts'
 
 const source = 'specification 4.2; RFC 6749 10.12; RFC 9700 4.7'
 
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
-export const noState: Notice = {
+export const noState: OwnNotice = {
   id: 'no-state',
   wrong: 'The login was begun without a state.',
   why: 'Whoever makes a visitor open a link can sign him in to an account that is not his.',
   mend: 'Make a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
   source,
-  find: login => stepsOf(login, 'authorize').filter(step => !stateOfStart(step)),
+  find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
 }
 
-export const noStateAtExchange: Notice = {
+export const noStateAtExchange: OwnNotice = {
   id: 'no-state-at-exchange',
   wrong: 'The login was begun with a state, and the code was exchanged without it.',
   why: 'The portal refuses the exchange, because it cannot tell that the code belongs to this login.',
@@ -25,14 +25,14 @@ export const noStateAtExchange: Notice = {
   find: login => (hasState(login) ? stepsOf(login, 'exchange').filter(step => !stateOfExchange(step)) : []),
 }
 
-export const inventedState: Notice = {
+export const inventedState: OwnNotice = {
   id: 'invented-state',
   wrong: 'The code was exchanged with a state that the login was not begun with.',
   why: 'A state that is made up at the exchange was never in the browser, so it protects nobody.',
   mend: 'Begin the login with the state, and exchange the code with that same one.',
   source,
   find(login) {
-    const begun = new Set(stepsOf(login, 'authorize').map(stateOfStart))
+    const begun = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
     if (begun.size === 0) return []
     return stepsOf(login, 'exchange').filter(step => {
       const state = stateOfExchange(step)
@@ -41,7 +41,7 @@ export const inventedState: Notice = {
   },
 }
 
-export const stateNotCompared: Notice = {
+export const stateNotCompared: OwnNotice = {
   id: 'state-not-compared',
   wrong: 'The client went on with an answer for another state, or for none.',
   why: 'Somebody else’s login is then taken for the visitor’s own, and what the visitor does next happens in a foreign account.',
@@ -56,7 +56,7 @@ export const stateNotCompared: Notice = {
     }),
 }
 
-export const shortState: Notice = {
+export const shortState: OwnNotice = {
   id: 'short-state',
   wrong: 'The state is too short to be unguessable.',
   why: 'Who can guess the state of a login can finish it in the place of the visitor; it takes 128 random bits (a UUID has 122).',
@@ -69,54 +69,37 @@ export const shortState: Notice = {
     }),
 }
 
-export const guessableState: Notice = {
+export const guessableState: ComparingNotice = {
   id: 'guessable-state',
   wrong: 'The state can be guessed: it is the time, or it begins like the state of another login.',
   why: 'Who can guess the state of a login can finish it in the place of the visitor.',
   mend: 'Take the whole state from the random source of the operating system; put nothing else into it.',
   source: 'RFC 6749 10.10',
-  find(login, others) {
-    const statesOfOthers = others.flatMap(other => stepsOf(other, 'authorize')).map(hiddenState)
-    return stepsOf(login, 'authorize').filter(step => {
-      const state = hiddenState(step)
+  findAmong: (login, others) =>
+    stepsOf(login, 'authorize').filter(step => {
+      const state = stateOf(step)
       if (!state) return false
       // A long state may begin with what is no secret: its other half has enough for itself.
       const isLong = state.bits / 2 >= enoughBits
-      const isAlike = statesOfOthers.some(
-        other => other?.beginning && other.beginning === state.beginning && other.hash !== state.hash,
-      )
-      return state.isTime || (isAlike && !isLong)
-    })
-  },
+      return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
+    }),
 }
 
-export const repeatedState: Notice = {
+export const repeatedState: ComparingNotice = {
   id: 'repeated-state',
   wrong: 'Two logins were begun with the same state.',
   why: 'A state that stays the same is known to everybody who has seen one login, and so protects none.',
   mend: 'Make a new state for each login, also for a second tab of the same browser.',
   source: 'RFC 6749 10.12; CVE-2023-31999',
-  find(login, others) {
-    const used = new Set(others.flatMap(other => stepsOf(other, 'authorize')).map(stateOfStart))
-    return stepsOf(login, 'authorize').filter(step => {
-      const state = stateOfStart(step)
-      return state !== undefined && used.has(state)
-    })
-  },
+  findAmong: (login, others) =>
+    stepsOf(login, 'authorize').filter(step => {
+      const state = stateOf(step)
+      return state !== undefined && others.haveState(state.hash)
+    }),
 }
 
-function hasState(login: RecordedLogin): boolean {
-  return stepsOf(login, 'authorize').some(step => stateOfStart(step) !== undefined)
-}
-
-function hiddenState({ request }: RecordedStep) {
-  const state = firstOf(request.query, 'state')
-  return typeof state === 'object' && state.length > 0 ? state : undefined
-}
-
-/** By which it is known from others; undefined where there is none, or an empty one. */
-function stateOfStart(step: RecordedStep): string | undefined {
-  return hiddenState(step)?.hash
+function hasState(login: Pick<RecordedLogin, 'steps'>): boolean {
+  return stepsOf(login, 'authorize').some(step => stateOf(step) !== undefined)
 }
 
 function stateOfExchange({ request }: RecordedStep): string | undefined {
