@@ -63,6 +63,12 @@ function mend() {
   mendEach('table[role="region"]', table => table.removeAttribute('role'))
   mendEach('.close-modal:not([aria-label])', button => button.setAttribute('aria-label', 'Close'))
   mendEach('.modal-btn[aria-label]', button => button.removeAttribute('aria-label'))
+  // Swagger UI leaves levels out, such as h4 and then h6. The page's own heading before the calls is an h2.
+  let level = 2
+  mendEach('h1, h2, h3, h4, h5, h6', heading => {
+    level = Math.min(Number(heading.tagName[1]), level + 1)
+    heading.setAttribute('aria-level', level)
+  })
 }
 
 async function start() {

@@ -122,3 +122,66 @@ t.test(
     t.strictSame(troubles, [])
   },
 )
+
+t.test(
+  'after a call, the buttons to copy and to download can be seen, and no heading skips a level',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t)
+    const accessToken = await getToken(portal, page)
+    await page.goto(`${portal.apiUrl}/apps/v1/docs`)
+    /** The level of each heading that can be seen, in order. */
+    const readLevels = () =>
+      page.evaluate(`[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
+      .filter(heading => heading.checkVisibility())
+      .map(heading => Number(heading.ariaLevel ?? heading.tagName[1]))`) as Promise<number[]>
+    const checkLevels = async (where: string) => {
+      const levels = await readLevels()
+      const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)
+      t.strictSame(skipped, [], `${where}: ${levels.join()}`)
+    }
+    await page.getByRole('button', { name: 'Authorize' }).first().click()
+    await page.getByLabel('auth-bearer-value').fill(accessToken)
+    await page.locator('.modal-ux').getByRole('button', { name: 'Authorize' }).click()
+    await page.locator('.modal-ux').getByText('Authorized', { exact: true }).waitFor()
+    await checkLevels('authorized')
+    await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).last().click()
+
+    const call = page.locator('[id$="-listApplications"]')
+    await call.locator('.opblock-summary-control').click()
+    await call.getByRole('button', { name: 'Execute' }).click()
+    await call.locator('.live-responses-table').waitFor()
+    await checkLevels('after a call')
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const place of ['.curl-command', '.response-col_description']) {
+        const { backgroundImage, width, height } = (await page.evaluate(
+          `(({ backgroundImage, width, height }) => ({ backgroundImage, width, height }))(getComputedStyle(document.querySelector('${place} .copy-to-clipboard > button')))`,
+        )) as Record<string, string>
+        t.match(backgroundImage, /^url\("data:image\/svg/, `the copy button in ${place} has a picture, ${colorScheme}`)
+        t.ok(Number.parseFloat(width ?? '') >= 24 && Number.parseFloat(height ?? '') >= 24, `${width} by ${height}`)
+      }
+      const [text = '', ground = ''] = (await page.evaluate(
+        `(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.querySelector('.download-contents')))`,
+      )) as string[]
+      t.ok(contrastOf(text, ground) >= 4.5, `Download: ${text} on ${ground}, ${colorScheme}`)
+      t.strictSame(await findViolations(page), [], colorScheme)
+    }
+  },
+)
+
+/** Of two opaque colours, as WCAG 2.2 has it. */
+function contrastOf(...colours: [string, string]): number {
+  const [light = 0, dark = 0] = colours
+    .map(colour => {
+      const [red = 0, green = 0, blue = 0, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number)
+      t.equal(alpha, 1, `${colour} is opaque`)
+      const [r = 0, g = 0, b = 0] = [red, green, blue]
+        .map(value => value / 255)
+        .map(value => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    })
+    .sort((one, other) => other - one)
+  return (light + 0.05) / (dark + 0.05)
+}
