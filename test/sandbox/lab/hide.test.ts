@@ -203,5 +203,8 @@ t.test('a step that is too long says so, and keeps what tells its login', async 
   t.equal(record({ code: 'e' }).isShortened, false)
   const { isShortened, request, response } = record({ code: 'e', long: Array.from({ length: 9_000 }, () => 'f') })
   t.equal(isShortened, true)
+  const short = record({ scopes: Array.from({ length: 9_000 }, () => 'f') })
+  const { headers, query, body } = short.request
+  t.equal([headers, query, body, short.response.body].flatMap(valuesOf).length, mostStepValues)
   t.ok(request.query.access_token && request.headers.authorization && response.body.refresh_token && request.body.code)
 })
