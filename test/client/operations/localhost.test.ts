@@ -71,12 +71,12 @@ for (const address of addresses) {
     const answer = text(socket)
     client.child.kill('SIGTERM')
     for (const one of addresses) while (await accepts(client.url, one)) await setTimeout(10)
-    t.notMatch(client.output(), 'pool_closed', 'a request is open')
+    t.notMatch(client.output(), 'pool_closing', 'a request is open')
     socket.write('b')
     t.match(await answer, /^HTTP\/1\.1 303 /)
     t.same(await client.exited, [0, null])
     const events = client.log().map(({ event, route }) => (event === 'request' ? route : event))
-    t.same(events.slice(-2), ['/logout', 'pool_closed'])
+    t.same(events.slice(-3), ['/logout', 'pool_closing', 'pool_closed'])
   })
 }
 

@@ -11,6 +11,7 @@ await start(process.env, {
   pages(signedIn, parts) {
     smallProduct.pages(signedIn, parts)
     signedIn.addHook('onClose', async () => {
+      signedIn.log.info({ event: 'pool_closing' })
       await setTimeout(50)
       clearInterval(pool)
       signedIn.log.info({ event: 'pool_closed' })
