@@ -43,7 +43,8 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
       'GET /apps/v1/app-1': (_request, response) => send(response, { body: record(), headers: headers() }),
       'PUT /apps/v1/app-1': (request: Received, response) => {
         const ifMatch = request.headers['if-match']
-        if (hasTags && ifMatch !== undefined && ifMatch !== tagOf(stored.version))
+        // A weak tag never matches (RFC 9110 13.1.1).
+        if (hasTags && ifMatch !== undefined && (ifMatch !== tagOf(stored.version) || ifMatch.startsWith('W/')))
           return send(response, { status: 412, body: { error: { status: 412, message: 'App was changed.' } } })
         change(JSON.parse(request.body).data)
         send(response, { body: record() })

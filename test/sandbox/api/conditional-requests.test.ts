@@ -4,6 +4,7 @@ import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-tes
 import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { holdLock } from '../support/hold-lock.ts'
 
 const changed = { error: { status: 412, message: 'App was changed in the meantime.' } }
 const good = { name: 'Tides', redirectUris: 'https://a.example.test/cb' }
@@ -178,5 +179,25 @@ for (const database of await openDatabases(t)) {
         (update?.statusCode === 404 && removal?.statusCode === 204),
       `update ${update?.statusCode}, removal ${removal?.statusCode}`,
     )
+  })
+
+  t.test(`two changes that wait for the same lock are compared after it (${database.name})`, async t => {
+    const databaseUrl = await database.make(t)
+    const sandbox = await buildTestSandbox(t, { databaseUrl })
+    const { update, readTag } = await createOne(sandbox)
+    const tag = await readTag()
+    /** Again where a busy machine let the lock take too long. */
+    const patiently = async (name: string) => {
+      let answer = await update(tag, { ...good, name })
+      for (let tries = 1; answer.statusCode === 503 && tries < 10; tries += 1)
+        answer = await update(tag, { ...good, name })
+      return answer.statusCode
+    }
+    const release = await holdLock(t, databaseUrl)
+    const answers = Promise.all([patiently('One'), patiently('Other')])
+    // Both have begun when a later call has been answered.
+    t.equal(await readTag(), tag)
+    await release()
+    t.strictSame((await answers).sort(), [200, 412])
   })
 }
