@@ -7,6 +7,7 @@ import {
   clientId,
   clientSecret,
   signIn,
+  TestClock,
 } from '../support/build-test-client.ts'
 import { forgedLike, plantCookies } from '../support/forged-cookies.ts'
 import { headerBytes, setCookieLine, setCookieLines } from '../support/read-response.ts'
@@ -261,4 +262,22 @@ t.test('CL-07: forged login cookies, as many as fit, cost a login next to no tim
   await repeat(10)
   const took = Math.min(await repeat(10), await repeat(10), await repeat(10))
   t.ok(took < 10, `${took} ms a login`)
+})
+
+t.test('CL-07: a login opens no cookie twice, however many are forged', async t => {
+  const clock = new TestClock()
+  const { read } = clock
+  let reads = 0
+  // Whatever opens a cookie asks for the time, to see whether the cookie has expired.
+  clock.read = () => {
+    reads++
+    return read()
+  }
+  const { browser } = await buildTestClient(t, { clock })
+  const started = await beginLogin(browser)
+  const count = plantCookies(browser, '__Host-login-', 22, forgedLike(browser, `__Host-login-${started.get('state')}`))
+  const headers = { cookie: browser.cookieHeader() }
+  reads = 0
+  await browser.client.inject({ url: '/login', headers })
+  t.ok(reads < 1.5 * count, `${reads} times for ${count} cookies`)
 })
