@@ -1,17 +1,6 @@
 // What the logins of a client have in common, counted as steps are recorded: no notice has to read all other logins.
 import type { RecordedLogin } from '../recorded.ts'
-import { challengeOf, firstSignIn, stateOf, stepsOf } from './notice.ts'
-
-/** What a notice asks about the other logins of the same client. */
-export interface OtherLogins {
-  /** Whether one was begun with this state, or PKCE challenge; both are hashes. */
-  haveState(hash: string): boolean
-  haveChallenge(hash: string): boolean
-  /** Whether the state of one begins like this one, and is another. */
-  haveStateLike(state: { hash: string; beginning: string }): boolean
-  /** Whether one gave this user a refresh token after that time. */
-  signedInAfter(userId: string, time: Date): boolean
-}
+import { challengeOf, firstSignIn, type OtherLogins, stateOf, stepsOf } from './notice.ts'
 
 export type LoginComparison = ReturnType<typeof createLoginComparison>
 

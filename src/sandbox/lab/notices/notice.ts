@@ -1,6 +1,5 @@
 // What a notice is: a mistake of a client that can be seen from what it sent, and how to mend it.
 import { firstOf, type Hidden, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
-import type { OtherLogins } from './compare-logins.ts'
 
 export interface Words {
   /** Stable: tests and documents name it. */
@@ -17,6 +16,17 @@ export interface Words {
 export interface OwnNotice extends Words {
   /** The steps of the login that show it. */
   find(login: Pick<RecordedLogin, 'steps'>): RecordedStep[]
+}
+
+/** What a notice asks about the other logins of the same client. */
+export interface OtherLogins {
+  /** Whether one was begun with this state, or PKCE challenge; both are hashes. */
+  haveState(hash: string): boolean
+  haveChallenge(hash: string): boolean
+  /** Whether the state of one begins like this one, and is another. */
+  haveStateLike(state: { hash: string; beginning: string }): boolean
+  /** Whether one gave this user a refresh token after that time. */
+  signedInAfter(userId: string, time: Date): boolean
 }
 
 /** Seen by comparing a login with the other logins of its client, which may change it later: found when somebody looks. */

@@ -1,8 +1,7 @@
 // Every notice, in the order in which a login goes, and what they find in one.
 import type { RecordedLogin, RecordedStep } from '../recorded.ts'
 import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
-import type { OtherLogins } from './compare-logins.ts'
-import type { Notice, Words } from './notice.ts'
+import type { Notice, OtherLogins, Words } from './notice.ts'
 import { browserHeaders, followedRedirect, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
 import {
   guessableState,
