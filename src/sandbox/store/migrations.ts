@@ -1,5 +1,6 @@
 // The steps that bring an empty database to the present schema, in order. New ones go to the end; none is ever changed.
 import type { Migration } from './migration.ts'
+import { applicationMakers } from './migrations/application-makers.ts'
 import { applicationVersions } from './migrations/application-versions.ts'
 import { boundsOfGrants } from './migrations/bounds-of-grants.ts'
 import { firstSchema } from './migrations/first-schema.ts'
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = [
   setUp,
   applicationVersions,
   boundsOfGrants,
+  applicationMakers,
 ]

@@ -64,7 +64,12 @@ function selectMade(suite: string | undefined) {
           .select('id')
           .where('group_id', 'in', groups(db))
           .where(eb =>
-            eb.or([eb('removed_at', 'is not', null), eb('created_by', 'not in', db.selectFrom('users').select('id'))]),
+            eb.or([
+              eb('removed_at', 'is not', null),
+              eb.not(
+                eb.exists(eb.selectFrom('users').select('id').whereRef('users.id', '=', 'applications.created_by')),
+              ),
+            ]),
           ),
       )
   return { isOfSuite, people, groups, applications }
