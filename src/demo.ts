@@ -81,7 +81,9 @@ try {
   // Before it says that it is there: whoever reads that may stop it at once.
   const stop = async () => {
     setTimeout(() => process.exit(0), 2_000).unref()
-    await Promise.all([client.close(), sandbox.close()])
+    // The client may still be calling the portal.
+    await client.close()
+    await sandbox.close()
     process.exit(0)
   }
   process.once('SIGINT', stop)
