@@ -1,17 +1,30 @@
-// The demo says when what was made in it keeps its own words from being true, and how to undo that.
-import { spawn } from 'node:child_process'
+// The demo as its user starts it: what it prints, its data and its certificate.
+import { execFile, spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
+import { keepCertificate, trust } from '../src/demo-https.ts'
+import { makeCertificate } from './client/support/make-certificate.ts'
+import { HttpBrowser } from './journey/support/http-browser.ts'
+import { logIn } from './journey/support/log-in.ts'
 import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(120_000)
 
-/** Starts the demo, with its data in this folder, and stops it as soon as it runs: what it has printed. */
-async function visitDemo(t: Test, folder: string, ports: number[], option?: string, visit?: string): Promise<string> {
+const doctor = resolve('src/client/doctor.ts')
+
+/** Starts the demo, with its data in this folder, visits it, and stops it: what it has printed. */
+async function visitDemo(
+  t: Test,
+  folder: string,
+  ports: number[],
+  option?: string,
+  visit: (readLine: (part: string) => Promise<void>) => Promise<void> = async () => {},
+): Promise<string> {
   const [port, portalPort, apiPort, labPort] = ports
   const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...(option ? [option] : [])], {
     cwd: folder,
@@ -29,14 +42,15 @@ async function visitDemo(t: Test, folder: string, ports: number[], option?: stri
   let output = ''
   for (const stream of [demo.stdout, demo.stderr]) stream.on('data', chunk => (output += chunk))
   const closed = once(demo, 'close')
-  while (!output.includes('Lab: ')) {
-    await Promise.race([once(demo.stdout, 'data'), closed])
-    if (demo.exitCode !== null) throw new Error(`the demo ended early: ${output}`)
+  /** Waits until the demo has printed this. */
+  const readLine = async (part: string) => {
+    while (!output.includes(part)) {
+      await Promise.race([once(demo.stdout, 'data'), closed])
+      if (demo.exitCode !== null) throw new Error(`the demo ended early: ${output}`)
+    }
   }
-  if (visit) {
-    await fetch(`http://127.0.0.1:${portalPort}${visit}`)
-    while (!output.includes('Refused: ')) await once(demo.stdout, 'data')
-  }
+  await readLine('Lab: ')
+  await visit(readLine)
   demo.kill('SIGTERM')
   t.strictSame(await closed, [0, null])
   return output
@@ -78,9 +92,92 @@ t.test('the demo prints a line for each refusal, which leads to the laboratory a
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
-  const output = await visitDemo(t, folder, ports, undefined, '/?client_id=a-stranger-s-text&state=secret-state')
+  const output = await visitDemo(t, folder, ports, undefined, async readLine => {
+    await fetch(`http://127.0.0.1:${ports[1]}/?client_id=a-stranger-s-text&state=secret-state`)
+    await readLine('Refused: ')
+  })
   const line =
     /^Refused: authorize, client-unknown, an unknown client \(http:\/\/127\.0\.0\.1:(\d+)\/requests\/[\w-]+\)$/m
   t.equal(line.exec(output)?.[1], `${ports[3]}`)
   t.notMatch(output, /a-stranger-s-text|secret-state/)
+})
+
+t.test('with --https a login works, with a certificate that is kept, and http goes on with the same data', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const readCertificate = () => readFileSync(join(folder, 'data/demo-certificate.pem'), 'utf8')
+  const signInAt = async (scheme: string) => {
+    const { password } = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as { password: string }
+    const [publicUrl, portalUrl] = [`${scheme}://localhost:${ports[0]}`, `${scheme}://127.0.0.1:${ports[1]}`]
+    const person = { email: 'developer@example.test', password }
+    const page = await logIn(new HttpBrowser(), { publicUrl, portalUrl, person })
+    t.equal(page.url, `${publicUrl}/applications`)
+    t.match(page.text, 'Reference client')
+  }
+
+  const output = await visitDemo(t, folder, ports, '--https', async () => {
+    trust({ cert: readCertificate() })
+    await signInAt('https')
+    const lab = await fetch(`https://127.0.0.1:${ports[3]}/lab/v1/logins`)
+    t.match(await lab.text(), '"outcome":"signed in"')
+    await t.rejects(fetch(`http://localhost:${ports[0]}`), 'nothing answers without TLS')
+  })
+  t.match(output, `Open: https://localhost:${ports[0]}\n`)
+  t.match(output, `Lab: https://127.0.0.1:${ports[3]}\nYour browser warns of the certificate`)
+  t.equal(output.trim().split('\n').length, 5)
+  t.equal(statSync(join(folder, 'data/demo-certificate-key.pem')).mode & 0o077, 0, 'others cannot read the key')
+
+  const first = readCertificate()
+  t.notMatch(await visitDemo(t, folder, ports, '--https'), 'Since the demo was made')
+  t.equal(readCertificate(), first, 'browsers ask once')
+  t.notMatch(await visitDemo(t, folder, ports, undefined, () => signInAt('http')), 'Since the demo was made')
+})
+
+t.test('doctor checks a client over https that NODE_EXTRA_CA_CERTS names the certificate of', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  await visitDemo(t, folder, ports, '--https', async () => {
+    const secrets = JSON.parse(readFileSync(join(folder, 'data/demo.json'), 'utf8')) as Record<string, string>
+    const diagnose = (environment: object) =>
+      new Promise<string>(end =>
+        execFile(
+          process.execPath,
+          [doctor],
+          {
+            env: {
+              PATH: process.env.PATH,
+              NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+              PUBLIC_URL: `https://localhost:${ports[0]}`,
+              LOGIN_URL: `https://127.0.0.1:${ports[1]}`,
+              API_URL: `https://127.0.0.1:${ports[2]}`,
+              CLIENT_ID: secrets.clientId,
+              CLIENT_SECRET: secrets.clientSecret,
+              COOKIE_KEYS: secrets.cookieKey,
+              ...environment,
+            },
+          },
+          (_error, stdout) => end(stdout),
+        ),
+      )
+    const trusting = await diagnose({ NODE_EXTRA_CA_CERTS: join(folder, 'data/demo-certificate.pem') })
+    t.notMatch(trusting, /^(no|cannot tell)/m)
+    t.match(trusting, `proxy: https://localhost:${ports[0]} passes redirects and cookies on unchanged`)
+    t.match(await diagnose({}), /^no +portal: .* does not answer \(DEPTH_ZERO_SELF_SIGNED_CERT\)/m)
+  })
+})
+
+t.test('a certificate that ends within a day is made again, and one that can be read is kept', async t => {
+  const folder = t.testdir()
+  const { cert, certFile } = await keepCertificate(folder)
+  t.equal((await keepCertificate(folder)).cert, cert)
+  t.equal(new X509Certificate(cert).checkHost('localhost'), 'localhost')
+  t.equal(new X509Certificate(cert).checkIP('127.0.0.1'), '127.0.0.1')
+  t.equal(new X509Certificate(cert).ca, false, 'it vouches for nothing else')
+  const ending = makeCertificate('127.0.0.1', { notAfter: new Date(Date.now() + 23 * 60 * 60 * 1000) })
+  writeFileSync(certFile, ending.cert)
+  const renewed = await keepCertificate(folder)
+  t.ok(new X509Certificate(renewed.cert).validToDate.getTime() > Date.now() + 300 * 24 * 60 * 60 * 1000)
+  t.equal(readFileSync(certFile, 'utf8'), renewed.cert)
 })

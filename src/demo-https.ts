@@ -1,0 +1,95 @@
+// Terminates TLS in front of the demo's plain listeners, with a certificate that the demo makes for itself.
+import { X509Certificate } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream'
+import { createServer, getCACertificates, type Server, setDefaultCACertificates } from 'node:tls'
+
+/** In PEM. */
+export type Certificate = { cert: string; key: string }
+
+const day = 24 * 60 * 60 * 1000
+// Apple's programs refuse certificates of more than 825 days.
+const lifetimeDays = 397
+
+/**
+ * The certificate in this folder. It is made when there is none, or when it ends within a day. Browsers ask about each
+ * new certificate, so it is kept.
+ */
+export async function keepCertificate(folder: string): Promise<Certificate & { certFile: string }> {
+  const [certFile, keyFile] = [join(folder, 'demo-certificate.pem'), join(folder, 'demo-certificate-key.pem')]
+  if (existsSync(certFile) && existsSync(keyFile)) {
+    const kept = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8'), certFile }
+    if (new X509Certificate(kept.cert).validToDate.getTime() > Date.now() + day) return kept
+  }
+  const made = await makeCertificate()
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  writeFileSync(keyFile, made.key, { mode: 0o600 })
+  writeFileSync(certFile, made.cert)
+  return { ...made, certFile }
+}
+
+/** It signs itself and nothing else: a person who trusts it trusts this machine's own names only. */
+async function makeCertificate(): Promise<Certificate> {
+  // Loaded only now, because it takes long to load.
+  const { generate } = await import('selfsigned')
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'The demo on this machine' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    notBeforeDate: new Date(Date.now() - day),
+    notAfterDate: new Date(Date.now() + lifetimeDays * day),
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 2, value: 'localhost' },
+          { type: 7, ip: '127.0.0.1' },
+          { type: 7, ip: '::1' },
+        ],
+      },
+    ],
+  })
+  return { cert, key }
+}
+
+/** From now on this process trusts the certificate, beside all that it trusts anyway. undici and fetch do, too. */
+export function trust({ cert }: Pick<Certificate, 'cert'>): void {
+  setDefaultCACertificates([...getCACertificates('default'), cert])
+}
+
+/**
+ * Takes https connections on this port of every loopback address, and passes their content on to the plain listener at
+ * `plainPort`. Rejects when the port is in use. `close` takes no new connections; those that are open end with their plain ones.
+ */
+export async function listenWithTls(certificate: Certificate, port: number, plainPort: number) {
+  const servers: Server[] = []
+  const close = async () => {
+    await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  }
+  const addresses = await lookup('localhost', { all: true })
+  for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
+    const server = createServer(certificate, socket => {
+      const plain = connect({ port: plainPort, host: '127.0.0.1', noDelay: true })
+      // Either side may break the connection at any time; the other one then ends, too.
+      pipeline(socket, plain, socket, () => {})
+    })
+    // A browser that does not trust the certificate breaks the connection off.
+    server.on('tlsClientError', () => {})
+    try {
+      await once(server.listen(port, address), 'listening')
+      servers.push(server)
+    } catch (error) {
+      // Hosts files name ::1 on machines without it, too.
+      if ((error as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL') continue
+      await close()
+      throw error
+    }
+  }
+  return { close }
+}
