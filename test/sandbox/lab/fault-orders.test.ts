@@ -19,6 +19,8 @@ t.test(
     t.ok(faults.length > 800, `${faults.length}`)
     t.equal(new Set(faults.map(({ fault }: { fault: string }) => fault)).size, faults.length)
     const find = (name: string) => faults.find(({ fault }: { fault: string }) => fault === name)
+    for (const place of ['update', 'remove'])
+      t.match(find(`${place}-412`), { place, acted: 'before', does: /412 Precondition Failed/ })
     t.match(find('exchange-503'), { place: 'exchange', acted: 'before', does: /503 Service Unavailable/ })
     t.match(find('exchange-503-after'), {
       acted: 'after',

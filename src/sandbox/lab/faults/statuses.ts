@@ -6,7 +6,7 @@ import type { PlaceWords } from './places.ts'
 
 type Dialect = PlaceWords['dialect']
 
-const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 500, 501, 502, 503, 504]
+const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 500, 501, 502, 503, 504]
 
 /** The words of RFC 6749 5.2, and of 4.1.2.1 where that has none. */
 const errorCodes: Record<number, string> = {
