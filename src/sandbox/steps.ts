@@ -64,6 +64,7 @@ export type Reason =
   | 'too-many-failures'
   | 'cross-site'
   | 'form-expired'
+  | 'cookies-missing'
   | 'busy'
   | 'store-unavailable'
   | 'internal'

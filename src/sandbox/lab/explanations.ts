@@ -246,6 +246,11 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
     source: 'RFC 9700 4.7',
   },
+  'cookies-missing': {
+    found: 'The browser did not keep the cookie of the portal.',
+    mend: 'Nothing is wrong with your client. WebKit keeps no Secure cookies on plain http: use another browser, or https.',
+    source: 'RFC 6265bis 5.7',
+  },
   'form-expired': {
     found: 'A page of the portal had been open for too long.',
     mend: 'Nothing is wrong with your client: begin the login again.',

@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Parts } from '../parts.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
+import { setTestCookie } from './missing-cookies.ts'
 import { shortestPassword } from './password-rules.ts'
 import type { SignUpProblems } from './register-user.ts'
 import { makePurposeToken, type SignInPurpose } from './sign-in-purpose.ts'
@@ -20,6 +21,7 @@ export function showSignInPage(
   { signIn, signUp }: SentForms = {},
 ) {
   setPageHeaders(reply, { formTargets: purpose.formTargets, hasScript: true })
+  setTestCookie(reply)
   return reply.viewAsync('sign-in', {
     title: signUp ? 'Create an account' : 'Sign in',
     isWide: true,

@@ -5,14 +5,16 @@ import type { Parts } from '../parts.ts'
 import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
 import { markBrowser, readMark } from './known-browser.ts'
+import { keepsCookies, showMissingCookies } from './missing-cookies.ts'
 import { startPortalSession } from './portal-session.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signIn(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function signIn(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken, request)
+    if (!keepsCookies(request)) return showMissingCookies(request, reply, parts, purpose)
     if (typeof email !== 'string' || typeof password !== 'string')
       throw new PageError(400, 'The form was incomplete.', { reason: 'field-missing' })
 

@@ -3,15 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteAbout, noteReason } from '../observe.ts'
 import type { Parts } from '../parts.ts'
 import { markBrowser } from './known-browser.ts'
+import { keepsCookies, showMissingCookies } from './missing-cookies.ts'
 import { startPortalSession } from './portal-session.ts'
 import { registerUser } from './register-user.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signUp(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function signUp(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken, request)
+    if (!keepsCookies(request)) return showMissingCookies(request, reply, parts, purpose)
     const registration = await registerUser(parts, fields, parts.sourceOf(request))
     if ('credentials' in registration) {
       const { userId } = registration.credentials

@@ -1,7 +1,8 @@
 import t from 'tap'
+import type { Step } from '../../../src/sandbox/steps.ts'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
-import { submitForm } from '../support/forms.ts'
+import { newcomer, submitForm } from '../support/forms.ts'
 
 const right = { email: seeded.email, password: seeded.password }
 
@@ -169,4 +170,46 @@ t.test('PS-06: of many passwords tried at the same moment hardly more than ten a
   t.ok(statuses.filter(status => status === 403).length <= 12, statuses.join())
   t.ok(statuses.filter(status => status === 429).length >= 28, statuses.join())
   t.notOk(statuses.includes(303))
+})
+
+t.test('a browser that keeps no cookie gets a page that says so, and no password is checked', async t => {
+  const steps: Step[] = []
+  const sandbox = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
+  for (const [action, fields] of [
+    ['/sign-in', right],
+    ['/sign-up', newcomer],
+  ] as const) {
+    const browser = openBrowser(sandbox)
+    const page = await browser.get('/account')
+    t.match(page.cookies, [{ name: /^__Host-/, secure: true, httpOnly: true, sameSite: 'Lax', path: '/' }])
+    browser.cookies.clear()
+    browser.cookies.set('theme', 'of another program on this host')
+    const answer = await submitForm(browser, page, action, fields)
+    t.equal(answer.statusCode, 400)
+    t.match(answer.body, 'Your browser did not keep the portal’s cookie')
+    t.match(answer.body, 'npm run demo -- --https')
+    t.match(answer.body, '<a class="target" href="/account">Try again</a>')
+    t.notMatch(answer.body, '<form')
+    t.equal(steps.at(-1)?.reason, 'cookies-missing', 'the laboratory hears why')
+    t.equal(browser.cookies.has('__Host-portal-session'), false)
+  }
+  const users = await sandbox.store.read.selectFrom('users').select('email').execute()
+  t.same(users, [{ email: seeded.email }], 'and no account is made')
+})
+
+t.test('a browser whose other cookies end while the sign-in page is open can still sign in', async t => {
+  const browser = openBrowser(await buildTestSandbox(t))
+  browser.cookies.set('__Host-portal-session', 'of a session that has ended')
+  const page = await browser.get('/account')
+  browser.cookies.delete('__Host-portal-session')
+  t.equal((await submitForm(browser, page, '/sign-in', right)).statusCode, 303)
+})
+
+t.test('over https the page about cookies does not speak of plain http', async t => {
+  const browser = openBrowser(await buildTestSandbox(t, { portalUrl: 'https://portal.test' }))
+  const page = await browser.get('/account')
+  browser.cookies.clear()
+  const answer = await submitForm(browser, page, '/sign-in', right)
+  t.equal(answer.statusCode, 400)
+  t.notMatch(answer.body, 'plain http')
 })

@@ -80,10 +80,11 @@ t.test('fields that are missing, repeated or too long are refused, and nothing b
   const answer = await signUp(sandbox, long)
   t.strictSame(Object.keys(readProblems(answer)), ['new-email', 'first-name', 'last-name'])
   const formToken = /name="formToken" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ')
   const repeated = await sandbox.portal.inject({
     method: 'POST',
     url: '/sign-up',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', cookie },
     payload: `${new URLSearchParams({ ...newcomer, formToken })}&email=other@example.test`,
   })
   t.equal(repeated.statusCode, 422)

@@ -29,9 +29,16 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
 
   await page.goto(startUrl)
   await look('sign-in')
-  await page.getByLabel('E-mail').first().fill('nobody@example.test')
-  await page.getByLabel('Password').first().fill('wrong password')
-  await press('Sign in')
+  const signIn = async () => {
+    await page.getByLabel('E-mail').first().fill('nobody@example.test')
+    await page.getByLabel('Password').first().fill('wrong password')
+    await press('Sign in')
+  }
+  await page.context().clearCookies()
+  await signIn()
+  await look('cookies-missing')
+  await page.getByRole('link', { name: 'Try again' }).click()
+  await signIn()
   await look('sign-in-refused')
   await walkReset(portal, page, look)
   await page.goto(startUrl)
