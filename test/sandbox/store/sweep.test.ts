@@ -50,8 +50,8 @@ for (const database of await openDatabases(t)) {
     const { store } = sandbox
     const accessToken = await getAccessToken(sandbox)
     await logIn(sandbox)
-    const page = await openBrowser(sandbox).get(startUrl())
-    await openBrowser(sandbox).submit(page, { email: seeded.email, password: 'wrong' })
+    const browser = openBrowser(sandbox)
+    await browser.submit(await browser.get(startUrl()), { email: seeded.email, password: 'wrong' })
     t.equal(await sweep(store, sandbox.now()), 0)
     t.equal(await count(store, 'grants'), 2)
     t.equal(await count(store, 'failures'), 2)
