@@ -25,8 +25,9 @@ export async function openStore(databaseUrl: Secret, options: StoreOptions, step
       temporary?.remove()
     },
     async probe() {
-      // Takes a few pages and gives them back: on a full disk a change in place would still succeed.
-      const ids = Array.from({ length: 4 }, () => randomBytes(1000).toString('base64url'))
+      // Takes some pages and gives them back: on a full disk a change in place would still succeed. Takes more of them
+      // than a new application, so that the store is not called ready while it is too full for that.
+      const ids = Array.from({ length: 12 }, () => randomBytes(1000).toString('base64url'))
       await database.transaction(async db => {
         const rows = ids.map(id => ({ id, expires_at: 0 }))
         await db.insertInto('finished_authorizations').values(rows).execute()

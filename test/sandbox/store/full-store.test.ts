@@ -1,4 +1,4 @@
-import { chmod } from 'node:fs/promises'
+import { chmod, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -35,6 +35,26 @@ t.test('F-31: on a full disk writes answer 503, reads work, and it recovers by i
   t.equal((await create()).statusCode, 201)
   sandbox.passTime(1000)
   t.equal((await sandbox.api.inject('/health/ready')).statusCode, 200)
+})
+
+t.test('F-31: the check of readiness needs more room than a new application', async t => {
+  const databaseUrl = await makeSqliteUrl(t)
+  const sandbox = await buildTestSandbox(t, { databaseUrl })
+  const { call, groupId } = await callAsDeveloper(sandbox)
+  const roomFor = async (work: () => Promise<unknown>) => {
+    const log = `${databaseUrl.slice('sqlite:'.length)}-wal`
+    const { size } = await stat(log)
+    await work()
+    return (await stat(log)).size - size
+  }
+  const texts = { description: 'd'.repeat(2000), webPageUrl: `https://a.test/${'a'.repeat(2000)}` }
+  for (let count = 0; count < 5; count += 1) {
+    const ofApplication = await roomFor(async () => {
+      t.equal((await call('POST', '/apps/v1', makeCreateBody(groupId, texts))).statusCode, 201)
+    })
+    const ofCheck = await roomFor(() => sandbox.store.probe())
+    t.ok(ofCheck >= ofApplication, `${ofCheck} and ${ofApplication} bytes`)
+  }
 })
 
 t.test('F-31: under a quota writes answer 503, reads work, and nothing is lost or damaged', async t => {
