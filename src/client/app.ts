@@ -1,54 +1,71 @@
-// The map of the client: every part, plugin, hook and route, by hand and in order; those of the product are in its own folder.
+// The map of the client: every plugin, hook and route except those of the product, in order.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
-// Yours: which product this is.
-import { product as ours } from './applications/product.ts'
+import { applications } from './applications/applications.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
 import { createReady, live } from './operations/health.ts'
-import { type CountOutcome, limitRequests, logRequests, newRequestId } from './operations/request-log.ts'
+import { type CountOutcome, logRequests, newRequestId } from './operations/request-log.ts'
 import { endConnectionsOnClose } from './operations/stop.ts'
-import { createSignIn, visitorOf } from './sign-in/sign-in.ts'
-import { createStartPage } from './start-page.ts'
+import { type SignInOptions, signIn } from './sign-in/sign-in.ts'
 import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
-import { checkForms } from './web/check-forms.ts'
-import { answerClientError, createErrorPages, createNotFound } from './web/error-pages.ts'
-import { createForms } from './web/forms.ts'
+import { answerClientError, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
+import { forms } from './web/forms.ts'
+import { type PagesOptions, pages } from './web/pages.ts'
 import { createSealer } from './web/seal.ts'
-import { guardRequests, securityHeaders } from './web/security.ts'
-import { useViews } from './web/views.ts'
+import { guardRequests, navigationsOnly, securityHeaders } from './web/security.ts'
 
 export type Options = {
   logger: Logger
   clock?: () => Date
-  /** The connections to the portal and the API; given, it is the giver's to close. */
+  /** The connections to the portal and the API. The caller closes a dispatcher that it passes. */
   dispatcher?: Dispatcher
-  /** Adds hooks that watch every request. */
+  /** Adds hooks to every request, for metrics. */
   observeRequests?: (app: FastifyInstance) => void
-  /** Counts logins and refreshes by their outcome. */
   countOutcome?: CountOutcome
   countCall?: CountCall
-  /** Aborted when the process was told to stop. */
+  /** Aborted when the process has been told to stop. */
   draining?: AbortSignal
-  /** For a whole request, with all calls to the portal and the API. */
+  /** For a whole request, including all calls to the portal and the API. 25,000 unless set. */
   requestDeadlineMs?: number
+  /** Reads templates again each time they are rendered, for development. */
+  reloadTemplates?: boolean
 }
 
-/** Rejects where a part was told of a route or a template that is not there. */
-export async function buildClient(config: Config, options: Options, product = ours): Promise<FastifyInstance> {
-  const { logger, clock = () => new Date(), draining, requestDeadlineMs = 25_000, countCall } = options
-  const dispatcher = options.dispatcher ?? createDispatcher()
-  const registration = `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`
-  const sealer = createSealer(config.cookieKeys, registration, clock)
-  const upstream = createUpstream('application API', 'api', dispatcher, countCall)
-  const forms = createForms(sealer, clock, visitorOf)
-  const portalUpstream = createUpstream('login portal', 'portal', dispatcher, countCall)
-  const signIn = createSignIn(config, { ...product, upstream: portalUpstream, sealer, clock, logger })
+// Yours: the name of this site, its pages, and what happens when somebody signs in.
+/** The client with the pages for applications. */
+export async function buildClient(config: Config, options: Options): Promise<FastifyInstance> {
+  const app = await buildServer(config, options, {
+    name: 'Applications',
+    home: '/applications',
+    links: () => [{ href: '/applications', text: 'Your applications' }],
+  })
 
-  const showError = createErrorPages(product.name, signIn.signInAnew)
+  // Routes that are registered here are public.
+
+  await app.register(async signedIn => {
+    // Routes that are registered here need a session, and have request.visitor.
+    app.signIn.require(signedIn)
+    await signedIn.register(applications, { config, clock: options.clock ?? (() => new Date()) })
+  })
+  return app
+}
+
+/** What a product tells the plugins that are registered below. */
+export type SiteOptions = Omit<PagesOptions, 'reloadTemplates'> &
+  Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'loadSessionData'> & {
+    /** Whether the product can serve requests, for load balancers. It must answer at once. An error means no. */
+    isReady?: () => boolean
+  }
+
+/** The server with everything that is the same for every product. Add the product's routes to it. */
+export async function buildServer(config: Config, options: Options, site: SiteOptions): Promise<FastifyInstance> {
+  const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
+  const dispatcher = options.dispatcher ?? createDispatcher()
+  const sealer = createSealer(config.cookieKeys, `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`, clock)
   const headers = securityHeaders(config)
   const routerOptions = { maxParamLength: 200, ignoreTrailingSlash: false }
 
@@ -60,49 +77,69 @@ export async function buildClient(config: Config, options: Options, product = ou
     bodyLimit: 32 * 1024,
     routerOptions,
     exposeHeadRoutes: false,
-    // A slow sender is cut off only if all three are set, and checked often enough.
+    // Queries, forms and answers of the API are checked as they are: no text becomes a number, and nothing is removed.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    // A slow sender is cut off only if all three timeouts are set. The last one is how often Node checks the other two.
     requestTimeout: 15_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
-    // Without a sign of life, for a response that nobody reads. Longer than requestDeadlineMs.
+    // For an answer that nobody reads. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    // An address that cannot be decoded is refused before any hook runs.
-    frameworkErrors: async (error, request, bareReply) => {
-      const reply = bareReply as FastifyReply
-      reply.send(await showError(error, request as FastifyRequest, reply.headers(headers)))
+    // An address that cannot be decoded is refused before any hook runs, so the headers are set here.
+    frameworkErrors: async (error, request, reply) => {
+      const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
+      ;(reply as FastifyReply).send(body)
     },
   })
+
+  // Only forms are parsed. A product that takes JSON or uploads adds a parser in its own scope.
   app.removeAllContentTypeParsers()
-  app.setErrorHandler(showError)
-  app.setNotFoundHandler(createNotFound(app, routerOptions))
+  const handleError = createErrorHandler({
+    name: site.name,
+    signInAgain: (request, returnTo) => app.signIn.againLink(request, returnTo),
+  })
+  app.setErrorHandler(handleError)
+  app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
+
   endConnectionsOnClose(app)
   options.observeRequests?.(app)
-  logRequests(app, options.countOutcome)
-  limitRequests(app, requestDeadlineMs)
+  logRequests(app, { requestDeadlineMs, countOutcome: options.countOutcome })
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
+  app.addHook('onClose', async () => {
+    if (!options.dispatcher) await dispatcher.destroy()
+  })
+
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
-  useViews(app, { product, visitorIfAny: signIn.visitorIfAny })
+  await app.register(pages, { ...site, reloadTemplates })
+  await app.register(forms, { sealer, clock })
+  await app.register(signIn, {
+    ...site,
+    registration: config,
+    portalUpstream: createUpstream('login portal', 'portal', dispatcher, countCall),
+    apiUrl: config.apiInternalUrl,
+    apiUpstream: createUpstream('application API', 'api', dispatcher, countCall),
+    sealer,
+    clock,
+  })
 
-  const ready = createReady({ cookieKeyIds: sealer.keyIds, draining, isReady: product.isReady })
+  const ready = createReady({ cookieKeyIds: sealer.keyIds, draining: options.draining, isReady: site.isReady })
   app.get('/health/live', { logLevel: 'warn', exposeHeadRoute: true }, live)
   app.get('/health/ready', { logLevel: 'warn', exposeHeadRoute: true }, ready)
 
-  await app.register(signIn.routes)
-  app.get('/', { exposeHeadRoute: true, preHandler: signIn.optional }, createStartPage(signIn))
+  app.get('/login', { onRequest: navigationsOnly }, app.signIn.begin)
+  app.get('/exchangeToken', { onRequest: navigationsOnly }, app.signIn.finish)
+  app.get('/cancelled', app.signIn.decline)
+  app.post('/logout', app.signIn.end)
 
-  await app.register(async signedIn => {
-    signedIn.addHook('preHandler', signIn.required)
-    const requireAll = checkForms(signedIn)
-    await product.pages(signedIn, { config, upstream, clock, ...forms })
-    requireAll()
-  })
-
-  app.addHook('onClose', async () => {
-    if (!options.dispatcher) await dispatcher.destroy()
+  // Yours: the start page. Its words are in views/client/home.eta.
+  app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
+    const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
+    const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
+    return reply.page('home', { title: 'Start', hasSignedOut, portalSignOut })
   })
   return app
 }

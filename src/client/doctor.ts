@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { authorizeUrl } from './sign-in/protocol/authorization.ts'
-import { createPortal } from './sign-in/protocol/tokens.ts'
-import { createDispatcher, createUpstream, isRecord, outsideRequests } from './upstream.ts'
+import { authorizationUrl } from './sign-in/protocol/authorization.ts'
+import { createPortal } from './sign-in/protocol/portal.ts'
+import { backgroundContext, createDispatcher, createUpstream, isRecord } from './upstream.ts'
 
 const usage = `npm run doctor [-- --redirect-uri URI]
 
@@ -87,7 +87,7 @@ const checkApi: Check = async ({ apiInternalUrl }, dispatcher) => {
 }
 
 const checkRedirectUri: Check = async (config, dispatcher) => {
-  const url = authorizeUrl(config, randomBytes(16).toString('base64url'), undefined)
+  const url = authorizationUrl(config, randomBytes(16).toString('base64url'), undefined)
   const { status, location, problem } = await get(url.replace(config.loginUrl, config.loginInternalUrl), dispatcher)
   const { redirectUri } = config
   if (problem) return cannotTell(`redirect URI: whether ${redirectUri} is registered, because the portal ${problem}`)
@@ -102,11 +102,11 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 /** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
 const checkCredentials: Check = async (config, dispatcher) => {
   const upstream = createUpstream('login portal', 'portal', dispatcher)
-  const portal = createPortal(config, upstream, () => new Date(), console)
+  const portal = createPortal(config, upstream, () => new Date(), { info() {}, warn() {} })
   const code = randomBytes(15).toString('hex')
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }
   try {
-    const { json, status } = await portal.post('/api/exchangeToken', fields, outsideRequests('doctor'))
+    const { json, status } = await portal.post('/api/exchangeToken', fields, backgroundContext('doctor'))
     const error = isRecord(json) ? json.error : undefined
     if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
     if (error === 'invalid_client')

@@ -1,34 +1,39 @@
-// The errors that a visitor gets to see: every other error is a 500 with fixed words.
+// The errors whose message a visitor may read. Every other error becomes a 500 with a fixed message.
 
+/** A link that a page offers as the next thing to do. */
 export type NextStep = { href: string; text: string }
 
-type Details = {
-  /** What went wrong, for the log alone. */
+type PublicErrorOptions = {
+  /** What went wrong, for the log only. */
   cause?: unknown
-  /** When to try again, if the other side said so. */
+  /** When to try again, in seconds. Sent as `Retry-After`. */
   retryAfterSeconds?: number | undefined
-  /** The way on that the page offers; the start page when left out. */
-  nextStep?: NextStep
+  /** The link that the error page offers. Without one it links to the start page. */
+  nextStep?: NextStep | undefined
 }
 
+/**
+ * An error that the visitor sees.
+ *
+ * `code` names the error in the log, in JSON answers and in tests. `message` is a sentence for the visitor that says what
+ * happened and what to do. The page shows it as it is, so it must hold nothing secret.
+ */
 export class PublicError extends Error {
-  /** Names the fault in the log and in tests. */
   readonly code: string
   readonly statusCode: number
   readonly retryAfterSeconds: number | undefined
   nextStep: NextStep | undefined
 
-  /** `message` is a sentence for the visitor: what happened and what to do. It is shown as it stands. */
-  constructor(code: string, statusCode: number, message: string, details: Details = {}) {
-    super(message, { cause: details.cause })
+  constructor(code: string, statusCode: number, message: string, options: PublicErrorOptions = {}) {
+    super(message, { cause: options.cause })
     this.code = code
     this.statusCode = statusCode
-    this.retryAfterSeconds = details.retryAfterSeconds
-    this.nextStep = details.nextStep
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.nextStep = options.nextStep
   }
 }
 
-/** What is wrong with which field of a form, by its name; the form shows each beside its field. */
+/** A 422 for a form: the problems of each field, by field name. The form shows each problem next to its field. */
 export class FieldError extends PublicError {
   readonly fields: Record<string, string[]>
 

@@ -1,28 +1,31 @@
-// Starts the client: reads the settings, builds it, listens, and stops cleanly.
+// Starts the client: reads the settings, builds the server, listens, and stops cleanly.
+import type { FastifyInstance } from 'fastify'
 import manifest from '../../package.json' with { type: 'json' }
-import { buildClient } from './app.ts'
-import { ConfigError, isPlainHttp, readConfig } from './config.ts'
+import { buildClient, type Options } from './app.ts'
+import { type Config, ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { limitConnections } from './operations/connections.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLog } from './operations/log.ts'
 import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
-import type { Product } from './product.ts'
 
-/** Ends the process where it cannot start. Without a product of its own it is the client of app.ts. */
-export async function start(environment: NodeJS.ProcessEnv, product?: Product): Promise<void> {
+/** Ends the process if it cannot start. `build` makes the server; tests pass another product. */
+export async function start(
+  environment: NodeJS.ProcessEnv,
+  build: (config: Config, options: Options) => Promise<FastifyInstance> = buildClient,
+): Promise<void> {
   try {
     const config = readConfig(environment)
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
-    // Nothing is counted, and the package not even loaded, where nobody reads it.
+    // The metrics package is loaded only if somebody reads the metrics.
     const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
     const { logger, flush } = openLog(config.logLevel, manifest.version)
     exitOnCrash(logger, flush)
     logger.info({ event: 'settings', settings: config })
-    const readable = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
-    if (readable.length > 0) logger.warn({ event: 'plain_http', addresses: readable })
+    const plainHttp = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
+    if (plainHttp.length > 0) logger.warn({ event: 'plain_http', addresses: plainHttp })
 
     const draining = new AbortController()
-    const client = await buildClient(config, { logger, ...metrics, draining: draining.signal }, product)
+    const client = await build(config, { logger, ...metrics, draining: draining.signal })
     const limit = limitConnections(config.maxConnections, logger)
     limit(client.server)
     const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {

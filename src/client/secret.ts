@@ -1,4 +1,4 @@
-// A value that must never be printed: whatever logs, inspects or serializes it sees [redacted].
+// A value that must never be printed. Logging, inspecting or serializing it gives [redacted].
 import { inspect } from 'node:util'
 
 export class Secret {
@@ -8,7 +8,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself. Call it where the bytes leave the process, and nowhere earlier. */
+  /** The value itself. Call this only where the value is used, as late as possible. */
   reveal(): string {
     return this.#value
   }

@@ -1,52 +1,57 @@
-// The one way out: every request to the login portal and to the application API goes through here.
+// Calls to the login portal and to the application API. Every request that leaves this process is sent here.
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
 
-/** The request that calls are made for: its id and its trace go along, and no call outlives it. */
+/** The request that a call is made for. Its id and trace are sent along, and no call outlives it. */
 export type RequestContext = {
   requestId: string
-  /** The caller's W3C trace context, as it came. */
+  /** The W3C trace context of the incoming request, passed on unchanged. */
   traceparent?: string | undefined
-  /** By `performance.now()`. */
+  /** When the whole request must be answered, on the clock of `performance.now()`. */
   endsAt: number
 }
 
-/** For calls that no visitor waits for: only each call's own deadline counts. */
-export const outsideRequests = (requestId: string): RequestContext => ({ requestId, endsAt: Number.POSITIVE_INFINITY })
+/** For calls that no visitor waits for. Only the call's own deadline limits them. */
+export const backgroundContext = (requestId: string): RequestContext => ({
+  requestId,
+  endsAt: Number.POSITIVE_INFINITY,
+})
 
 export type Call = {
   context: RequestContext
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
-  /** Only what the call needs; nothing of the browser's request is passed on but its id. */
+  /** Headers of the browser are never passed on (only the request id and the trace). */
   headers?: Record<string, string>
   body?: string
-  /** For the whole call, body included: undici's own timeouts never fire on a body that drips. */
+  /** For the whole call, including the body. undici's own timeouts never fire while a body drips in. */
   deadlineMs: number
   maxBytes: number
 }
 
 export type Answer = {
   status: number
-  /** The body, parsed; undefined where its content type is not JSON, or its text is not. */
+  /** The parsed body. Undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  retryAfterSeconds: number | undefined
-  /** The entity tag of what the body shows (RFC 9110 8.8.3). */
   etag: string | undefined
+  retryAfterSeconds: number | undefined
 }
 
 export type Upstream = ReturnType<typeof createUpstream>
 
-/** A connection serves one call at a time; more calls than this at once mean that the other side hangs. */
-const mostOpenCalls = 256
-/** Of all answers of one side that are being read at the same time. */
-const mostOpenBytes = 64 * 1024 * 1024
-/** Parsed, a value takes many times the bytes that it is sent in, and a level of nesting some stack. */
-const mostValues = 250_000
-const mostLevels = 32
-const longestRetryAfterSeconds = 3600
+/** Called when a call has ended. `status` is `failed` if there was no readable answer. */
+export type CountCall = (to: string, status: string, seconds: number) => void
 
-/** What goes wrong with the other side: the status that the visitor gets, and what follows its name. */
+/** Each open call occupies a connection. More than this means that the other side hangs. */
+const maxOpenCalls = 256
+/** For all answers of one upstream that are being read at the same time. */
+const maxOpenBytes = 64 * 1024 * 1024
+/** Parsed JSON takes many times the memory of its bytes, so its values are counted before it is parsed. */
+const maxJsonValues = 250_000
+const maxJsonLevels = 32
+const maxRetryAfterSeconds = 3600
+
+/** What can go wrong with a call: the status for the visitor, and the message after the name of the upstream. */
 const faults = {
   busy: [503, 'is busy. Please try again soon.'],
   certificate: [
@@ -60,41 +65,46 @@ const faults = {
   unreachable: [502, 'could not be reached. Please try again soon.'],
 } as const
 
-/** Told of each call when it has ended; `status` is `failed` where it got no answer that could be read. */
-export type CountCall = (to: string, status: string, seconds: number) => void
-
-/** `name` is what visitors call the other side; `code` begins the codes of its faults: portal → portal_timeout. */
+/**
+ * `name` is what visitors call the upstream, for example "login portal". `code` starts the error codes: with `portal`,
+ * a timeout is `portal_timeout`.
+ */
 export function createUpstream(name: string, code: string, dispatcher: Dispatcher, countCall: CountCall = () => {}) {
   let openCalls = 0
   let openBytes = 0
 
   /**
-   * Sends one request. Any status but a redirect is an answer, for the caller to judge. Follows no redirect, since that
-   * would hand the client secret to another host; decodes nothing, since a small body could then become a huge one.
-   * Throws PublicError: 502 unreachable or unintelligible, 503 too many calls open, 504 too slow.
+   * Sends one request and reads the answer, whatever its status, except a redirect. Redirects are refused, because
+   * following one would send the client secret or the access token to another host. Compressed answers are refused,
+   * because a small body can decompress into a huge one.
+   *
+   * Throws PublicError: 502 if the upstream is unreachable or the answer unusable, 503 if too many calls are open, 504 if
+   * the deadline passes.
    */
   async function send(call: Call): Promise<Answer> {
-    if (openCalls >= mostOpenCalls) throw fault('overloaded')
+    if (openCalls >= maxOpenCalls) throw fault('overloaded')
     const startedAt = performance.now()
     const deadlineMs = Math.min(call.deadlineMs, call.context.endsAt - startedAt)
     if (deadlineMs <= 0) throw fault('timeout', 'the request had no time left')
     openCalls++
     let status = 'failed'
     try {
-      const answer = await beforeDeadline(deadlineMs, async signal => read(await open(call, signal), call.maxBytes))
+      const answer = await beforeDeadline(deadlineMs, async signal =>
+        readAnswer(await sendRequest(call, signal), call.maxBytes),
+      )
       status = String(answer.status)
       return answer
     } catch (error) {
       if (error instanceof PublicError) throw error
       if (isTimeout(error)) throw fault('timeout', error)
-      throw fault(isBadCertificate(error) ? 'certificate' : 'unreachable', error)
+      throw fault(isCertificateError(error) ? 'certificate' : 'unreachable', error)
     } finally {
       openCalls--
       countCall(code, status, (performance.now() - startedAt) / 1000)
     }
   }
 
-  async function open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function sendRequest(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { url, method, context, body = null } = call
     const headers = {
       accept: 'application/json',
@@ -103,19 +113,18 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
       ...(context.traceparent && { traceparent: context.traceparent }),
       ...call.headers,
     }
-    const once = () => request(url, { dispatcher, method, headers, body, signal })
     try {
-      return await once()
+      return await request(url, { dispatcher, method, headers, body, signal })
     } catch (error) {
-      // A kept-alive connection may be closed by the other side just as it is used. Only reading may be repeated.
-      if (method === 'GET' && isLostConnection(error)) return await once()
-      throw error
+      // The other side may close an idle connection at the moment it is reused. Only a GET may be sent again.
+      if (method !== 'GET' || !isConnectionLost(error)) throw error
+      return await request(url, { dispatcher, method, headers, body, signal })
     }
   }
 
-  async function read(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
+  async function readAnswer(response: Dispatcher.ResponseData, maxBytes: number): Promise<Answer> {
     const { statusCode: status, headers, body } = response
-    // A body that is neither read nor destroyed would hold its connection for ever.
+    // A body that is neither read nor destroyed keeps its connection open forever.
     const refuse = (refusal: PublicError) => {
       body.on('error', () => {}).destroy()
       return refusal
@@ -123,6 +132,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     if (status >= 300 && status < 400) throw refuse(unexpected(`redirect ${status}`))
     if (!/^identity$/i.test(String(headers['content-encoding'] ?? 'identity')))
       throw refuse(unexpected('content-encoding'))
+
     const chunks: Buffer[] = []
     let size = 0
     try {
@@ -130,25 +140,30 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
         size += chunk.length
         openBytes += chunk.length
         if (size > maxBytes) throw refuse(unexpected(`more than ${maxBytes} bytes`))
-        if (openBytes > mostOpenBytes) throw refuse(fault('overloaded'))
+        if (openBytes > maxOpenBytes) throw refuse(fault('overloaded'))
         chunks.push(chunk)
       }
     } finally {
       openBytes -= size
     }
+
     const bytes = Buffer.concat(chunks)
-    const isRead = isJson(headers['content-type'])
-    if (isRead && !isBounded(bytes)) throw unexpected(`more than ${mostValues} values or ${mostLevels} levels`)
-    const json = isRead ? parseJson(bytes.toString('utf8')) : undefined
-    const etag = typeof headers.etag === 'string' ? headers.etag : undefined
-    return { status, json, retryAfterSeconds: readRetryAfter(headers), etag }
+    const hasJson = isJsonType(headers['content-type'])
+    if (hasJson && !isWithinJsonLimits(bytes))
+      throw unexpected(`more than ${maxJsonValues} values or ${maxJsonLevels} levels`)
+    return {
+      status,
+      json: hasJson ? parseJson(bytes.toString('utf8')) : undefined,
+      etag: typeof headers.etag === 'string' ? headers.etag : undefined,
+      retryAfterSeconds: readRetryAfter(headers['retry-after']),
+    }
   }
 
-  /** An answer that the caller cannot use. `detail` is for the log; it must not quote the answer. */
+  /** The error for an answer that cannot be used. `detail` is for the log and must not quote the answer. */
   const unexpected = (detail: string) => fault('unexpected', detail)
 
-  /** An answer whose status the caller cannot use: the other side asks for patience, is broken, or says what makes no sense. */
-  function unusable({ status, retryAfterSeconds }: Answer): PublicError {
+  /** The error for an answer with a status that the caller does not handle. */
+  function unexpectedStatus({ status, retryAfterSeconds }: Answer): PublicError {
     const cause = `status ${status}`
     if (status === 429 || status === 503) return fault('busy', cause, retryAfterSeconds)
     return fault(status >= 500 ? 'failed' : 'unexpected', cause)
@@ -160,24 +175,10 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     return new PublicError(`${code}_${kind}`, status, `The ${name} ${when}`, { cause, retryAfterSeconds })
   }
 
-  return { send, unexpected, unusable }
+  return { send, unexpected, unexpectedStatus }
 }
 
-/** A signal alone would not do: undici looks at it only once a call has a connection, and that may be long in coming. */
-async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController()
-  const late = Promise.withResolvers<never>()
-  const giveUp = () => {
-    const error = new DOMException(`No answer in ${deadlineMs} ms`, 'TimeoutError')
-    controller.abort(error)
-    late.reject(error)
-  }
-  // Timers come before what has arrived: after a pause of the process an answer may be there, waiting to be read.
-  const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
-  return Promise.race([work(controller.signal), late.promise]).finally(() => clearTimeout(timer))
-}
-
-/** Certificates are always checked; a CA of your own goes into NODE_EXTRA_CA_CERTS. */
+/** Connections to the portal and the API. Certificates are always checked; NODE_EXTRA_CA_CERTS adds an authority. */
 export function createDispatcher(): Dispatcher {
   return new Agent({
     connect: { timeout: 2_500 },
@@ -190,44 +191,66 @@ export function createDispatcher(): Dispatcher {
   })
 }
 
-/** Whether a value that came from outside is an object with names, so that it can be looked into. */
+/** Whether a parsed value is a JSON object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isJson(contentType: string | string[] | undefined): boolean {
+/** An AbortSignal is not enough: undici looks at it only after the call has got a connection, which can take long. */
+async function beforeDeadline<T>(deadlineMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const deadline = Promise.withResolvers<never>()
+  const giveUp = () => {
+    const error = new DOMException(`No answer in ${deadlineMs} ms`, 'TimeoutError')
+    controller.abort(error)
+    deadline.reject(error)
+  }
+  // Node runs timers before it reads sockets. If the process was paused, an answer that has arrived is still read.
+  const timer = setTimeout(() => setImmediate(giveUp), deadlineMs)
+  return Promise.race([work(controller.signal), deadline.promise]).finally(() => clearTimeout(timer))
+}
+
+function isJsonType(contentType: string | string[] | undefined): boolean {
   return typeof contentType === 'string' && /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)
 }
 
-/** Counts before anything is parsed; whether it is JSON at all is for JSON.parse to say. */
-function isBounded(bytes: Buffer): boolean {
+const quote = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const space = 0x20
+
+/** Counts the values and the nesting of a JSON text. It does not check the syntax; JSON.parse does that afterwards. */
+function isWithinJsonLimits(bytes: Buffer): boolean {
   let values = 1
   let levels = 0
-  let isEmpty = false
+  let isAfterOpening = false
   for (let index = 0; index < bytes.length; index++) {
     const byte = bytes[index]!
-    // White space. Whatever else comes first in a list or an object is its first value.
-    if (byte <= 0x20) continue
-    const isEnd = byte === 0x5d || byte === 0x7d
-    if (isEmpty && !isEnd) values++
-    isEmpty = byte === 0x5b || byte === 0x7b
-    if (byte === 0x22) index = endOfText(bytes, index)
-    else if (byte === 0x2c) values++
-    else if (isEmpty) levels++
-    else if (isEnd) levels--
-    if (values > mostValues || levels > mostLevels) return false
+    if (byte <= space) continue
+    const isClosing = byte === closeBracket || byte === closeBrace
+    // A list or object has one value more than it has commas, unless it is empty.
+    if (isAfterOpening && !isClosing) values++
+    isAfterOpening = byte === openBracket || byte === openBrace
+    if (byte === quote) index = findClosingQuote(bytes, index)
+    else if (byte === comma) values++
+    else if (isAfterOpening) levels++
+    else if (isClosing) levels--
+    if (values > maxJsonValues || levels > maxJsonLevels) return false
   }
   return true
 }
 
-/** A loop of its own, because most bytes stand in texts, and here there is less to ask about each: it takes half the time. */
-function endOfText(bytes: Buffer, start: number): number {
+function findClosingQuote(bytes: Buffer, start: number): number {
   let index = start + 1
-  while (index < bytes.length && bytes[index] !== 0x22) index += bytes[index] === 0x5c ? 2 : 1
+  while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1
   return index
 }
 
-/** JSON.parse quotes the text in its error, which would carry tokens into the log. */
+/** The error of JSON.parse quotes the text, which would put tokens into the log. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -236,15 +259,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** RFC 9110 10.2.3 allows seconds or a date; a date is read by the sender's own clock, which its Date header tells. */
-function readRetryAfter({ 'retry-after': header, date }: Dispatcher.ResponseData['headers']): number | undefined {
+/** RFC 9110 10.2.3: a number of seconds or a date. */
+function readRetryAfter(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string') return undefined
-  const untilDate = / GMT$/.test(header) ? Math.ceil((Date.parse(header) - Date.parse(String(date))) / 1000) : undefined
-  const seconds = /^\d{1,12}$/.test(header) ? Number(header) : untilDate
-  return seconds && seconds > 0 ? Math.min(seconds, longestRetryAfterSeconds) : undefined
+  const seconds = /^\d{1,12}$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1000)
+  return seconds > 0 ? Math.min(seconds, maxRetryAfterSeconds) : undefined
 }
 
-function isLostConnection(error: unknown): boolean {
+function isConnectionLost(error: unknown): boolean {
   return error instanceof errors.SocketError || /^(ECONNRESET|EPIPE)$/.test(codeOf(error))
 }
 
@@ -253,8 +275,8 @@ function isTimeout(error: unknown): boolean {
   return isDeadline || /^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(codeOf(error))
 }
 
-/** What OpenSSL and Node say of a certificate that is not to be trusted. */
-function isBadCertificate(error: unknown): boolean {
+/** The codes that OpenSSL and Node use for a certificate that is not trusted. */
+function isCertificateError(error: unknown): boolean {
   return /CERT|^UNABLE_TO_VERIFY|^INVALID_CA$|^HOSTNAME_MISMATCH$/.test(codeOf(error))
 }
 

@@ -1,74 +1,89 @@
-// The page of one application. Right after something was made, it shows the credentials, once; they are stored nowhere here.
+// GET /applications/:id: one application. Right after it was created, or has a new secret, the page shows the credentials.
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { visitorOf } from '../sign-in/sign-in.ts'
-import type { Handovers, Notices } from '../web/hand-over.ts'
-import { showPage } from '../web/views.ts'
-import { type ApplicationApi, type Credentials, isApplicationId, noSuchApplication } from './application-api.ts'
+import type { Config } from '../config.ts'
+import type { Credentials } from './application.ts'
+import type { ApplicationsOptions } from './applications.ts'
 import { isWebUrl } from './fields.ts'
+import { listGroups } from './groups.ts'
+import { getApplication, idOf } from './this-application.ts'
 
-/** `name`: of the application; `isNew` as opposed to its secret alone. */
-type Made = Credentials & { name: string; isNew: boolean }
+/** Credentials for the page that shows them once. */
+export type NewCredentials = Credentials & {
+  /** The name of the application. */
+  name: string
+  /** The application is new, not only its secret. */
+  isNew: boolean
+}
 
-/** `clientId`: this site's own. It is an application, too, and any other has the same portal and API. */
-type Site = { clientId: string; loginUrl: string; apiUrl: string }
+export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (app, { config }) => {
+  app.get('/applications/:id', (request, reply) =>
+    app.handovers.take(request, reply, credentials =>
+      credentials
+        ? renderCredentials(config, reply, idOf(request), credentials as NewCredentials)
+        : app.notices.take(request, reply, notice => renderApplication(request, reply, notice)),
+    ),
+  )
 
-export type Details = ReturnType<typeof createDetails>
-
-type Parts = { api: ApplicationApi; handovers: Handovers; notices: Notices; site: Site }
-
-export function createDetails({ api, handovers, notices, site }: Parts) {
-  async function showApplication(request: FastifyRequest, reply: FastifyReply, id: string, notice?: string) {
-    const [application, groups] = await visitorOf(request).call(caller =>
-      // A page makes two calls at most; its group has an id where there is no room for the name.
-      Promise.all([api.get(caller, id), caller.hasRenewed ? undefined : api.listGroups(caller)]),
-    )
+  async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
+    const { visitor } = request
+    // One request makes at most two calls. If the session had to be renewed, the group is shown by its id.
+    const [application, groups] = await Promise.all([
+      getApplication(request),
+      visitor.wasRenewalTried ? undefined : listGroups(visitor),
+    ])
     const name = application.name || 'Unnamed application'
-    return showPage(reply, 'applications/details', {
+    return reply.page('applications/details', {
       title: notice === 'saved' ? `Saved: ${name}` : name,
       name,
       application,
       groupName: groups?.find(group => group.id === application.groupId)?.name,
-      isThisSite: id === site.clientId,
+      isThisSite: application.id === config.clientId,
       isWebUrl,
-      wasCreatedEarlier: notice === 'created-earlier',
-      wasSaved: notice === 'saved',
+      notice,
     })
-  }
-
-  function showCredentials(reply: FastifyReply, id: string, made: Made) {
-    const title = made.isNew ? `${made.name} is registered` : `New client secret for ${made.name}`
-    const shown = { ...made, title, id, isThisSite: id === site.clientId, file: writeEnvFile(site, made) }
-    return showPage(reply, 'applications/credentials', shown)
-  }
-
-  return {
-    show(request: FastifyRequest, reply: FastifyReply) {
-      const id = idOf(request)
-      return handovers.take<Made>(request, reply, made =>
-        made
-          ? showCredentials(reply, id, made)
-          : notices.take(request, reply, notice => showApplication(request, reply, id, notice)),
-      )
-    },
-
-    /** To the page of the application, which shows them and takes them away: a reload neither makes nor shows them again. */
-    handOver(request: FastifyRequest, reply: FastifyReply, id: string, made: Made) {
-      const path = `/applications/${id}`
-      const { visitorId } = visitorOf(request)
-      if (handovers.leave(reply, { path, visitorId, value: made })) return reply.redirect(path, 303)
-      return showCredentials(reply.code(201), id, made)
-    },
   }
 }
 
-/** The settings of a client, as `node --env-file` and docker read them. */
-function writeEnvFile({ loginUrl, apiUrl }: Site, { name, clientId, clientSecret, appAccessTokens }: Made): string {
+/**
+ * Redirects to the application's page, which shows the credentials once: a reload neither makes nor shows them again. If
+ * the credentials do not fit into a cookie, this answer shows them.
+ */
+export async function sendCredentials(
+  config: Config,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  id: string,
+  credentials: NewCredentials,
+) {
+  const path = `/applications/${id}`
+  const { sessionOwner } = request.visitor
+  if (request.server.handovers.leave(reply, { path, sessionOwner, value: credentials }))
+    return reply.redirect(path, 303)
+  return renderCredentials(config, reply.code(201), id, credentials)
+}
+
+function renderCredentials(config: Config, reply: FastifyReply, id: string, credentials: NewCredentials) {
+  const { name, isNew } = credentials
+  return reply.page('applications/credentials', {
+    ...credentials,
+    title: isNew ? `${name} is registered` : `New client secret for ${name}`,
+    id,
+    isThisSite: id === config.clientId,
+    envFile: toEnvFile(config, credentials),
+  })
+}
+
+/** The settings of a client, in the form that `node --env-file` and Docker read. */
+function toEnvFile({ loginUrl, apiUrl }: Config, credentials: NewCredentials): string {
+  const { name, clientId, clientSecret, appAccessTokens } = credentials
   const tokens = appAccessTokens.map(({ token, endsAt }, index) => {
     const comment = endsAt ? `# Valid until ${endsAt}\n` : ''
     return `${comment}APP_ACCESS_TOKEN_${index + 1}=${token}\n`
   })
-  // A name may hold line breaks, and what follows one would be a setting.
-  return `# ${oneLine(name)}
+  // Without this, a line break in the name would make the rest of the name a setting.
+  const comment = toOneLine(name)
+  return `# ${comment}
 LOGIN_URL=${loginUrl}
 API_URL=${apiUrl}
 CLIENT_ID=${clientId}
@@ -76,14 +91,7 @@ CLIENT_SECRET=${clientSecret}
 ${tokens.join('')}`
 }
 
-/** As it can be typed into a field. */
-export function oneLine(text: string): string {
+/** The text as it can be typed into a field of one line. */
+export function toOneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
-}
-
-/** Only what can be an id goes into an address of the API: Fastify has decoded %2f by now. Throws PublicError 404. */
-export function idOf(request: FastifyRequest): string {
-  const { id } = request.params as { id: string }
-  if (isApplicationId(id)) return id
-  throw noSuchApplication()
 }

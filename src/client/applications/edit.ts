@@ -1,108 +1,114 @@
-// Changes an application: the form with what is stored, and what is sent of it.
-import type { FastifyRequest } from 'fastify'
+// GET and POST /applications/:id/edit: changes an application, without overwriting changes that the form has not shown.
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
-import { visitorOf } from '../sign-in/sign-in.ts'
-import type { Forms, Shown } from '../web/forms.ts'
-import { type ApplicationApi, strongTag } from './application-api.ts'
-import { idOf } from './details.ts'
-import { checkFields, fieldsToUpdate, formFields, normalize, splitUris } from './fields.ts'
+import type { FormFields, FormPage } from '../web/forms.ts'
+import type { Application } from './application.ts'
+import type { ApplicationsOptions } from './applications.ts'
 import {
   applyChoices,
-  type Difference,
-  Overtaken,
+  EditConflict,
   readChoices,
-  refuseOvertaken,
+  refuseConflict,
   toHiddenFields,
   withoutChoices,
-} from './overtaken.ts'
+} from './edit-conflict.ts'
+import { checkFields, fieldsToUpdate, formFields, normalize, splitUris, withLabels } from './fields.ts'
+import { applicationEnvelope, applicationSchema } from './schemas.ts'
+import { apiPathOf, getApplication, idOf, strongEtag } from './this-application.ts'
 
-export function createEditing({
-  api,
-  notices,
-  defineForm,
-}: Pick<Forms, 'defineForm' | 'notices'> & { api: ApplicationApi }) {
-  const form = defineForm({
+export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
+  const form = app.defineForm({
     page: '/applications/:id/edit',
     template: 'applications/edit',
-    async data(request, shown) {
-      const page = await fillPage(request, shown)
-      const title = `Edit ${page.fields.oldName || 'application'}`
-      return { ...page, title, formFields, back: `/applications/${idOf(request)}` }
+    async data(request, page) {
+      const own = await fillForm(request, page)
+      const title = `Edit ${own.fields.oldName || 'application'}`
+      return { errors: withLabels(page.errors), ...own, title, formFields, back: `/applications/${idOf(request)}` }
     },
   })
 
-  /** An empty form is filled with what is stored. After a conflict it shows both values of each field that differs. */
-  async function fillPage(request: FastifyRequest, { fields, problem, signInHref }: Shown) {
-    if (problem instanceof Overtaken) return showDifferences(fields, problem)
-    if (Object.keys(fields).length === 0) return { fields: await load(request) }
-    if (!fields.choosing) return { fields }
-    // The choices cannot be shown again: the form must be compared anew when it is sent.
-    if (problem || signInHref) return { fields: withoutChoices(fields) }
-    const stored = await read(request)
-    const differences = readChoices(fields, stored)
-    if (differences.length === 0) return { fields: { ...fields, ...toHiddenFields(stored), choosing: '' } }
-    return showDifferences({ ...fields, ...toHiddenFields(stored) }, new Overtaken(differences))
-  }
+  app.get('/applications/:id/edit', form.show)
 
-  function showDifferences(fields: Record<string, string>, problem: Overtaken) {
-    const { differences } = problem
-    return { fields, problem, differences, errors: findUndecided(differences) }
-  }
-
-  function read(request: FastifyRequest) {
-    return visitorOf(request).call(caller => api.get(caller, idOf(request)))
-  }
-
-  /** With what has to be known when the form comes back: an empty field means something else where nothing was shown in it. */
-  async function load(request: FastifyRequest): Promise<Record<string, string>> {
-    const stored = await read(request)
-    const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored
-    const redirectUris = splitUris(client?.redirectUris ?? '').join('\n')
-    const shown = { name, description, webPageUrl, iconUrl, privacyPolicyUrl, ...client, redirectUris }
-    return { ...shown, ...toHiddenFields(stored), oldName: name, isClientKnown: client ? 'yes' : '' }
-  }
-
-  return {
-    form,
-
-    edit: form.submit(async (request, reply, sent) => {
+  app.post(
+    '/applications/:id/edit',
+    form.route,
+    form.submit(async (request, reply, { fields }) => {
+      await save(request, fields)
       const id = idOf(request)
-
-      /** Throws Overtaken, and then the form comes back as one that has seen what is stored now. */
-      async function compare(decide: typeof refuseOvertaken | typeof applyChoices): Promise<string | undefined> {
-        const stored = await read(request)
-        try {
-          Object.assign(sent.fields, decide(sent.fields, stored))
-        } finally {
-          Object.assign(sent.fields, toHiddenFields(stored))
-        }
-        return stored.etag
-      }
-
-      async function update(etag: string | undefined): Promise<void> {
-        const changes = fieldsToUpdate(normalize(sent.fields), sent.fields.isClientKnown === 'yes')
-        await visitorOf(request).call(caller => api.update(caller, id, changes, etag))
-      }
-
-      let etag = strongTag(sent.fields.etag)
-      if (sent.fields.choosing) etag = await compare(applyChoices)
-      checkFields(normalize(sent.fields), ['name', 'redirectUris'])
-      // The API sends no tags: between this comparison and the update somebody else can still come first.
-      etag ??= await compare(refuseOvertaken)
-      await update(etag).catch(async error => {
-        if (!(error instanceof PublicError && error.code === 'application_changed')) throw error
-        // What was changed may be something that this form does not show, such as a secret.
-        await update(await compare(refuseOvertaken))
-      })
       logEvent(request, 'application_updated', { application: id })
-      notices.leave(reply, `/applications/${id}`, 'saved')
+      app.notices.leave(reply, `/applications/${id}`, 'saved')
       return reply.redirect(`/applications/${id}`, 303)
     }),
+  )
+
+  /** Throws EditConflict if somebody has changed a field in the meantime that the visitor would overwrite. */
+  async function save(request: FastifyRequest, fields: FormFields): Promise<void> {
+    let etag = strongEtag(fields.etag)
+    if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
+    checkFields(normalize(fields), ['name', 'redirectUris'])
+    // The API sends no ETags. Somebody may still change the application between this comparison and the update.
+    etag ??= await compareWithStored(request, fields, refuseConflict)
+    try {
+      await update(request, fields, etag)
+    } catch (error) {
+      if (!(error instanceof PublicError && error.code === 'api_changed')) throw error
+      // Something has changed. If it is nothing that this form shows, such as a secret, the visitor need not be asked.
+      await update(request, fields, await compareWithStored(request, fields, refuseConflict))
+    }
+  }
+
+  async function update(request: FastifyRequest, fields: FormFields, ifMatch: string | undefined): Promise<void> {
+    const changes = fieldsToUpdate(normalize(fields), fields.isClientKnown === 'yes')
+    const body = { ...applicationEnvelope, data: changes }
+    await request.visitor.api.put(apiPathOf(request), body, applicationSchema, { ifMatch })
+  }
+
+  /**
+   * Changes `fields` as `decide` says, and returns the ETag of the stored application. In every case the hidden fields say
+   * from now on that the form has shown the stored values.
+   */
+  async function compareWithStored(
+    request: FastifyRequest,
+    fields: FormFields,
+    decide: (form: FormFields, stored: Application) => FormFields,
+  ): Promise<string | undefined> {
+    const stored = await getApplication(request)
+    try {
+      Object.assign(fields, decide(fields, stored))
+    } finally {
+      Object.assign(fields, toHiddenFields(stored))
+    }
+    return stored.etag
+  }
+
+  /** The data of the page: a new form with the stored values, a form that comes back, or the choices after a conflict. */
+  async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: FormPage) {
+    if (problem instanceof EditConflict) return showChoices(fields, problem)
+    if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
+    if (!fields.choosing) return { fields }
+    // The choices cannot be shown again, so the form is compared anew when it is sent.
+    if (problem || signInHref) return { fields: withoutChoices(fields) }
+    const stored = await getApplication(request)
+    const differences = readChoices(fields, stored)
+    const seen = { ...fields, ...toHiddenFields(stored) }
+    return differences.length > 0
+      ? showChoices(seen, new EditConflict(differences))
+      : { fields: { ...seen, choosing: '' } }
   }
 }
 
-function findUndecided(differences: Difference[]): Record<string, string[]> {
+function showChoices(fields: FormFields, problem: EditConflict) {
+  const { differences } = problem
   const undecided = differences.filter(({ choice }) => choice === undefined)
-  return Object.fromEntries(undecided.map(({ name }) => [name, ['Choose one of the two values.']]))
+  const errors = Object.fromEntries(undecided.map(({ name }) => [name, ['Choose one of the two values.']]))
+  return { fields, problem, differences, errors }
+}
+
+/** The stored values. `oldName` and `isClientKnown` are hidden fields, which are still there if the form comes back. */
+function toFormFields(stored: Application): FormFields {
+  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, client } = stored
+  const redirectUris = splitUris(client?.redirectUris ?? '').join('\n')
+  const values = { name, description, webPageUrl, iconUrl, privacyPolicyUrl, ...client, redirectUris }
+  return { ...values, ...toHiddenFields(stored), oldName: name, isClientKnown: client ? 'yes' : '' }
 }

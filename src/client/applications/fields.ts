@@ -1,42 +1,42 @@
-// The fields of an application: what the form calls them, what is wrong with them, and what is sent of them.
+// The fields of an application: their labels, the checks of what was typed, and what is sent to the API.
 import { FieldError } from '../errors.ts'
 
 type FormField = {
   label: string
-  /** In characters, as the application API bounds them. */
+  /** In characters, as the application API counts them. */
   maxlength: number
-  /** What is wrong with a value that is not empty, beside what was typed into the other fields. */
+  /** Checks a value that is not empty. `all` are the values of all fields. Returns sentences. */
   findProblems?: (value: string, all: Record<string, string>) => string[]
 }
 
-const longestUrl = 2_048
-/** Of one field, so that a page of faults stays one. */
-const mostProblems = 10
+const maxUrlLength = 2_048
+/** For one field, so that a page with many problems can still be read. */
+const maxProblems = 10
 
-const webUrl = (label: string): FormField => ({
+const webUrlField = (label: string): FormField => ({
   label,
-  maxlength: longestUrl,
+  maxlength: maxUrlLength,
   findProblems: value => (isWebUrl(value) ? [] : ['Enter a web address that begins with https:// or http://.']),
 })
 
-/** By the wire names of part 2 of the specification, in the order of the form. */
+/** By the names of the specification (part 2), in the order of the form. */
 export const formFields = {
   groupId: { label: 'Group', maxlength: 200 },
-  /** Not sent: of a group that is made for the application. */
+  /** Not sent to the API: the name of a group that is made together with the application. */
   groupName: { label: 'Name of your group', maxlength: 200 },
   name: { label: 'Name', maxlength: 200 },
   description: { label: 'Description', maxlength: 2_000 },
-  webPageUrl: webUrl('Web page'),
-  iconUrl: webUrl('Icon'),
-  privacyPolicyUrl: webUrl('Privacy policy'),
+  webPageUrl: webUrlField('Web page'),
+  iconUrl: webUrlField('Icon'),
+  privacyPolicyUrl: webUrlField('Privacy policy'),
   redirectUris: {
     label: 'Redirect URIs',
     maxlength: 8_000,
-    findProblems: value => splitUris(value).flatMap(findRedirectProblem).slice(0, mostProblems),
+    findProblems: value => splitUris(value).flatMap(findRedirectUriProblem).slice(0, maxProblems),
   },
   defaultRedirectUri: {
     label: 'Default redirect URI',
-    maxlength: longestUrl,
+    maxlength: maxUrlLength,
     findProblems: (value, { redirectUris = '' }) =>
       splitUris(redirectUris).includes(value) ? [] : ['Enter one of the redirect URIs above.'],
   },
@@ -44,32 +44,35 @@ export const formFields = {
   defaultScopes: { label: 'Default scopes', maxlength: 2_000 },
 } satisfies Record<string, FormField>
 
-type Name = keyof typeof formFields
-export type Typed = Record<Name, string>
-/** What is sent. `redirectUris`: a comma-separated list. */
-export type Fields = Omit<Typed, 'groupName'>
+export type FieldName = keyof typeof formFields
+/** The form as it was typed, after `normalize`. */
+export type TypedFields = Record<FieldName, string>
+/** The fields that the API knows. `redirectUris` is a comma-separated list. */
+export type Fields = Omit<TypedFields, 'groupName'>
+/** The fields of the OAuth client. The API does not always tell them. */
 export type Client = Pick<Fields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
 
-const names = Object.keys(formFields) as Name[]
+const fieldNames = Object.keys(formFields) as FieldName[]
 
-/** What was typed, as it goes into the request: one line ending, no stray spaces, one redirect URI behind another. */
-export function normalize(form: Record<string, string>): Typed {
-  const read = (field: string) => (form[field] ?? '').replaceAll(/\r\n?/g, '\n').trim()
-  const fields = Object.fromEntries(names.map(name => [name, read(name)])) as Typed
+/** Trims every field, uses \n for line breaks, and separates the redirect URIs with commas. */
+export function normalize(form: Record<string, string>): TypedFields {
+  const read = (name: string) => (form[name] ?? '').replaceAll(/\r\n?/g, '\n').trim()
+  const fields = Object.fromEntries(fieldNames.map(name => [name, read(name)])) as TypedFields
   return { ...fields, redirectUris: splitUris(fields.redirectUris).join(',') }
 }
 
-/** All that can be known without the API, at once; the rest is the API's to judge. Throws FieldError. */
-export function checkFields(fields: Typed, required: readonly Name[]): void {
-  const found = names.map(name => [name, findProblems(name, fields, required.includes(name))] as const)
-  const problems = found.filter(([, texts]) => texts.length > 0)
+/** Throws a FieldError with everything that can be known without asking the API. */
+export function checkFields(fields: TypedFields, required: readonly FieldName[]): void {
+  const problems = fieldNames
+    .map(name => [name, findProblems(name, fields, required.includes(name))] as const)
+    .filter(([, sentences]) => sentences.length > 0)
   if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
 }
 
-function findProblems(name: Name, fields: Typed, isRequired: boolean): string[] {
+function findProblems(name: FieldName, fields: TypedFields, isRequired: boolean): string[] {
   const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
-  // Characters as the API counts them: an emoji is one.
+  // Counts characters as the API does: an emoji is one.
   const { length } = [...value]
   if (length === 0) return isRequired ? ['This field is required.'] : []
   if (length > maxlength) return [`Use at most ${maxlength} characters; this has ${length}.`]
@@ -77,57 +80,68 @@ function findProblems(name: Name, fields: Typed, isRequired: boolean): string[] 
   return findProblems(value, fields)
 }
 
-/** All ten fields: part 2 of the specification leaves none out. Without a default redirect URI it is the first. */
-export function fieldsToCreate({ groupName: _, ...fields }: Typed): Fields {
+/** The problems that the API has found, with the labels of the form in place of the API's field names. */
+export function withLabels(errors: Record<string, string[]>): Record<string, string[]> {
+  const labels: Record<string, FormField> = formFields
+  const relabel = (sentence: string) =>
+    sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word]?.label ?? word)
+  return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
+}
+
+/** All ten fields, because the specification leaves none out. The default redirect URI is the first unless one was typed. */
+export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Fields {
   return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
 }
 
 /**
- * The group of an application stays. What the API did not tell is sent only if it was typed: a field that is left out
- * keeps its value, and a guessed one would overwrite it.
+ * The group of an application cannot be changed. If the API did not tell the client's fields, the form could not show them;
+ * those that are still empty are left out, because an omitted field keeps its value.
  */
-export function fieldsToUpdate(typed: Typed, isClientKnown: boolean): Partial<Fields> {
+export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<Fields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
   if (isClientKnown) return all
-  const untold = ['defaultRedirectUri', 'scopes', 'defaultScopes']
-  return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as Name] || !untold.includes(name)))
+  const unknown = ['defaultRedirectUri', 'scopes', 'defaultScopes']
+  return Object.fromEntries(Object.entries(all).filter(([name]) => typed[name as FieldName] || !unknown.includes(name)))
 }
 
-/** Whether an address that somebody typed may become a link, and whether the API takes it. */
+/** Whether the API accepts this address as a web page, and whether a page may link to it. */
 export function isWebUrl(value: string): boolean {
   const url = /^https?:\/\/[^\s\\]+$/i.test(value) ? URL.parse(value) : null
-  return url !== null && isPlainHost(url)
+  return url !== null && hasPlainHost(url)
 }
 
-/** The entries of a list, one a line or with commas between. */
+/** The entries of a list, separated by line breaks, spaces or commas. */
 export function splitUris(list: string): string[] {
   return list.split(/[\s,]+/).filter(Boolean)
 }
 
-/** The rules of the application API for a redirect URI (RFC 6749 3.1.2, RFC 9700 2.6), each with how it is broken. */
-const redirectRules: [says: string, isBroken: (uri: string, url: URL) => boolean][] = [
-  [`must have at most ${longestUrl} characters`, uri => uri.length > longestUrl],
-  ['must be plain ASCII, with everything else percent-encoded', uri => !/^[\x21-\x7e]+$/.test(uri)],
-  ['must not have a fragment (#)', uri => uri.includes('#')],
-  ['must not contain * or \\', uri => /[*\\]/.test(uri)],
-  ['must not contain a user name or password', (_, url) => Boolean(url.username || url.password)],
-  ['must have a host of letters, digits, dots and hyphens', (_, url) => !isPlainHost(url)],
-  [
-    'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1]',
-    (_, { protocol, hostname }) => protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
-  ],
+type RedirectUriRule = { says: string; isBroken: (uri: string, url: URL) => boolean }
+
+/** The application API's rules for a redirect URI (RFC 6749 3.1.2, RFC 9700 2.6). */
+const redirectUriRules: RedirectUriRule[] = [
+  { says: `must have at most ${maxUrlLength} characters`, isBroken: uri => uri.length > maxUrlLength },
+  { says: 'must be plain ASCII, with everything else percent-encoded', isBroken: uri => !/^[\x21-\x7e]+$/.test(uri) },
+  { says: 'must not have a fragment (#)', isBroken: uri => uri.includes('#') },
+  { says: 'must not contain * or \\', isBroken: uri => /[*\\]/.test(uri) },
+  { says: 'must not contain a user name or password', isBroken: (_, url) => Boolean(url.username || url.password) },
+  { says: 'must have a host of letters, digits, dots and hyphens', isBroken: (_, url) => !hasPlainHost(url) },
+  {
+    says: 'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1]',
+    isBroken: (_, { protocol, hostname }) =>
+      protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
+  },
 ]
 
-/** A sentence about the first rule that it breaks; none where it keeps them all. */
-function findRedirectProblem(uri: string): string[] {
-  const shown = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
+/** A sentence about the first rule that the URI breaks, or nothing. */
+function findRedirectUriProblem(uri: string): string[] {
+  const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
-  if (!url) return [`“${shown}” must be a complete address that begins with https://.`]
-  const broken = redirectRules.find(([, isBroken]) => isBroken(uri, url))
-  return broken ? [`“${shown}” ${broken[0]}.`] : []
+  if (!url) return [`“${quoted}” must be a complete address that begins with https://.`]
+  const broken = redirectUriRules.find(({ isBroken }) => isBroken(uri, url))
+  return broken ? [`“${quoted}” ${broken.says}.`] : []
 }
 
-/** Whether its host can be read as nothing else; URL parsers let `;`, `'` and more through. */
-function isPlainHost({ hostname }: URL): boolean {
+/** URL parsers accept hosts with `;`, `'` and other characters that can be misread. */
+function hasPlainHost({ hostname }: URL): boolean {
   return /^([a-z0-9.-]+|\[[0-9a-f:.]+\])$/.test(hostname)
 }

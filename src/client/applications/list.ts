@@ -1,47 +1,48 @@
-// The list of the visitor's applications: searched, sorted, and fifty on a page.
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { visitorOf } from '../sign-in/sign-in.ts'
-import type { Notices } from '../web/hand-over.ts'
-import { showPage } from '../web/views.ts'
-import { type Application, type ApplicationApi, byNewest } from './application-api.ts'
+// GET /applications: the visitor's applications, with a search, an order, and fifty on each page.
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import { type Application, byNewest, hasApplicationId, readApplication } from './application.ts'
+import type { ApplicationsOptions } from './applications.ts'
+import { collectionSchema, listQuerySchema } from './schemas.ts'
 
 const pageSize = 50
+const maxSearchLength = 200
 
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
 const orders = {
   newest: { text: 'Newest first', compare: byNewest },
-  oldest: { text: 'Oldest first', compare: (one, other) => byNewest(other, one) },
-  name: { text: 'By name', compare: (one, other) => compare(one.name, other.name) },
-} satisfies Record<string, { text: string; compare: (one: Application, other: Application) => number }>
+  oldest: { text: 'Oldest first', compare: (a, b) => byNewest(b, a) },
+  name: { text: 'By name', compare: (a, b) => compare(a.name, b.name) },
+} satisfies Record<string, { text: string; compare: (a: Application, b: Application) => number }>
 
-/** `clientId`: this site's own, which is marked. */
-export function createList({ api, notices, clientId }: { api: ApplicationApi; notices: Notices; clientId: string }) {
-  return (request: FastifyRequest, reply: FastifyReply) =>
-    notices.take(request, reply, notice => showList(request, reply, notice))
+export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (app, { config }) => {
+  app.get('/applications', { schema: { querystring: listQuerySchema } }, (request, reply) =>
+    app.notices.take(request, reply, async notice => {
+      const { q = '', page = '1', sort } = request.query
+      const search = q.trim().slice(0, maxSearchLength)
+      const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
 
-  async function showList(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
-    const { q, page, sort } = request.query as Record<string, unknown>
-    const search = typeof q === 'string' ? q.trim().slice(0, 200) : ''
-    const order = sort === 'oldest' || sort === 'name' ? sort : 'newest'
-    const words = search.toLowerCase()
-    const all = await visitorOf(request).call(api.list)
-    const has = (text: string) => text.toLowerCase().includes(words)
-    const found = words ? all.filter(({ id, name }) => has(name) || has(id)) : all
-    const pages = Math.max(1, Math.ceil(found.length / pageSize))
-    const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
-    return showPage(reply, 'applications/list', {
-      title: 'Your applications',
-      applications: found.sort(orders[order].compare).slice((current - 1) * pageSize, current * pageSize),
-      clientId,
-      search,
-      orders,
-      order,
-      found: found.length,
-      total: all.length,
-      page: current,
-      pages,
-      wasRemoved: notice === 'removed',
-    })
-  }
+      const { ItemList } = await request.visitor.api.get('/apps/v1', collectionSchema)
+      const all = ItemList.filter(hasApplicationId).map(readApplication)
+
+      const words = search.toLowerCase()
+      const matches = (text: string) => text.toLowerCase().includes(words)
+      const found = words ? all.filter(({ id, name }) => matches(name) || matches(id)) : all
+      const pages = Math.max(1, Math.ceil(found.length / pageSize))
+      const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
+      return reply.page('applications/list', {
+        title: 'Your applications',
+        applications: found.sort(orders[order].compare).slice((current - 1) * pageSize, current * pageSize),
+        clientId: config.clientId,
+        search,
+        orders,
+        order,
+        found: found.length,
+        total: all.length,
+        page: current,
+        pages,
+        notice,
+      })
+    }),
+  )
 }

@@ -1,64 +1,88 @@
-// What a visitor without a session gets in place of a signed-in page: the way to the login, and nothing lost.
+// Answers a request that needs a session and has none: it leads to the login, and nothing that was typed is lost.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NextStep } from '../errors.ts'
-import { contextOf } from '../operations/request-log.ts'
-import { formOf } from '../web/forms.ts'
-import { expire, setCookies } from '../web/seal.ts'
+import { callContext } from '../operations/request-log.ts'
+import { expire, setCookies } from '../web/cookies.ts'
+import { prefersJson } from '../web/error-pages.ts'
+import { sendContinuePage } from '../web/pages.ts'
 import { isFromAnotherSite, localPath } from '../web/security.ts'
-import { showGoOn, showMessage } from '../web/views.ts'
-import { arrivedMark, hasSignedOut } from './session/login-cookies.ts'
+import type { Portal } from './protocol/portal.ts'
+import { arrivedCookie, hasSignedOut } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
-import type { Parts } from './sign-in.ts'
 
-/** An answer that has left, or a page. */
-type Shown = FastifyReply | Promise<string>
-
-/** `home`: where a login ends that began on no page of ours. */
-export function askToSignIn(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { home, portal }: Pick<Parts, 'home' | 'portal'>,
-): Shown {
-  // The session may have ended while a handler ran: no page may still say who is signed in.
-  request.setDecorator('visitor', undefined)
-  const form = formOf(request)
-  if (form) return form.interrupt(request, reply, signInTo(form.pathOf(request), 'Sign in and continue'))
-  const here = localPath(request.url) ?? home
-  if (isKeptBack(request)) return showGoOn(reply, here)
-
-  const nextStep = signInTo(here, 'Sign in')
-  if (arrivedMark.name in request.cookies) {
-    // Said once: the next page finds neither the mark nor the session that this answer takes away.
-    setCookies(reply, [expire(arrivedMark.name)])
-    const why = hasSessionCookie(request.cookies)
-      ? 'the platform no longer accepts this sign-in. You may have withdrawn it. Please sign in again.'
-      : 'your browser did not keep this site’s cookie. Please allow cookies for this site and try again.'
-    const title = 'You could not stay signed in'
-    return showMessage(reply.code(401), { title, message: `You have just signed in, but ${why}`, nextStep })
-  }
-  if (hasSignedOut(request)) return showSignedOut(request, reply, portal, here)
-  return reply.redirect(nextStep.href, 302)
+type Options = {
+  portal: Portal
+  /** Where a login leads if the address of the request is no local path. */
+  home: string
 }
 
-/** A link in a mail: the browser keeps the Strict cookies back until it comes from a page of ours. */
-export function isKeptBack(request: FastifyRequest): boolean {
+/** Sends a page or a redirect. */
+export async function askToSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { portal, home }: Options,
+): Promise<FastifyReply> {
+  // The session may have ended while the handler ran. The page must not say that somebody is signed in.
+  request.visitorIfAny = undefined
+  if (prefersJson(request)) {
+    const error = { code: 'sign_in_required', message: 'Please sign in again.', requestId: request.id }
+    return reply.code(401).send({ error })
+  }
+  const { form } = request.routeOptions.config
+  if (form) {
+    const nextStep = loginLink(form.pathOf(request), 'Sign in and continue')
+    return reply.send(await form.keepDraft(request, reply, nextStep))
+  }
+  const path = localPath(request.url) ?? home
+  if (hasWithheldCookies(request)) return reply.send(await sendContinuePage(reply, path))
+  if (arrivedCookie.name in request.cookies) return reply.send(await sendCouldNotStaySignedIn(request, reply, path))
+  if (hasSignedOut(request)) return reply.send(await sendSignedOutPage(request, reply, portal, path))
+  return reply.redirect(loginLink(path, 'Sign in').href, 302)
+}
+
+/**
+ * Whether the browser may be withholding Strict cookies, because the visitor followed a link on another site. It sends
+ * them once the visitor comes from a page of this site.
+ */
+export function hasWithheldCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
 }
 
-/** In place of a login that the visitor did not choose (docs/decisions/005). */
-export async function showSignedOut(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  portal: Parts['portal'],
-  returnTo: string,
-): Promise<string> {
-  const portalSignOut = await portal.findSignOutPage(contextOf(request))
-  const nextStep = signInTo(returnTo, 'Sign in')
-  const message = 'Sign in to see this page.'
-  const title = 'You are signed out'
-  return showMessage(reply.code(401), { title, message, nextStep, hasSignedOut: true, portalSignOut })
+/** The visitor has just signed in and there is no session. Another login would lead here again. */
+function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
+  setCookies(reply, [expire(arrivedCookie.name)])
+  const reason = hasSessionCookie(request.cookies)
+    ? 'the platform no longer accepts this sign-in. You may have withdrawn it. Please sign in again.'
+    : 'your browser did not keep this site’s cookie. Please allow cookies for this site and try again.'
+  return reply
+    .code(401)
+    .message({
+      title: 'You could not stay signed in',
+      message: `You have just signed in, but ${reason}`,
+      nextStep: loginLink(path, 'Sign in'),
+    })
 }
 
-export function signInTo(path: string, text: string): NextStep {
+/** Shown after a sign-out instead of a login that the visitor did not choose. */
+export async function sendSignedOutPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  portal: Portal,
+  returnTo: string,
+): Promise<string> {
+  const portalSignOut = await portal.findSignOutPage(callContext(request))
+  return reply
+    .code(401)
+    .message({
+      title: 'You are signed out',
+      message: 'Sign in to see this page.',
+      nextStep: loginLink(returnTo, 'Sign in'),
+      hasSignedOut: true,
+      portalSignOut,
+    })
+}
+
+/** A link to a login that leads back to `path`. */
+export function loginLink(path: string, text: string): NextStep {
   return { href: `/login?${new URLSearchParams({ returnTo: path })}`, text }
 }

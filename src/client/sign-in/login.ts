@@ -1,142 +1,169 @@
-// A login, from its first step to its last: GET /login, then at the portal, then GET /exchangeToken or GET /cancelled.
+// A login from start to end: GET /login, the portal, then GET /exchangeToken or GET /cancelled.
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
-import { AlreadyDone, Once } from '../once.ts'
-import { contextOf, countLogin, logAsVisitor, logEvent } from '../operations/request-log.ts'
-import { afterSetting, expire, setCookies } from '../web/seal.ts'
-import { isVisitorsChoice, localPath } from '../web/security.ts'
-import { showGoOn, showMessage } from '../web/views.ts'
-import { showSignedOut, signInTo } from './ask-to-sign-in.ts'
+import { ExpiringMap } from '../expiring-map.ts'
+import { callContext, countLogin, logAsOwner, logEvent } from '../operations/request-log.ts'
+import { afterSetting, type Cookies, expire, setCookies } from '../web/cookies.ts'
+import { sendContinuePage } from '../web/pages.ts'
+import { isOwnNavigation, localPath } from '../web/security.ts'
+import { loginLink, sendSignedOutPage } from './ask-to-sign-in.ts'
 import {
-  authorizeUrl,
+  authorizationUrl,
   type Callback,
   checkCode,
   checkIssuer,
   checkState,
-  LoginError,
   readCallback,
 } from './protocol/authorization.ts'
-import { exchangeCode, fetchName, type Tokens } from './protocol/tokens.ts'
-import { arrivedMark, hasSignedOut, type Login, loginLifetimeMs, signedOutMark } from './session/login-cookies.ts'
-import { hasSessionCookie } from './session/session-cookies.ts'
-import type { Parts } from './sign-in.ts'
-import { inWords } from './words.ts'
+import { LoginError } from './protocol/login-error.ts'
+import type { Portal, Tokens } from './protocol/portal.ts'
+import {
+  arrivedCookie,
+  hasSignedOut,
+  type LoginCookies,
+  loginLifetimeMs,
+  type PendingLogin,
+  signedOutCookie,
+} from './session/login-cookies.ts'
+import type { Sessions } from './session/session.ts'
+import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 
-export function createLogin({ portal, logins, sessions, clock, home, afterSignIn }: Parts) {
-  /** A code is good once, and the browser may deliver it several times: by Back, by reload, or by itself. */
-  const exchanges = new Once<Tokens>(clock, { shareMs: 0, refuseMs: loginLifetimeMs })
+type Options = {
+  portal: Portal
+  loginCookies: LoginCookies
+  sessions: Sessions
+  clock: () => Date
+  /** Where a login leads that began on no particular page. */
+  home: string
+  /** Runs the product's hooks. `cookies` are those that the browser has after this answer. Never throws. */
+  afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookies) => Promise<void>
+}
 
-  /** GET /login: remembers the login in a cookie of this browser, and sends the browser to the portal. */
+export function createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn }: Options) {
+  /**
+   * Exchanges by state: running, or finished within the last ten minutes. A code works only once, but browsers deliver a
+   * callback again after Back, a reload or a broken connection.
+   */
+  const exchanges = new ExpiringMap<Promise<Tokens> | 'finished'>(clock)
+
+  /** GET /login: stores the login in a cookie of this browser and redirects to the portal. */
   async function begin(request: FastifyRequest, reply: FastifyReply) {
-    const returnTo = localPath((request.query as { returnTo?: unknown }).returnTo) ?? home
-    if (hasSignedOut(request) && !isVisitorsChoice(request, portal.redirectUri))
-      return showSignedOut(request, reply, portal, returnTo)
+    const { returnTo: given } = request.query as { returnTo?: unknown }
+    const returnTo = localPath(given) ?? home
+    if (hasSignedOut(request) && !isOwnNavigation(request, portal.redirectUri))
+      return sendSignedOutPage(request, reply, portal, returnTo)
 
-    // RFC 6749 10.12: 128 random bits, which nobody guesses.
+    // 128 random bits, which nobody can guess (RFC 6749 10.12).
     const state = randomBytes(16).toString('base64url')
-    const { usesPkce } = await portal.readMetadata(contextOf(request))
+    const { usesPkce } = await portal.readMetadata(callContext(request))
     const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
-    setCookies(reply, logins.begin(request.cookies, state, { returnTo, codeVerifier }))
-    return reply.redirect(authorizeUrl(portal, state, codeVerifier), 302)
+    setCookies(reply, loginCookies.begin(request.cookies, state, { returnTo, codeVerifier }))
+    return reply.redirect(authorizationUrl(portal, state, codeVerifier), 302)
   }
 
-  /** GET /exchangeToken: the browser comes back from the portal. Every step and every check, in order. */
+  /** GET /exchangeToken: the browser comes back from the portal. Every step and every check is here, in order. */
   async function finish(request: FastifyRequest, reply: FastifyReply) {
-    const context = contextOf(request)
-    // Where the visitor wanted to go. Only the login cookie knows it.
-    let returnTo: string | undefined
+    const context = callContext(request)
+    let login: PendingLogin | undefined
     try {
-      // Anyone can make this address: until a cookie says that this browser began the login, nothing is asked or set.
+      // Anybody can make such an address. Nothing is sent or set until the cookie shows that this browser began the login.
       const callback = readCallback(request.query as Record<string, unknown>)
       checkState(callback)
-      const login = findLoginOfThisBrowser(request, callback)
-      returnTo = login.returnTo
-      // A login has one answer, whatever it says.
-      setCookies(reply, [logins.expire(callback.state)])
+      login = findLogin(request, callback)
+      setCookies(reply, [loginCookies.expire(callback.state)])
       await checkIssuer(callback, portal, context)
-      if (callback.error) return await showRefusal(reply, callback, login)
+      if (callback.error) return await sendPortalError(reply, callback, login)
       checkCode(callback, portal)
 
-      // Server to server, with the client secret and the PKCE verifier; tokens.ts checks what comes back.
+      // Server to server, with the client secret. exchangeCode checks everything in the answer, including the state.
       const tokens = await exchangeOnce(callback, login, request)
-      const name = await fetchName(portal, tokens, context)
+      const name = await portal.fetchName(tokens, context)
 
-      // Nothing of an older session is taken over: whoever put one there must not share the new one.
+      // A new session that keeps nothing of an old one: the old one may have been planted by somebody else.
       const { session, cookies } = sessions.begin(tokens, name, request.cookies)
-      setCookies(reply, [...cookies, arrivedMark, ...(hasSignedOut(request) ? [expire(signedOutMark.name)] : [])])
-      logAsVisitor(request, session.visitorId)
+      setCookies(reply, [...cookies, arrivedCookie])
+      if (hasSignedOut(request)) setCookies(reply, [expire(signedOutCookie.name)])
+      logAsOwner(request, session.owner)
       logEvent(request, 'login_succeeded')
       countLogin(request, 'login_succeeded')
-      await afterSignIn?.(session, afterSetting(request.cookies, cookies), request)
+      await afterSignIn(request, reply, session, afterSetting(request.cookies, cookies))
 
-      return await showGoOn(reply, returnTo)
+      return await sendContinuePage(reply, login.returnTo)
     } catch (error) {
-      const fault = inWords(error)
-      if (!(fault instanceof PublicError)) {
-        countLogin(request, 'internal')
-        throw fault
-      }
-      countLogin(request, fault.code)
-      const isSignedIn = fault.code === 'login_used' && hasSessionCookie(request.cookies)
-      fault.nextStep ??= isSignedIn ? { href: returnTo ?? home, text: 'Continue' } : loginTo(returnTo, 'Sign in again')
-      throw fault
+      countLogin(request, error instanceof PublicError ? error.code : 'internal')
+      if (error instanceof PublicError) error.nextStep ??= nextStepAfter(error, request, login)
+      throw error
     }
   }
 
-  /** RFC 6749 10.12: whoever brings a state without the cookie of its login did not begin it. */
-  function findLoginOfThisBrowser({ cookies }: FastifyRequest, { state }: Callback): Login {
-    const login = logins.find(cookies, state)
+  /** The login that this browser began with this state. Throws LoginError if it began none (RFC 6749 10.12). */
+  function findLogin({ cookies }: FastifyRequest, { state }: Callback): PendingLogin {
+    const login = loginCookies.find(cookies, state)
     if (login) return login
-    if (exchanges.has(state)) throw new LoginError('login_used')
+    if (exchanges.get(state)) throw new LoginError('login_used')
     throw new LoginError(Object.keys(cookies).length > 0 ? 'login_unknown' : 'login_without_cookies')
   }
 
-  async function exchangeOnce(callback: Callback, { codeVerifier }: Login, request: FastifyRequest): Promise<Tokens> {
-    const exchange = () => exchangeCode(portal, callback, codeVerifier, contextOf(request))
-    return exchanges.do(callback.state, exchange).catch(error => {
-      throw error instanceof AlreadyDone ? new LoginError('login_used') : error
-    })
+  /** Two deliveries at the same time share one exchange. After it has ended, the callback cannot be used again. */
+  async function exchangeOnce(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
+    const known = exchanges.get(callback.state)
+    if (known === 'finished') throw new LoginError('login_used')
+    if (known) return known
+    const exchange = portal.exchangeCode(callback, login.codeVerifier, callContext(request))
+    exchanges.set(callback.state, exchange, Number.POSITIVE_INFINITY)
+    try {
+      return await exchange
+    } finally {
+      exchanges.set(callback.state, 'finished', loginLifetimeMs)
+    }
   }
 
-  /** GET /cancelled: the portal's way back for a visitor who declines. It may add the state, and need not. */
+  /** GET /cancelled: the visitor declined at the portal. The portal may add the state, but need not. */
   async function decline(request: FastifyRequest, reply: FastifyReply) {
     const { state } = request.query as { state?: unknown }
-    const login = typeof state === 'string' ? logins.find(request.cookies, state) : undefined
-    if (login) setCookies(reply, [logins.expire(state as string)])
-    return showDeclined(reply, login)
+    const login = typeof state === 'string' ? loginCookies.find(request.cookies, state) : undefined
+    if (typeof state === 'string' && login) setCookies(reply, [loginCookies.expire(state)])
+    return sendDeclinedPage(reply, login)
   }
 
-  /** RFC 6749 4.1.2.1. The words come from the address: shown as text, in quotation marks, and not for long. */
-  function showRefusal(reply: FastifyReply, { error, error_description }: Callback, login: Login) {
-    if (error === 'access_denied') return showDeclined(reply, login)
+  /** The portal's error (RFC 6749 4.1.2.1). Its text comes from the address, so it is shown as a quotation and shortened. */
+  function sendPortalError(reply: FastifyReply, { error, error_description }: Callback, login: PendingLogin) {
+    if (error === 'access_denied') return sendDeclinedPage(reply, login)
     const known = /^[a-z_]{1,40}$/.test(error) ? error : 'other'
     logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
     countLogin(reply.request, 'login_refused')
     const reason = (error_description || error).slice(0, 200)
-    return showMessage(reply.code(400), {
-      title: 'The login portal did not sign you in',
-      message: `It said: “${reason}”. Please try again; if it happens again, tell the operator of this site.`,
-      nextStep: loginTo(login.returnTo, 'Sign in again'),
-      isFault: true,
-    })
+    return reply
+      .code(400)
+      .message({
+        title: 'The login portal did not sign you in',
+        message: `It said: “${reason}”. Please try again; if it happens again, tell the operator of this site.`,
+        nextStep: loginAgain(login, 'Sign in again'),
+        isError: true,
+      })
   }
 
-  function showDeclined(reply: FastifyReply, login: Login | undefined) {
+  function sendDeclinedPage(reply: FastifyReply, login: PendingLogin | undefined) {
     logEvent(reply.request, 'login_declined')
     countLogin(reply.request, 'login_declined')
-    return showMessage(reply, {
+    return reply.message({
       title: 'You did not sign in',
       message:
         'You declined at the login portal, so nothing was shared with this site. You can sign in whenever you like.',
-      nextStep: loginTo(login?.returnTo, 'Sign in'),
+      nextStep: loginAgain(login, 'Sign in'),
     })
   }
 
-  /** A new login that leads to the same page. */
-  function loginTo(returnTo: string | undefined, text: string): NextStep {
-    return returnTo === undefined || returnTo === home ? { href: '/login', text } : signInTo(returnTo, text)
+  function nextStepAfter(error: PublicError, { cookies }: FastifyRequest, login: PendingLogin | undefined): NextStep {
+    const isSignedIn = error.code === 'login_used' && hasSessionCookie(cookies)
+    return isSignedIn ? { href: login?.returnTo ?? home, text: 'Continue' } : loginAgain(login, 'Sign in again')
   }
 
-  return { begin, decline, finish }
+  /** A link to a new login that leads to the same page as this one. */
+  function loginAgain(login: PendingLogin | undefined, text: string): NextStep {
+    return login && login.returnTo !== home ? loginLink(login.returnTo, text) : { href: '/login', text }
+  }
+
+  return { begin, finish, decline }
 }

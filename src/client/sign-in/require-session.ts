@@ -1,125 +1,118 @@
-// Lets signed-in visitors through to the pages behind it, and everyone else to the login and back.
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { PublicError } from '../errors.ts'
-import { contextOf, countRefresh, logAsVisitor, logEvent } from '../operations/request-log.ts'
-import type { RequestContext } from '../upstream.ts'
-import { OtherAnswer } from '../web/error-pages.ts'
-import { afterSetting, type Cookies, setCookies } from '../web/seal.ts'
+// The two ways in which a route knows its visitor: `require` a session, or `recognise` the visitor if there is one.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
+import type { Upstream } from '../upstream.ts'
+import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
+import { sendContinuePage } from '../web/pages.ts'
+import type { Sealer } from '../web/seal.ts'
 import { localPath } from '../web/security.ts'
-import { type ShownVisitor, showGoOn } from '../web/views.ts'
-import { askToSignIn, isKeptBack } from './ask-to-sign-in.ts'
-import { describeVisitor, type Restored } from './session/session.ts'
+import { createApi, SignInRequired } from './api.ts'
+import { askToSignIn, hasWithheldCookies } from './ask-to-sign-in.ts'
+import type { Portal } from './protocol/portal.ts'
+import { type LoadedSession, type Sessions, toVisitorInfo } from './session/session.ts'
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
-import type { Parts } from './sign-in.ts'
-import { inWords } from './words.ts'
+import type { SessionData, Visitor } from './visitor.ts'
 
-/** On whose behalf a call is made: the access token goes to the API, and what `context` holds goes along. */
-export type Caller = {
-  accessToken: string
-  userId: string | undefined
-  context: RequestContext
-  /** Where the portal was asked to renew the session for this request, a page leaves out what it can do without. */
-  hasRenewed: boolean
+type Options = {
+  portal: Portal
+  sessions: Sessions
+  sealer: Sealer
+  /** Where a login leads that began on no particular page. */
+  home: string
+  apiUrl: string
+  apiUpstream: Upstream
+  /** Runs the product's hook. Never throws; undefined if there is no hook or it failed. */
+  loadSessionData: (request: FastifyRequest, visitor: Visitor) => Promise<SessionData | undefined>
 }
 
-/** Makes a call as the visitor. `work` throws a PublicError of status 401 where the API refuses the access token. */
-export type CallAsVisitor = <T>(work: (caller: Caller) => Promise<T>) => Promise<T>
+export function createRequireSession(options: Options) {
+  const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
-/**
- * `userId` is the subject of the access token, and undefined where that tells none. `visitorId` tells sessions apart:
- * without a subject it is random and new with each login, so nothing is to be stored under it.
- */
-export type Visitor = ShownVisitor & {
-  /** Where the API refuses the access token, it is renewed once and the call made again: a refused call did nothing. */
-  call: CallAsVisitor
-}
-
-/** The visitor of a page behind `signIn.required`. */
-export function visitorOf(request: FastifyRequest): Visitor {
-  const visitor = visitorIfAny(request)
-  if (!visitor || !('call' in visitor))
-    throw new Error('A page for signed-in visitors is registered outside their scope.')
-  return visitor as Visitor
-}
-
-/** Who is signed in. Undefined for a stranger, and on pages that use neither hook. */
-export function visitorIfAny(request: FastifyRequest): ShownVisitor | undefined {
-  // Not getDecorator: a request whose address cannot be decoded has no decorators, and is answered all the same.
-  return (request as { visitor?: ShownVisitor }).visitor
-}
-
-/**
- * For a visitor who signs in or out with this request: `call` renews nothing. `cookies`: what the browser has after a
- * sign-in, or before a sign-out.
- */
-export function visitorWith(session: Session, cookies: Cookies, request: FastifyRequest): Visitor {
-  const shown = describeVisitor(session, cookies)
-  const { accessToken } = session
-  const caller = { accessToken, userId: shown.userId, context: contextOf(request), hasRenewed: false }
-  return { ...shown, call: work => work(caller) }
-}
-
-export function createRequireSession({ sessions, sealer, home, portal }: Parts) {
-  const signInNeeded = () => new OtherAnswer((request, reply) => askToSignIn(request, reply, { home, portal }))
-
-  /** For pages that anyone may see, and that know who is signed in. */
-  async function optional(request: FastifyRequest, reply: FastifyReply) {
-    if (isKeptBack(request)) throw new OtherAnswer((_, reply) => showGoOn(reply, localPath(request.url) ?? '/'))
-    const { visitor, cookies } = sessions.look(request.cookies)
-    setCookies(reply, cookies)
-    request.setDecorator('visitor', visitor)
-  }
-
-  async function required(request: FastifyRequest, reply: FastifyReply) {
-    const context = contextOf(request)
-    const restored = await settle(sessions.restore(request.cookies, context), request, reply)
-    const { session, event } = restored
-    // Those that the browser has after this answer: only their refresh token is still good.
-    let cookies = afterSetting(request.cookies, restored.cookies)
-    const shown = describeVisitor(session, cookies)
-    const hasRenewed = event === 'session_renewed' || event === 'session_not_renewed'
-    let caller: Caller = { accessToken: session.accessToken, userId: shown.userId, context, hasRenewed }
-
-    async function call<T>(work: (caller: Caller) => Promise<T>): Promise<T> {
-      try {
-        return await work(caller)
-      } catch (error) {
-        if (!isUnauthorized(error)) throw error
-      }
-      logEvent(request, 'access_token_refused', { level: 'warn' })
-      const replaced = await settle(sessions.replace(cookies, context), request, reply)
-      cookies = afterSetting(cookies, replaced.cookies)
-      caller = { ...caller, accessToken: replaced.session.accessToken }
-      try {
-        return await work(caller)
-      } catch (error) {
-        if (!isUnauthorized(error)) throw error
-        setCookies(reply, expireSessionCookies(sealer, cookies))
-        throw signInNeeded()
-      }
-    }
-    request.setDecorator('visitor', { ...shown, call } satisfies Visitor)
-  }
-
-  /** Tells the browser and the log what has become of the session. Throws where there is none to go on with. */
-  async function settle(restoring: Promise<Restored>, request: FastifyRequest, reply: FastifyReply) {
-    const restored = await restoring.catch(error => {
-      throw inWords(error)
+  /** Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login. */
+  function require(scope: FastifyInstance): void {
+    scope.addHook('preHandler', async (request, reply) => {
+      const loaded = await sessions.load(request.cookies, callContext(request))
+      report(loaded, request, reply)
+      if (!loaded.session) return askToSignIn(request, reply, { portal, home })
+      request.visitorIfAny = createVisitor(request, reply, loaded.session, loaded)
+      await addSessionData(request, reply, loaded.session)
     })
-    const { session, cookies, visitorId = session?.visitorId, event, cause } = restored
-    setCookies(reply, cookies)
-    if (visitorId) logAsVisitor(request, visitorId)
-    if (event) {
-      logEvent(request, event, { cause })
-      countRefresh(request, event.slice('session_'.length))
-    }
-    if (!session) throw signInNeeded()
-    return { ...restored, session }
+    scope.setErrorHandler(async (error, request, reply) => {
+      if (error instanceof SignInRequired) return askToSignIn(request, reply, { portal, home })
+      throw error
+    })
   }
 
-  return { required, optional }
-}
+  /** A preHandler for public pages: `request.visitorIfAny` tells who is signed in. It asks the portal nothing. */
+  async function recognise(request: FastifyRequest, reply: FastifyReply) {
+    if (hasWithheldCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
+    const { visitor, cookies } = sessions.identify(request.cookies)
+    setCookies(reply, cookies)
+    request.visitorIfAny = visitor
+  }
 
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof PublicError && error.statusCode === 401
+  /** The visitor of a session that was loaded for this request. A refused access token renews the session once. */
+  function createVisitor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    { cookies: set, event }: LoadedSession,
+  ): Visitor {
+    const context = callContext(request)
+    // The cookies that the browser has after this answer. Only their refresh token still works.
+    let cookies: Cookies = afterSetting(request.cookies, set)
+    let { accessToken } = session
+    const api = createApi({
+      upstream,
+      apiUrl,
+      request,
+      context,
+      accessToken: () => accessToken,
+      async renewAccessToken() {
+        const renewed = await sessions.renew(cookies, context)
+        report(renewed, request, reply)
+        cookies = afterSetting(cookies, renewed.cookies)
+        if (!renewed.session) throw new SignInRequired()
+        accessToken = renewed.session.accessToken
+      },
+      endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
+    })
+    const wasRenewalTried = event === 'session_renewed' || event === 'session_not_renewed'
+    return { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
+  }
+
+  /** The visitor during a sign-in or a sign-out. The session is not renewed: its tokens are new, or about to end. */
+  function createFixedVisitor(request: FastifyRequest, session: Session, cookies: Cookies): Visitor {
+    const api = createApi({
+      upstream,
+      apiUrl,
+      request,
+      context: callContext(request),
+      accessToken: () => session.accessToken,
+      renewAccessToken: () => Promise.reject(new SignInRequired()),
+      endSession: () => {},
+    })
+    return { ...toVisitorInfo(session, cookies), api, wasRenewalTried: false }
+  }
+
+  /** Loads the product's data when a session begins, and adds it to the session cookie. */
+  async function addSessionData(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
+    if (session.data) return
+    const data = await loadSessionData(request, request.visitor)
+    if (!data) return
+    request.visitorIfAny = { ...request.visitor, data }
+    setCookies(reply, sessions.sealWithData(session, data))
+  }
+
+  /** Sets the cookies of a loaded session, and logs what has happened to it. */
+  function report(loaded: LoadedSession, request: FastifyRequest, reply: FastifyReply): void {
+    const { session, cookies, owner = session?.owner, event, cause } = loaded
+    setCookies(reply, cookies)
+    if (owner) logAsOwner(request, owner)
+    if (!event) return
+    logEvent(request, event, { cause })
+    countRefresh(request, event.slice('session_'.length))
+  }
+
+  return { require, recognise, createFixedVisitor, addSessionData }
 }

@@ -1,109 +1,164 @@
-// The door of signing in: a plugin with the routes, two hooks, and an accessor. Other parts use nothing else of this folder.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+// The sign-in plugin. It decorates `app.signIn` with the login routes' handlers, and requests with their visitor.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
 import { type NextStep, PublicError } from '../errors.ts'
-import { contextOf } from '../operations/request-log.ts'
-import { outsideRequests, type Upstream } from '../upstream.ts'
-import { logFault } from '../web/error-pages.ts'
-import type { Cookies, Sealer } from '../web/seal.ts'
-import { navigationsOnly } from '../web/security.ts'
-import { signInTo } from './ask-to-sign-in.ts'
+import { callContext } from '../operations/request-log.ts'
+import { backgroundContext, type Upstream } from '../upstream.ts'
+import type { Cookies } from '../web/cookies.ts'
+import { logError } from '../web/error-pages.ts'
+import type { Sealer } from '../web/seal.ts'
+import { loginLink } from './ask-to-sign-in.ts'
 import { createLogin } from './login.ts'
-import type { Logger, Registration } from './protocol/authorization.ts'
-import { createPortal } from './protocol/tokens.ts'
-import { createRequireSession, type Visitor, visitorIfAny, visitorWith } from './require-session.ts'
-import { createLogins, hasSignedOut } from './session/login-cookies.ts'
+import { createPortal, type Registration } from './protocol/portal.ts'
+import { createRequireSession } from './require-session.ts'
+import { createLoginCookies, hasSignedOut } from './session/login-cookies.ts'
 import { createSessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 import { createSignOut } from './sign-out.ts'
+import type { SessionData, Visitor } from './visitor.ts'
 
-export { type CallAsVisitor, type Caller, type Visitor, visitorIfAny, visitorOf } from './require-session.ts'
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+export type SignIn = {
+  /** GET /login */
+  begin: Handler
+  /** GET /exchangeToken */
+  finish: Handler
+  /** GET /cancelled */
+  decline: Handler
+  /** POST /logout */
+  end: Handler
+  /** Protects a scope. Call it in the scope before registering routes. */
+  require: (scope: FastifyInstance) => void
+  /** A preHandler for public pages that show who is signed in. */
+  recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  /** Whether the visitor has signed out and not yet chosen to sign in again. */
+  hasSignedOut: (request: FastifyRequest) => boolean
+  /** The portal's own sign-out page; undefined if it has none. */
+  findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
+  /** A link for signing in again if the visitor is signed in, for error pages. */
+  againLink: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
+}
 
 export type SignInOptions = {
-  /** To the login portal. */
-  upstream: Upstream
+  registration: Registration
+  portalUpstream: Upstream
+  /** Where this server reaches the application API, without a slash at the end. */
+  apiUrl: string
+  apiUpstream: Upstream
   sealer: Sealer
   clock: () => Date
-  logger: Logger
-  /** Where a login ends that has no other page to go back to: a GET route, or the start stops. */
+  /** The GET route where a login leads that began on no particular page. The server does not start without it. */
   home: string
-  /** Awaited before the answer. Its fault is logged, and never undoes the sign-in. `call` renews nothing here. */
-  afterSignIn?: (visitor: Visitor, request: FastifyRequest) => Promise<void>
+  /** Called after each sign-in, before the answer. An error is logged and does not undo the sign-in. */
+  afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
   /**
-   * The same; `visitor` is undefined where the session has ended already. The visitor's tokens are being revoked
-   * meanwhile, so the API may refuse `call`.
+   * Called before each sign-out. The visitor's tokens are being revoked at the same time, so the API may refuse calls.
+   * `visitor` is undefined if the session has already ended. An error is logged and does not stop the sign-out.
    */
-  beforeSignOut?: (visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>
+  beforeSignOut?: ((visitor: Visitor | undefined, request: FastifyRequest) => Promise<void>) | undefined
+  /** Returns the product's own data for the session cookie. Called when a session begins. */
+  loadSessionData?: ((visitor: Visitor, request: FastifyRequest) => Promise<SessionData>) | undefined
 }
 
-/** What the routes and hooks have in common. */
-export type Parts = ReturnType<typeof createParts>
-export type SignIn = ReturnType<typeof createSignIn>
+declare module 'fastify' {
+  interface FastifyInstance {
+    signIn: SignIn
+  }
+}
 
-export function createSignIn(registration: Registration, options: SignInOptions) {
-  const parts = createParts(registration, options)
-  const { home, portal } = parts
+const maxSessionDataBytes = 500
 
-  async function routes(app: FastifyInstance): Promise<void> {
-    const login = createLogin(parts)
-    app.decorateRequest('visitor', undefined)
-    app.get('/login', { onRequest: navigationsOnly }, login.begin)
-    app.get('/exchangeToken', { onRequest: navigationsOnly }, login.finish)
-    app.get('/cancelled', login.decline)
-    app.post('/logout', createSignOut(parts))
+export const signIn = fastifyPlugin<SignInOptions>(
+  async (app, options) => {
+    const { registration, portalUpstream, apiUrl, apiUpstream, sealer, clock, home } = options
+    const portal = createPortal(registration, portalUpstream, clock, app.log)
+    const loginCookies = createLoginCookies(sealer, clock)
+    const sessions = createSessions(sealer, portal, clock)
+    const { require, recognise, createFixedVisitor, addSessionData } = createRequireSession({
+      portal,
+      sessions,
+      sealer,
+      home,
+      apiUrl,
+      apiUpstream,
+      loadSessionData,
+    })
+    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn })
+    const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut })
+
+    app.decorateRequest('visitorIfAny', undefined)
+    app.decorateRequest('visitor', {
+      getter(this: FastifyRequest) {
+        const visitor = this.visitorIfAny
+        if (visitor && 'api' in visitor) return visitor
+        throw new Error(
+          `${this.method} ${this.routeOptions.url} read request.visitor outside the signed-in scope. ` +
+            'Register the route in the scope that app.signIn.require protects, or read request.visitorIfAny.',
+        )
+      },
+    })
+
+    app.decorate('signIn', {
+      ...login,
+      end: signOut,
+      require,
+      recognise,
+      hasSignedOut,
+      findPortalSignOut: request => portal.findSignOutPage(callContext(request)),
+      againLink(request, returnTo = home) {
+        const isSignedIn = request.visitorIfAny !== undefined || hasSessionCookie(request.cookies ?? {})
+        return isSignedIn ? loginLink(returnTo, 'Sign in again') : undefined
+      },
+    })
+
     app.addHook('onReady', async () => {
       if (!app.hasRoute({ method: 'GET', url: home }))
-        throw new Error(`A login ends at ${home}, and there is no GET ${home}.`)
-      void portal.readMetadata(outsideRequests('start'))
+        throw new Error(`A login leads to ${home}, but there is no GET ${home}. Register it, or change "home".`)
+      // Not awaited: the server starts even if the portal does not answer.
+      void portal.readMetadata(backgroundContext('start'))
     })
-  }
 
-  return {
-    /** The four routes, and what the hooks need: register it in the scope above them. */
-    routes: Object.assign(routes, { [Symbol.for('skip-override')]: true }),
-    ...createRequireSession(parts),
-    visitorIfAny,
-    hasSignedOut,
-    findPortalSignOut: (request: FastifyRequest) => portal.findSignOutPage(contextOf(request)),
+    async function afterSignIn(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      session: Session,
+      cookies: Cookies,
+    ): Promise<void> {
+      if (!options.afterSignIn && !options.loadSessionData) return
+      request.visitorIfAny = createFixedVisitor(request, session, cookies)
+      await addSessionData(request, reply, session)
+      await runHook(request, async () => options.afterSignIn?.(request.visitor, request))
+    }
 
-    /** What a fault offers to whoever is signed in, or seems so: the sign-in itself may be what is wrong. */
-    signInAnew(request: FastifyRequest, returnTo = home): NextStep | undefined {
-      const isSignedIn = visitorIfAny(request) !== undefined || hasSessionCookie(request.cookies ?? {})
-      return isSignedIn ? signInTo(returnTo, 'Sign in again') : undefined
-    },
-  }
-}
+    async function beforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
+      const visitor = session && createFixedVisitor(request, session, request.cookies)
+      await runHook(request, async () => options.beforeSignOut?.(visitor, request))
+    }
 
-function createParts(registration: Registration, options: SignInOptions) {
-  const { upstream, sealer, clock, logger, home, afterSignIn, beforeSignOut } = options
-  const portal = createPortal(registration, upstream, clock, logger)
-  const sessions = createSessions(sealer, portal, clock)
-  return {
-    portal,
-    logins: createLogins(sealer, clock),
-    sessions,
-    sealer,
-    clock,
-    home,
-    afterSignIn:
-      afterSignIn &&
-      ((session: Session, cookies: Cookies, request: FastifyRequest) =>
-        runHook(request, () => afterSignIn(visitorWith(session, cookies, request), request))),
-    beforeSignOut:
-      beforeSignOut &&
-      ((session: Session | undefined, request: FastifyRequest) =>
-        runHook(request, () => beforeSignOut(session && visitorWith(session, request.cookies, request), request))),
-  }
-}
+    async function loadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
+      if (!options.loadSessionData) return undefined
+      return runHook(request, async () => {
+        const data = await options.loadSessionData?.(visitor, request)
+        const bytes = Buffer.byteLength(JSON.stringify(data ?? {}))
+        if (bytes <= maxSessionDataBytes) return data
+        throw new Error(`loadSessionData returned ${bytes} bytes of JSON. The session cookie has room for 500.`)
+      })
+    }
+  },
+  { name: 'sign-in', dependencies: ['@fastify/cookie', 'pages', 'forms'] },
+)
 
-/** Runs what the product does beside a sign-in or sign-out, for as long as the request has time. */
-async function runHook(request: FastifyRequest, work: () => Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>()
-  const timeLeftMs = contextOf(request).endsAt - performance.now()
-  const timer = setTimeout(() => late.reject(new Error('It took longer than the request may.')), timeLeftMs)
+/** Runs a hook of the product for at most the time that the request has left. An error is logged and goes no further. */
+async function runHook<T>(request: FastifyRequest, hook: () => Promise<T>): Promise<T | undefined> {
+  const timeout = Promise.withResolvers<never>()
+  const timeLeftMs = callContext(request).endsAt - performance.now()
+  const timer = setTimeout(() => timeout.reject(new Error('The hook took longer than the request may.')), timeLeftMs)
   try {
-    await Promise.race([work(), late.promise])
+    return await Promise.race([hook(), timeout.promise])
   } catch (error) {
-    logFault(request, new PublicError('hook_failed', 500, 'never shown', { cause: error }))
+    logError(request, new PublicError('hook_failed', 500, 'A hook of the product failed.', { cause: error }))
+    return undefined
   } finally {
     clearTimeout(timer)
   }

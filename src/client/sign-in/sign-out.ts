@@ -1,43 +1,53 @@
-// POST /logout: ends the session here, and at the portal where it offers that.
+// POST /logout: ends the session in this browser, and at the portal if the portal offers revocation.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { contextOf, logAsVisitor, logEvent } from '../operations/request-log.ts'
-import { expireHandover } from '../web/hand-over.ts'
-import { expire, setCookies } from '../web/seal.ts'
-import { revokeToken } from './protocol/tokens.ts'
-import { arrivedMark, signedOutMark } from './session/login-cookies.ts'
-import { expireSessionCookies, openRefreshTokens, openSession, type Session } from './session/session-cookies.ts'
-import type { Parts } from './sign-in.ts'
+import { callContext, logAsOwner, logEvent } from '../operations/request-log.ts'
+import { expire, setCookies } from '../web/cookies.ts'
+import { expireHandovers } from '../web/handover.ts'
+import type { Sealer } from '../web/seal.ts'
+import type { Portal } from './protocol/portal.ts'
+import { arrivedCookie, type LoginCookies, signedOutCookie } from './session/login-cookies.ts'
+import { expireSessionCookies, type Session, unsealRefreshTokens, unsealSession } from './session/session-cookies.ts'
 
-export function createSignOut({ portal, sealer, logins, beforeSignOut }: Parts) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+type Options = {
+  portal: Portal
+  sealer: Sealer
+  loginCookies: LoginCookies
+  /** Runs the product's hook. Never throws. */
+  beforeSignOut: (request: FastifyRequest, session: Session | undefined) => Promise<void>
+}
+
+export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: Options) {
+  async function signOut(request: FastifyRequest, reply: FastifyReply) {
     const { cookies } = request
-    const session = openSession(sealer, cookies)
-    if (session) logAsVisitor(request, session.visitorId)
-    // First of all: the product's hook may use up all the time that this request has.
-    const revoked = revoke(request, session)
-    await beforeSignOut?.(session, request)
+    const session = unsealSession(sealer, cookies)
+    if (session) logAsOwner(request, session.owner)
+    // Revocation starts first, because the product's hook may use up all the time that the request has.
+    const revoked = revokeTokens(request, session)
+    await beforeSignOut(request, session)
     setCookies(reply, [
       ...expireSessionCookies(sealer, cookies),
-      ...logins.expireAll(cookies),
-      ...expireHandover(cookies),
-      expire(arrivedMark.name),
-      signedOutMark,
+      ...loginCookies.expireAll(cookies),
+      ...expireHandovers(cookies),
+      expire(arrivedCookie.name),
+      signedOutCookie,
     ])
     await revoked
     logEvent(request, 'signed_out')
     return reply.redirect('/', 303)
   }
 
-  /** Never fails: the visitor is signed out here, whatever the portal answers. */
-  async function revoke(request: FastifyRequest, session: Session | undefined): Promise<void> {
-    const refreshTokens = openRefreshTokens(sealer, request.cookies)
+  /** Never throws: the visitor is signed out here, whatever the portal answers. */
+  async function revokeTokens(request: FastifyRequest, session: Session | undefined): Promise<void> {
+    const refreshTokens = unsealRefreshTokens(sealer, request.cookies)
     const tokens = refreshTokens.map(({ value }) => value)
-    // A refresh token takes its access tokens with it. Only a session without one has an access token to revoke.
-    const isRenewable = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
-    if (session && !isRenewable) tokens.push(session.accessToken)
-    const context = contextOf(request)
-    if (tokens.length === 0 || !(await portal.readMetadata(context)).revokes) return
-    const results = await Promise.allSettled(tokens.map(token => revokeToken(portal, token, context)))
+    // Revoking a refresh token ends its access tokens. A session without a refresh token revokes its access token.
+    const hasRefreshToken = refreshTokens.some(({ cookieName }) => cookieName === session?.refreshCookieName)
+    if (session && !hasRefreshToken) tokens.push(session.accessToken)
+    const context = callContext(request)
+    if (tokens.length === 0 || !(await portal.readMetadata(context)).hasRevocation) return
+    const results = await Promise.allSettled(tokens.map(token => portal.revoke(token, context)))
     if (results.some(({ status }) => status === 'rejected')) logEvent(request, 'revocation_failed', { level: 'warn' })
   }
+
+  return signOut
 }

@@ -1,4 +1,4 @@
-// Turns every fault into a page that says what happened and what to do, and into one line of the log.
+// Answers every error: a page for a visitor, JSON for a script, and one line in the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -7,22 +7,6 @@ import { type NextStep, PublicError } from '../errors.ts'
 import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { localPath } from './security.ts'
-import { showMessage } from './views.ts'
-
-/** Thrown where a request gets another answer than its handler's, and that is no fault. */
-export class OtherAnswer extends Error {
-  readonly send: (request: FastifyRequest, reply: FastifyReply) => unknown
-
-  constructor(send: OtherAnswer['send']) {
-    super('another answer')
-    this.send = send
-  }
-}
-
-/** What a fault of ours or the platform's offers to whoever is signed in: the sign-in itself may be what is wrong. */
-type SignInAnew = (request: FastifyRequest, returnTo?: string) => NextStep | undefined
-
-const startPage = { href: '/', text: 'Go to the start page' }
 
 const titles: Record<number, string> = {
   403: 'Not allowed',
@@ -33,52 +17,69 @@ const titles: Record<number, string> = {
   504: 'The platform took too long to answer',
 }
 
-/** Makes the handler of all errors. What it returns is to be sent. */
-export function createErrorPages(productName: string, signInAnew: SignInAnew) {
-  return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    try {
-      if (error instanceof OtherAnswer) return await error.send(request, reply)
-      return await showFault(asPublicError(error), request, reply)
-    } catch (fault) {
-      // Fastify would answer by itself, with a path of this machine.
-      const internal = asPublicError(fault as Error)
-      logFault(request, internal)
-      reply.code(500).type('text/html; charset=utf-8')
-      return plainPage(internal.message, productName)
-    }
-  }
+type Options = {
+  /** The name of this site. */
+  name: string
+  /** A link for signing in again, if the visitor is signed in: the sign-in itself may be what is broken. */
+  signInAgain: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
+}
 
-  function showFault(fault: PublicError, request: FastifyRequest, reply: FastifyReply) {
-    logFault(request, fault)
-    const { statusCode, message, retryAfterSeconds } = fault
-    const retry = statusCode >= 500 && request.method === 'GET' ? localPath(request.url) : undefined
-    const nextStep = fault.nextStep ?? (retry ? { href: retry, text: 'Try again' } : startPage)
+/** The error handler of the whole application. Returns the body of the answer. */
+export function createErrorHandler({ name, signInAgain }: Options) {
+  return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const publicError = toPublicError(error)
+    logError(request, publicError)
+    const { code, statusCode, message, retryAfterSeconds } = publicError
+    reply.code(statusCode)
     if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
-    const title = titles[statusCode] ?? 'That did not work'
-    // What is wrong with the request itself is no better after a new sign-in.
-    const anew = statusCode >= 500 ? signInAnew(request, retry) : undefined
-    // A failed login has its own way to sign in again, which leads to the page that the visitor wanted.
-    const offer = anew && (fault.nextStep ?? anew)
-    return showMessage(reply.code(statusCode), { title, message, nextStep, signInAnew: offer, isFault: true })
+    if (prefersJson(request)) return { error: { code, message, requestId: request.id } }
+
+    try {
+      const isServerError = statusCode >= 500
+      const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
+      const retry = retryPath ? { href: retryPath, text: 'Try again' } : undefined
+      const signInLink = isServerError ? signInAgain(request, retryPath) : undefined
+      return await reply.message({
+        title: titles[statusCode] ?? 'That did not work',
+        message,
+        nextStep: publicError.nextStep ?? retry ?? { href: '/', text: 'Go to the start page' },
+        // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
+        signInAgain: signInLink && (publicError.nextStep ?? signInLink),
+        isError: true,
+      })
+    } catch (renderingError) {
+      // Without this, Fastify would answer with the message of the error, which may contain a path of this machine.
+      const internal = toPublicError(renderingError as Error)
+      logError(request, internal)
+      reply.code(500).type('text/html; charset=utf-8')
+      return pageWithoutTemplate(internal.message, name)
+    }
   }
 }
 
+/** A script asks for JSON and a browser asks for HTML, whatever else they accept. */
+export function prefersJson({ headers }: FastifyRequest): boolean {
+  const { accept = '' } = headers
+  return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
+}
+
 /**
- * Makes the handler of requests without a route. A path that exists for another method is a 405, not a 404. Paths are
- * matched by the router that Fastify itself uses, because a path may hold parameters, expressions and wildcards.
+ * The handler of requests without a route. An address that exists for other methods gets a 405 with `Allow` instead of a
+ * 404 (RFC 9110 15.5.6). Addresses are matched by the router that Fastify uses, because they may contain parameters,
+ * expressions and wildcards.
  */
-export function createNotFound(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
+export function createNotFoundHandler(app: FastifyInstance, routerOptions: { maxParamLength: number }) {
   const router = findMyWay(routerOptions)
-  const known = new Set<HTTPMethod>()
+  const knownMethods = new Set<HTTPMethod>()
   app.addHook('onRoute', ({ url, method }) => {
     for (const one of [method].flat() as HTTPMethod[]) {
-      known.add(one)
-      // Fastify takes one path several times if the routes have different constraints.
+      knownMethods.add(one)
+      // Fastify accepts the same address several times if the routes have different constraints.
       if (!router.hasRoute(one, url)) router.on(one, url, () => {})
     }
   })
   return ({ url }: FastifyRequest, reply: FastifyReply) => {
-    const methods = [...known].filter(method => router.find(method, url))
+    const methods = [...knownMethods].filter(method => router.find(method, url))
     if (methods.length === 0)
       throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
     reply.header('allow', methods.join(', '))
@@ -86,8 +87,8 @@ export function createNotFound(app: FastifyInstance, routerOptions: { maxParamLe
   }
 }
 
-/** Faults that Fastify finds before a handler runs get words for a visitor; its own may quote what was sent. */
-function asPublicError(error: Error & { statusCode?: number }): PublicError {
+/** Fastify's own errors get messages for visitors, because the original ones may quote what was sent. */
+function toPublicError(error: Error & { statusCode?: number }): PublicError {
   if (error instanceof PublicError) return error
   const { statusCode = 500 } = error
   const messages: Record<number, string> = {
@@ -102,35 +103,35 @@ function asPublicError(error: Error & { statusCode?: number }): PublicError {
   return new PublicError('internal', 500, sorry, { cause: error })
 }
 
-/** Errors are reduced to what can hold no secret: no headers, no bodies, nothing that a library has attached. */
-export function logFault(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
+/** Logs an error without headers, bodies and everything else that a library may have attached to it. */
+export function logError(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
   logEvent(request, code, { status: statusCode, cause: describeCause(cause, code === 'internal'), level })
 }
 
+/** The cause of an error as the log may contain it. */
 export function describeCause(cause: unknown, withStack = false): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause
   const code = 'code' in cause ? String(cause.code) : undefined
-  // Node collects the attempts for each address of a name in an AggregateError with an empty message.
+  // If a name has several addresses, Node collects their errors in an AggregateError without a message.
   return withStack ? { name, code, stack } : { name, code, message: message || undefined }
 }
 
-/** Complete by itself, for where the templates are at fault. */
-function plainPage(message: string, productName: string): string {
+/** For errors in the templates themselves. */
+function pageWithoutTemplate(message: string, siteName: string): string {
   return [
-    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${productName}</title>`,
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${siteName}</title>`,
     '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
     `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
   ].join('\n')
 }
 
-/** Answers faults that Node finds before there is a request. The answer quotes nothing of what was sent. */
+/** Answers what Node's HTTP parser refuses, before there is a request. The answer quotes nothing that was sent. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // The connection is closing already, or the sender has gone.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
-  const words = {
+  const text = {
     400: 'The request could not be understood.',
     408: 'The request took too long to arrive.',
     431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
@@ -139,6 +140,6 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
-      `Content-Length: ${Buffer.byteLength(words)}\r\n\r\n${words}`,
+      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   )
 }

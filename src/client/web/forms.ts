@@ -1,180 +1,243 @@
-// A form from its first look to its last: shown, sent, shown again with what is wrong, and saved while the visitor signs in.
-import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+// A Fastify plugin for pages with a form: `app.defineForm` protects against double submission, keeps drafts while the
+// visitor signs in again, and shows a refused form again with its errors. A plain app.post() works without it.
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
 import { FieldError, type NextStep, PublicError } from '../errors.ts'
-import { Once } from '../once.ts'
-import { logFault, OtherAnswer } from './error-pages.ts'
-import { createFormTokens, createHandovers, createNotices, type FormToken } from './hand-over.ts'
+import { ExpiringMap, shareWork } from '../expiring-map.ts'
+import { logError } from './error-pages.ts'
+import { createHandovers, createNotices, type Handovers, type Notices } from './handover.ts'
 import type { Sealer } from './seal.ts'
-import { showMessage, showPage, type VisitorOf } from './views.ts'
 
-export type Fields = Record<string, string>
+/** The text fields of a form, by name. */
+export type FormFields = Record<string, string>
 
-/** What the template of a form gets, beside what the form's own `data` adds. */
-export type Shown = {
-  /** For the hidden field of this name. */
+/** The data that the template of a form gets, together with the result of the form's `data`. */
+export type FormPage = {
+  /** The value of the hidden field `formToken`. */
   formToken: string
-  /** Where the form is sent. */
+  /** The address that the form is sent to. */
   action: string
-  /** What stands in the fields: as typed, or nothing. */
-  fields: Fields
-  /** What is wrong, by field. */
+  /** The values of the fields: what the visitor typed, or nothing. */
+  fields: FormFields
+  /** The problems of each field. */
   errors: Record<string, string[]>
+  /** Why the form was refused. */
   problem?: PublicError
-  /** The fields were typed before the session ended. */
+  /** The fields are a draft from before the session ended. */
   hasDraft?: boolean
-  /** The session has ended, and the fields fit into no cookie: there is no visitor, and this leads to the login. */
+  /** The session has ended and the draft fits into no cookie. There is no visitor; this link leads to the login. */
   signInHref?: string
 }
 
-type Definition = {
-  /** The page that the form stands on, as its GET route is registered: `/notes/:id/edit`. */
+export type FormDefinition = {
+  /** The path of the form's page, as its GET route is registered: `/notes/:id/edit`. */
   page: string
-  /** Its template. A form of buttons has none: its faults get a page of their own. */
-  template?: string
-  /** The page's `title`, and what else the template shows; it may replace what is shown by itself. */
-  data?: (request: FastifyRequest, shown: Shown) => object | Promise<object>
+  /** The template of the page. */
+  template: string
+  /** More data for the template, such as `title`. It may replace the data above. */
+  data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
 }
 
-export type Sent = {
-  /** As typed. If the form comes back, it shows what stands here then. */
-  fields: Fields
+export type Submission = {
+  fields: FormFields
   token: FormToken
-  /** Does the work once for this form, in this process: for ten minutes every other delivery shares its answer. */
+  /**
+   * Does the work once for this form. For ten minutes every other delivery of the same form to this process gets the same
+   * result. Browsers send a form again by themselves when the connection breaks.
+   */
   once: <T>(work: () => Promise<T>) => Promise<T>
 }
 
+/** Sealed into each form. `shownAt` is in milliseconds since 1970. */
+export type FormToken = {
+  id: string
+  /** The visitor that the form was shown to. */
+  sessionOwner: string
+  shownAt: number
+  /** The form was sent before, and nobody knows whether the API carried it out. */
+  mayHaveActed?: boolean
+}
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
-export type Forms = ReturnType<typeof createForms>
-export type Form = ReturnType<Forms['defineForm']>
+type SubmitHandler = (request: FastifyRequest, reply: FastifyReply, submission: Submission) => Promise<unknown>
 
-const shareMs = 10 * 60 * 1000
-const sessionEnded = 'Your session has ended'
+export type Form = {
+  /** Register the POST route with this: `app.post('/notes', form.route, form.submit(…))`. */
+  readonly route: { config: { form: Form } }
+  /** The path of the form's page for this request. */
+  pathOf: (request: FastifyRequest) => string
+  /** Handles the GET: shows the form, with the draft from before the session ended. */
+  show: Handler
+  /** Makes the handler of the POST. If `work` throws a PublicError, the form is shown again with all that was typed. */
+  submit: (work: SubmitHandler) => Handler
+  /**
+   * Answers a POST without a session. Nothing is sent to the API. A short draft waits in a cookie for the login that
+   * `nextStep` leads to; a long one is shown in the form.
+   */
+  keepDraft: (request: FastifyRequest, reply: FastifyReply, nextStep: NextStep) => Promise<string>
+}
 
-export function createForms(sealer: Sealer, clock: () => Date, visitorOf: VisitorOf) {
-  const tokens = createFormTokens(sealer, clock)
-  const handovers = createHandovers(sealer, clock, visitorOf)
-  const notices = createNotices(sealer, clock, visitorOf)
+declare module 'fastify' {
+  interface FastifyInstance {
+    defineForm(definition: FormDefinition): Form
+    handovers: Handovers
+    notices: Notices
+  }
+  interface FastifyContextConfig {
+    /** The form that a POST belongs to. If the session has ended, the form keeps what was typed. */
+    form?: Form
+  }
+}
 
-  function defineForm({ page, template, data = () => ({}) }: Definition) {
-    const done = new Once<unknown>(clock, { shareMs })
+const tokenPurpose = 'form token'
+const tokenLifetimeMs = 24 * 60 * 60 * 1000
+const shareResultMs = 10 * 60 * 1000
+const sessionEndedTitle = 'Your session has ended'
 
-    const form = {
-      page,
-      template,
+type FormsOptions = { sealer: Sealer; clock: () => Date }
 
-      /** To register the POST with: `signedIn.post('/notes', form.route, form.submit(…))`. */
+export const forms = fastifyPlugin<FormsOptions>(
+  async (app, { sealer, clock }) => {
+    const handovers = createHandovers(sealer, clock)
+    app.decorate('handovers', handovers)
+    app.decorate('notices', createNotices(sealer, clock))
+    app.decorate('defineForm', createFormFactory(sealer, clock, handovers))
+  },
+  { name: 'forms', dependencies: ['pages'] },
+)
+
+function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handovers) {
+  const sealToken = (token: FormToken) => sealer.seal(tokenPurpose, token, new Date(token.shownAt + tokenLifetimeMs))
+
+  /** Undefined if the token is older than a day or was not made by this client. */
+  const unsealToken = (text: string | undefined) => sealer.unseal(tokenPurpose, text)?.payload as FormToken | undefined
+
+  return function defineForm({ page, template, data = () => ({}) }: FormDefinition): Form {
+    const results = new ExpiringMap<Promise<unknown>>(clock)
+
+    const form: Form = {
       get route() {
-        return { config: { form } as FastifyContextConfig }
+        return { config: { form } }
       },
 
-      pathOf({ params }: FastifyRequest): string {
-        return page.replace(/:(\w+)/g, (_, name) => encodeURIComponent((params as Fields)[name] ?? ''))
+      pathOf({ params }) {
+        const values = params as Record<string, string>
+        return page.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
       },
 
-      /** Handles the GET: the form, with what the visitor typed before the session ended. */
-      open(request: FastifyRequest, reply: FastifyReply): Promise<string> {
-        return handovers.take<Fields>(request, reply, draft =>
-          show(request, reply, { fields: draft ?? {}, hasDraft: draft !== undefined }),
-        )
-      },
+      show: (request, reply) =>
+        handovers.take(request, reply, draft =>
+          renderForm(request, reply, { fields: textFields(draft), hasDraft: draft !== undefined }),
+        ),
 
-      /** Handles the POST. What `work` throws as PublicError is shown in the form, with all that was typed. */
-      submit(work: (request: FastifyRequest, reply: FastifyReply, sent: Sent) => Promise<unknown>): Handler {
-        return async (request, reply) => {
-          const { formToken, ...fields } = readFields(request)
-          try {
-            const path = form.pathOf(request)
-            const token = tokens.check(formToken, visitorOf(request).visitorId, path)
-            const once = <T>(work: () => Promise<T>) => done.do(`${token.id} ${path}`, work) as Promise<T>
-            return await work(request, reply, { fields, token, once })
-          } catch (error) {
-            if (!template || !isShownInForm(error)) throw error
-            logFault(request, error)
-            return show(request, reply.code(error.statusCode), {
-              ...tokenAfter(error, formToken),
-              fields,
-              problem: error,
-            })
-          }
+      submit: work => async (request, reply) => {
+        const { formToken, ...fields } = textFields(request.body)
+        try {
+          const path = form.pathOf(request)
+          const token = checkToken(formToken, request.visitor.sessionOwner, path)
+          const once = <T>(task: () => Promise<T>) =>
+            shareWork(results, `${token.id} ${path}`, shareResultMs, task) as Promise<T>
+          return await work(request, reply, { fields, token, once })
+        } catch (error) {
+          if (!isShownInForm(error)) throw error
+          logError(request, error)
+          reply.code(error.statusCode)
+          return renderForm(request, reply, { ...tokenAfter(error, formToken), fields, problem: error })
         }
       },
 
-      /**
-       * Answers a POST without a session: what was typed waits for the login that `nextStep` leads to, or is shown as it
-       * was sent. It is never sent without the visitor.
-       */
-      interrupt(request: FastifyRequest, reply: FastifyReply, nextStep: NextStep): Promise<string> {
-        const { formToken = '', ...fields } = readFields(request)
-        const isTyped = template !== undefined && Object.keys(fields).length > 0
-        // Without a token nobody can say whose form it was.
-        const visitorId = tokens.open(formToken)?.visitorId
-        const draft = isTyped && visitorId ? { path: form.pathOf(request), visitorId, value: fields } : undefined
-        const isLeft = draft !== undefined && handovers.leave(reply, draft, 'lax')
+      async keepDraft(request, reply, nextStep) {
+        const { formToken = '', ...fields } = textFields(request.body)
         reply.code(401)
-        if (isTyped && !isLeft) return show(request, reply, { formToken, fields, signInHref: nextStep.href })
-        const message = isLeft
-          ? 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.'
-          : 'Nothing was done. Please sign in and try again.'
-        return showMessage(reply, { title: sessionEnded, message, nextStep })
+        if (Object.keys(fields).length === 0) {
+          const message = 'Nothing was done. Please sign in and try again.'
+          return reply.message({ title: sessionEndedTitle, message, nextStep })
+        }
+        // A draft belongs to the visitor that the form was shown to. Without a valid token that visitor is unknown.
+        const sessionOwner = unsealToken(formToken)?.sessionOwner
+        const path = form.pathOf(request)
+        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: fields }, 'lax')) {
+          const message = 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.'
+          return reply.message({ title: sessionEndedTitle, message, nextStep })
+        }
+        return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
       },
     }
 
-    async function show(request: FastifyRequest, reply: FastifyReply, given: Partial<Shown> & Pick<Shown, 'fields'>) {
+    async function renderForm(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      given: Partial<FormPage> & Pick<FormPage, 'fields'>,
+    ): Promise<string> {
       const errors = given.problem instanceof FieldError ? given.problem.fields : {}
-      const formToken = given.formToken ?? tokens.create(visitorOf(request).visitorId)
-      const shown: Shown = { action: form.pathOf(request), errors, ...given, formToken }
-      const title = shown.signInHref && { title: sessionEnded }
+      const formToken = given.formToken ?? createToken(request.visitor.sessionOwner)
+      const formPage: FormPage = { action: form.pathOf(request), errors, ...given, formToken }
+      const title = formPage.signInHref ? { title: sessionEndedTitle } : {}
       try {
-        return await showPage(reply, template!, { title: '', ...shown, ...(await data(request, shown)), ...title })
+        return await reply.page(template, { title: '', ...formPage, ...(await data(request, formPage)), ...title })
       } catch (error) {
-        // What was typed is in this request and nowhere else: the page must show it, whatever fails.
-        // The exceptions have an answer of their own: what is gone, and a session that ends just now.
-        const hasOwnAnswer = error instanceof PublicError ? !isShownInForm(error) : error instanceof OtherAnswer
-        if (request.method === 'GET' || hasOwnAnswer) throw error
-        const message = 'A form could not be shown.'
-        logFault(request, new PublicError('form_not_shown', 500, message, { cause: error }))
-        // The sender chose the names: only harmless ones become part of the page.
-        const names = Object.keys(shown.fields).filter(name => /^[\w.-]{1,100}$/.test(name))
-        const inputs = names.map(name => ({ name, label: name, rows: 3 }))
-        return showPage(reply, 'form', {
+        const isSessionOver = error instanceof PublicError && error.statusCode === 401 && !formPage.signInHref
+        if (request.method === 'GET' || isSessionOver) throw error
+        // The typed text exists only in this request, so it must be shown even if the form's own page fails.
+        logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
+        return reply.page('form', {
+          ...formPage,
           title: 'What you typed',
-          ...shown,
-          // The request's own address: `data` may have named another one than the page of the form.
+          // `data` may have named another address than the page of the form. This one accepts the form.
           action: request.url,
-          inputs,
+          inputs: plainInputs(formPage.fields),
           button: 'Send again',
           ...title,
         })
       }
     }
 
-    /** The same token again, so that a form whose answer was lost still acts once; a new one where it is used up. */
-    function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
-      const token = tokens.open(formToken)
-      if (!token || code === 'form_used') return {}
-      // Neither done nor refused, as far as is known. Every replica can read it in the form.
-      const isInDoubt = statusCode === 502 || statusCode === 504
-      return { formToken: isInDoubt ? tokens.seal({ ...token, mayHaveActed: true }) : formToken! }
-    }
-
     return form
   }
 
-  return { defineForm, handovers, notices }
+  function createToken(sessionOwner: string): string {
+    return sealToken({ id: randomUUID(), sessionOwner, shownAt: clock().getTime() })
+  }
+
+  /** Throws PublicError 409 if the form is older than a day or was shown to another visitor. */
+  function checkToken(text: string | undefined, sessionOwner: string, path: string): FormToken {
+    const nextStep = { href: path, text: 'Open it again' }
+    const token = unsealToken(text)
+    if (!token) {
+      const message = 'This page has been open for too long. Please check it and send it again.'
+      throw new PublicError('form_too_old', 409, message, { nextStep })
+    }
+    if (token.sessionOwner !== sessionOwner) {
+      const message = 'You are now signed in as someone else than when you opened this form, so nothing was done.'
+      throw new PublicError('other_visitor', 409, message, { nextStep })
+    }
+    return token
+  }
+
+  /** The token for a form that is shown again. The same token, so that the form still acts once, unless it is used up. */
+  function tokenAfter({ code, statusCode }: PublicError, formToken: string | undefined): { formToken?: string } {
+    const token = unsealToken(formToken)
+    if (!token || !formToken || code === 'form_used') return {}
+    // The API may have carried out the request although its answer was lost. Every replica can read this in the form.
+    const isInDoubt = statusCode === 502 || statusCode === 504
+    return { formToken: isInDoubt ? sealToken({ ...token, mayHaveActed: true }) : formToken }
+  }
 }
 
-/** What is gone, or was meant for another visitor, gets a page of its own. */
+/** A missing page, a session that has ended and a form of another visitor get a page of their own. */
 function isShownInForm(error: unknown): error is PublicError {
-  return error instanceof PublicError && error.statusCode !== 404 && error.code !== 'other_visitor'
+  return error instanceof PublicError && ![401, 404].includes(error.statusCode) && error.code !== 'other_visitor'
 }
 
-/** The text fields of a form; a field that comes twice is left out. */
-function readFields({ body }: FastifyRequest): Fields {
+/** Inputs for fields of which only the names are known. The sender chose the names, so odd ones are left out. */
+function plainInputs(fields: FormFields): object[] {
+  const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
+  return names.map(name => ({ name, label: name, rows: 3 }))
+}
+
+/** The text fields of a body. A field that comes twice is left out, because nobody knows which value was meant. */
+function textFields(body: unknown): FormFields {
   const entries = Object.entries(typeof body === 'object' && body !== null ? body : {})
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
-}
-
-/** The form that a POST belongs to. */
-export function formOf(request: FastifyRequest): Form | undefined {
-  return (request.routeOptions.config as { form?: Form }).form
 }

@@ -1,117 +1,169 @@
-// The cookies of a signed-in visitor: the session with its access token, and the refresh token in one of its own.
+// The cookies of a signed-in visitor: the session with its access token, and the refresh token in a cookie of its own.
 import { hash } from 'node:crypto'
-import { type Cookie, type Cookies, chooseToExpire, expire, type Sealer } from '../../web/seal.ts'
-import { LoginError } from '../protocol/authorization.ts'
+import { type Cookie, type Cookies, expire, limitExpired } from '../../web/cookies.ts'
+import type { Sealer } from '../../web/seal.ts'
+import { LoginError } from '../protocol/login-error.ts'
+import type { SessionData } from '../visitor.ts'
 
-/** `visitorId` tells visitors apart: the access token's subject, or a random id made at login. `name`: to be shown. */
-type SignedIn = { visitorId: string; name: string; expiresAt: Date }
-
-export type Session = SignedIn & {
+export type Session = {
   accessToken: string
-  /** From here on the access token is renewed before it is used. */
-  refreshAt: Date
-  /** The name of the cookie of its refresh token, which ends it; empty where it has none. */
+  /** The visitor's user id, or a random id if the access token does not tell one. */
+  owner: string
+  /** The visitor's name; may be empty. */
+  name: string
+  expiresAt: Date
+  /** From now on the access token is renewed before it is used. */
+  renewAt: Date
+  /** The name of the cookie with the refresh token. Empty if there is none: then the session ends at `expiresAt`. */
   refreshCookieName: string
+  /** When the visitor has to sign in again, however often the session is renewed. */
   refreshEndsAt: Date
+  /** The product's own data. Undefined until it has been loaded. */
+  data: SessionData | undefined
 }
 
-/** A session is renewed with it, and ends with it. */
-export type RefreshToken = SignedIn & { value: string }
+export type RefreshToken = Pick<Session, 'owner' | 'name' | 'expiresAt'> & { value: string }
 
-/** `cookieName`: of the cookie that it came in. */
+/** A refresh token as the browser sent it. */
 export type SentRefreshToken = RefreshToken & { cookieName: string }
+
+/**
+ * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field: sessions of
+ * another version are not read, and their visitors sign in again.
+ */
+const payloadVersion = 1
+type SessionPayload = {
+  v: number
+  token: string
+  owner: string
+  name: string
+  renewAt: number
+  refreshCookie: string
+  refreshEndsAt: number
+  data?: SessionData | undefined
+}
+type RefreshPayload = { v: number; token: string; owner: string; name: string; sealedAt: number }
 
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
-/** Browsers drop a cookie of over 4,096 bytes without a word, and keep the one it was to replace. */
-const longestPart = 4_000
-const longestSession = 4_900
-const longestRefreshCookie = 300
+/** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
+const maxPartLength = 4_000
+const maxSessionLength = 4_900
+const maxRefreshCookieLength = 300
 
-/** Throws LoginError where the access token is too long for cookies; before that, the name is left out. */
+/**
+ * One or two cookies. If the session is too long, the name is left out. Throws LoginError if the access token is too long
+ * even so.
+ */
 export function sealSession(sealer: Sealer, session: Session): Cookie[] {
-  const { accessToken, visitorId, name, expiresAt, refreshAt, refreshCookieName, refreshEndsAt } = session
-  const payload = [accessToken, visitorId, +refreshAt, refreshCookieName, +refreshEndsAt, name]
-  const cookie = sealer.sealCookie(sessionName, payload, expiresAt, 'strict')
+  const payload: SessionPayload = {
+    v: payloadVersion,
+    token: session.accessToken,
+    owner: session.owner,
+    name: session.name,
+    renewAt: session.renewAt.getTime(),
+    refreshCookie: session.refreshCookieName,
+    refreshEndsAt: session.refreshEndsAt.getTime(),
+    data: session.data,
+  }
+  const cookie = sealer.sealCookie(sessionName, payload, session.expiresAt, 'strict')
   const { value } = cookie
-  if (value.length <= longestPart) return [cookie]
-  if (value.length <= longestSession)
+  if (value.length <= maxPartLength) return [cookie]
+  if (value.length <= maxSessionLength)
     return [
-      { ...cookie, value: value.slice(0, longestPart) },
-      { ...cookie, name: secondPartName, value: value.slice(longestPart) },
+      { ...cookie, value: value.slice(0, maxPartLength) },
+      { ...cookie, name: secondPartName, value: value.slice(maxPartLength) },
     ]
-  if (name) return sealSession(sealer, { ...session, name: '' })
-  throw new LoginError('token_too_long', `${accessToken.length} characters`)
+  if (session.name) return sealSession(sealer, { ...session, name: '' })
+  throw new LoginError('token_too_long', `${session.accessToken.length} characters`)
 }
 
-export function openSession(sealer: Sealer, cookies: Cookies): (Session & { isSealedWithOldKey: boolean }) | undefined {
+/** The session of these cookies, and whether it should be sealed again with the newest key. */
+export function unsealSession(
+  sealer: Sealer,
+  cookies: Cookies,
+): (Session & { isSealedWithOldKey: boolean }) | undefined {
   const value = cookies[sessionName]
-  // A second part may be left over from an older session: it counts only where a full first part does not open alone.
-  const rest = value?.length === longestPart ? cookies[secondPartName] : undefined
-  const opened = sealer.open(sessionName, value) ?? (rest ? sealer.open(sessionName, value + rest) : undefined)
-  if (!opened) return undefined
-  type Payload = [string, string, number, string, number?, string?]
-  const { payload, expiresAt, isSealedWithOldKey } = opened
-  const [accessToken, visitorId, refreshAt, refreshCookieName, refreshEndsAt = +expiresAt, name = ''] =
-    payload as Payload
-  const times = { expiresAt, refreshAt: new Date(refreshAt), refreshEndsAt: new Date(refreshEndsAt) }
-  return { accessToken, visitorId, name, refreshCookieName, isSealedWithOldKey, ...times }
+  // A second part may be left over from an older session. It counts only if the first part cannot be unsealed without it.
+  const secondPart = value?.length === maxPartLength ? cookies[secondPartName] : undefined
+  const unsealed =
+    sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)
+  if (!unsealed) return undefined
+  const payload = unsealed.payload as SessionPayload
+  if (payload.v !== payloadVersion) return undefined
+  return {
+    accessToken: payload.token,
+    owner: payload.owner,
+    name: payload.name,
+    expiresAt: unsealed.expiresAt,
+    renewAt: new Date(payload.renewAt),
+    refreshCookieName: payload.refreshCookie,
+    refreshEndsAt: new Date(payload.refreshEndsAt),
+    data: payload.data,
+    isSealedWithOldKey: unsealed.isSealedWithOldKey,
+  }
 }
 
 /**
- * Undefined where the refresh token is too long for its cookie: the session then ends with its access token. Before that,
- * the name is left out. The cookie's name holds a hash of the token, because of two replicas that renew at once the one
- * that comes too late takes away a cookie by name: that of the old token, and never the other's new one.
+ * Undefined if the refresh token is too long for its cookie; the session then ends with its access token.
+ *
+ * The cookie's name contains a hash of the token. If two replicas renew at the same time, each deletes the cookie of the
+ * old token by its name, so the slower one cannot delete the new cookie of the other.
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
-  const payload = [token.value, token.visitorId, now.getTime(), token.name]
-  const cookieName = refreshPrefix + hash('sha256', token.value, 'base64url').slice(0, 8)
+  const { value, owner, name } = token
+  const payload: RefreshPayload = { v: payloadVersion, token: value, owner, name, sealedAt: now.getTime() }
+  const cookieName = refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
   const cookie = sealer.sealCookie(cookieName, payload, token.expiresAt, 'strict')
-  if (cookie.name.length + cookie.value.length <= longestRefreshCookie) return cookie
-  return token.name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
+  if (cookie.name.length + cookie.value.length <= maxRefreshCookieLength) return cookie
+  return name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
 }
 
-/** Newest first. There can be several: a callback does not see the Strict cookies of whoever was signed in before. */
-export function openRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
+/** Newest first. There can be several, because a callback does not see the Strict cookies of an earlier visitor. */
+export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
-    const opened = sealer.openCookie(cookieName, cookies)
-    if (!opened) return []
-    const [value, visitorId, sealedAt, name = ''] = opened.payload as [string, string, number, string?]
-    return [{ cookieName, value, visitorId, name, sealedAt, expiresAt: opened.expiresAt }]
+    const unsealed = sealer.unsealCookie(cookieName, cookies)
+    const payload = unsealed?.payload as RefreshPayload | undefined
+    if (!unsealed || payload?.v !== payloadVersion) return []
+    const { token: value, owner, name, sealedAt } = payload
+    return [{ cookieName, value, owner, name, sealedAt, expiresAt: unsealed.expiresAt }]
   })
-  return tokens.sort((one, other) => other.sealedAt - one.sealedAt)
+  return tokens.sort((a, b) => b.sealedAt - a.sealedAt)
 }
 
-/** The session's own; without a session the newest. */
+/** The refresh token of the session. Without a session, the newest refresh token. */
 export function findRefreshToken(sealer: Sealer, cookies: Cookies, session?: Session): SentRefreshToken | undefined {
-  const tokens = openRefreshTokens(sealer, cookies)
+  const tokens = unsealRefreshTokens(sealer, cookies)
   return session ? tokens.find(({ cookieName }) => cookieName === session.refreshCookieName) : tokens[0]
 }
 
-/** Takes away the refresh cookies of earlier logins, perhaps of another visitor: a session tells which one is its own. */
+/** Deletes the refresh cookies of earlier logins, perhaps of another visitor. */
 export function expireOtherRefreshCookies(sealer: Sealer, cookies: Cookies, session: Session): Cookie[] {
   const others = refreshCookieNames(cookies).filter(name => name !== session.refreshCookieName)
-  return chooseToExpire(others, cookies, sealer).map(expire)
+  return limitExpired(others, cookies, sealer).map(expire)
 }
 
-/** Takes away all cookies of a session, except those that `replacements` replace. */
+/** Deletes all cookies of a session, except those in `replacements`. */
 export function expireSessionCookies(sealer: Sealer, cookies: Cookies, replacements: Cookie[] = []): Cookie[] {
-  const isLeft = (name: string) => !replacements.some(cookie => cookie.name === name)
-  const refreshNames = chooseToExpire(refreshCookieNames(cookies).filter(isLeft), cookies, sealer)
-  return [...sessionCookieNames(cookies).filter(isLeft), ...refreshNames].map(expire)
+  const isReplaced = (name: string) => replacements.some(cookie => cookie.name === name)
+  const refreshNames = refreshCookieNames(cookies).filter(name => !isReplaced(name))
+  return [
+    ...sessionCookieNames(cookies).filter(name => !isReplaced(name)),
+    ...limitExpired(refreshNames, cookies, sealer),
+  ].map(expire)
 }
 
-/** Whether the browser sent a cookie of a session, readable or not. */
+/** Whether the browser sent a cookie of a session, even one that cannot be read. */
 export function hasSessionCookie(cookies: Cookies): boolean {
-  return sessionCookieNames(cookies).length + refreshCookieNames(cookies).length > 0
+  return sessionCookieNames(cookies).length > 0 || refreshCookieNames(cookies).length > 0
 }
 
 function sessionCookieNames(cookies: Cookies): string[] {
   return [sessionName, secondPartName].filter(name => name in cookies)
 }
 
-/** Others on this host can set cookies, too: only names that we could have given are acted on. */
+/** Other programs on this host can set cookies, too. Only names that this client could have set are used. */
 function refreshCookieNames(cookies: Cookies): string[] {
   return Object.keys(cookies).filter(name => /^__Host-refresh-[\w-]{8}$/.test(name))
 }

@@ -1,149 +1,170 @@
-// Keeps a visitor signed in: begins the session, renews it before it runs out, and ends it only when it is truly over.
+// Sessions: begin one after a login, load the one of a request, renew it before it runs out, and end it when it is over.
 import { randomUUID } from 'node:crypto'
-import { Once } from '../../once.ts'
+import { ExpiringMap, shareWork } from '../../expiring-map.ts'
 import type { RequestContext } from '../../upstream.ts'
-import { type Cookie, type Cookies, expire, type Sealer } from '../../web/seal.ts'
-import type { ShownVisitor } from '../../web/views.ts'
-import { LoginError } from '../protocol/authorization.ts'
-import { type Portal, RefreshRefused, readSubject, refreshTokens, type Tokens } from '../protocol/tokens.ts'
+import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
+import type { Sealer } from '../../web/seal.ts'
+import { LoginError } from '../protocol/login-error.ts'
+import { type Portal, RefreshRefused, readSubject, type Tokens } from '../protocol/portal.ts'
+import type { SessionData, VisitorInfo } from '../visitor.ts'
 import {
   expireOtherRefreshCookies,
   expireSessionCookies,
   findRefreshToken,
   hasSessionCookie,
-  openSession,
   type RefreshToken,
   type SentRefreshToken,
   type Session,
   sealRefreshToken,
   sealSession,
+  unsealSession,
 } from './session-cookies.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** The session that the request goes on with, the cookies to set, and what has happened, for the log. */
-export type Restored = {
+/** `session` is undefined if the visitor has to sign in. `cookies` must be set in every case. */
+export type LoadedSession = {
   session: Session | undefined
   cookies: Cookie[]
-  visitorId?: string
+  /** What has happened to the session, for the log. */
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
-  /** Why the portal ended it, for the log. */
+  /** The owner, for the log, even if the session has ended. */
+  owner?: string
+  /** Why the portal refused the renewal, for the log. */
   cause?: string
 }
 
-// Yours: after this long a visitor signs in again. Renewing does not extend it.
-const longestMs = 30 * 24 * 60 * 60 * 1000
+// Yours: after this time a visitor signs in again. Renewals do not extend it.
+const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** Requests that were under way still carry the old refresh token when its successor is there. */
-const shareMs = 10_000
+/** For this long, requests that still carry the old refresh token get the result of the renewal. */
+const shareRenewalMs = 10_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
-  const renewals = new Once<Tokens>(clock, { shareMs })
+  const renewals = new ExpiringMap<Promise<Tokens>>(clock)
 
-  /** The session of fresh tokens; nothing of an older session is taken over. Throws LoginError. */
+  /** Begins a session after a login. Nothing of an earlier session is kept. Throws LoginError if a token is too long. */
   function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
-    const visitorId = readSubject(tokens.accessToken) ?? randomUUID()
-    return seal(tokens, { visitorId, name, expiresAt: new Date(clock().getTime() + longestMs) }, cookies)
+    const owner = readSubject(tokens.accessToken) ?? randomUUID()
+    const expiresAt = new Date(clock().getTime() + maxSessionMs)
+    return sealTokens(tokens, { owner, name, expiresAt }, undefined, cookies)
   }
 
-  /** The session, renewed where it is due. Throws where that fails for now: the visitor stays signed in. */
-  async function restore(cookies: Cookies, context: RequestContext): Promise<Restored> {
-    const session = openSession(sealer, cookies)
-    const leftovers = session ? expireOtherRefreshCookies(sealer, cookies, session) : []
-    const isFresh = session !== undefined && clock() < session.refreshAt
-    if (session && isFresh) return { session, cookies: [...leftovers, ...sealAnew(session)] }
+  /**
+   * The session of these cookies, renewed if it is due. Throws PublicError if it is over for now because the portal cannot
+   * be reached; the visitor stays signed in.
+   */
+  async function load(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
+    const session = unsealSession(sealer, cookies)
+    if (!session) {
+      const refreshToken = findRefreshToken(sealer, cookies)
+      if (refreshToken) return renewWith(refreshToken, undefined, cookies, context)
+      return hasSessionCookie(cookies) ? end(cookies, 'session_unreadable') : { session: undefined, cookies: [] }
+    }
 
+    const outdated = expireOtherRefreshCookies(sealer, cookies, session)
+    if (clock() < session.renewAt) {
+      const withNewestKey = session.isSealedWithOldKey ? sealSession(sealer, session) : []
+      return { session, cookies: [...outdated, ...withNewestKey] }
+    }
     const refreshToken = findRefreshToken(sealer, cookies, session)
-    if (session && refreshToken) return also(leftovers, await renew(refreshToken, cookies, context, session))
-    if (session) return { session, cookies: leftovers }
-    if (refreshToken) return renew(refreshToken, cookies, context)
-    if (hasSessionCookie(cookies)) return over(sealer, cookies, 'session_unreadable')
-    return { session: undefined, cookies: [] }
+    if (!refreshToken) return { session, cookies: outdated }
+    const renewed = await renewWith(refreshToken, session, cookies, context)
+    return { ...renewed, cookies: [...outdated, ...renewed.cookies] }
   }
 
-  /** For an access token that the API refuses before its time. No session where there is nothing to renew it with. */
-  async function replace(cookies: Cookies, context: RequestContext): Promise<Restored> {
-    const refreshToken = findRefreshToken(sealer, cookies, openSession(sealer, cookies))
-    return refreshToken ? renew(refreshToken, cookies, context) : over(sealer, cookies, 'session_ended')
+  /** Renews the session although it is not due, because the API has refused its access token. Throws like `load`. */
+  async function renew(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
+    const session = unsealSession(sealer, cookies)
+    const refreshToken = findRefreshToken(sealer, cookies, session)
+    if (!refreshToken) return end(cookies, 'session_ended')
+    return renewWith(refreshToken, undefined, cookies, context, session?.data)
   }
 
-  /** `session`: one that is good without being renewed, and goes on where that fails. */
-  async function renew(
+  /** `fallback` is a session that still works and continues if the renewal fails. */
+  async function renewWith(
     refreshToken: SentRefreshToken,
+    fallback: Session | undefined,
     cookies: Cookies,
     context: RequestContext,
-    session?: Session,
-  ): Promise<Restored> {
-    const { value, visitorId } = refreshToken
+    data = fallback?.data,
+  ): Promise<LoadedSession> {
+    const { value, owner } = refreshToken
     try {
-      const tokens = await renewals.do(value, () => refreshTokens(portal, value, context))
-      return { ...seal(tokens, refreshToken, cookies), event: 'session_renewed', visitorId }
+      const tokens = await shareWork(renewals, value, shareRenewalMs, () => portal.refresh(value, context))
+      return { ...sealTokens(tokens, refreshToken, data, cookies), event: 'session_renewed', owner }
     } catch (error) {
-      // The refresh token is spent by now, and what it gave cannot be stored.
-      if (error instanceof LoginError && error.code === 'token_too_long') return over(sealer, cookies, 'session_ended')
-      // Another replica may have renewed meanwhile: its refresh cookie has another name, and its session cookie stays.
+      // The refresh token has been used and the new tokens cannot be kept.
+      if (error instanceof LoginError && error.code === 'token_too_long') return end(cookies, 'session_ended')
+      // Another replica may have renewed at the same time. Its refresh cookie has another name, and its session stays.
       if (error instanceof RefreshRefused) {
-        const ended = [expire(refreshToken.cookieName)]
-        return { session, cookies: ended, event: 'session_ended', visitorId, cause: error.message }
+        const outdated = [expire(refreshToken.cookieName)]
+        return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
       }
-      if (session) return { session, cookies: [], event: 'session_not_renewed', visitorId }
+      if (fallback) return { session: fallback, cookies: [], event: 'session_not_renewed', owner }
       throw error
     }
   }
 
-  function seal(tokens: Tokens, visitor: Omit<RefreshToken, 'value'>, cookies: Cookies) {
+  /** Makes a session from tokens, and all cookies for it. `visitor.expiresAt` is the end of the refresh token. */
+  function sealTokens(
+    tokens: Tokens,
+    visitor: Omit<RefreshToken, 'value'>,
+    data: Session['data'],
+    cookies: Cookies,
+  ): { session: Session; cookies: Cookie[] } {
     const now = clock()
-    const { accessToken, refreshToken: value, expiresIn } = tokens
-    const { visitorId, name, expiresAt: refreshEndsAt } = visitor
-    const refreshCookie = value && sealRefreshToken(sealer, { ...visitor, value }, now)
+    const { accessToken, refreshToken, expiresIn } = tokens
+    const { owner, name, expiresAt: refreshEndsAt } = visitor
+    const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...visitor, value: refreshToken }, now)
     const tokenEndMs = now.getTime() + expiresIn * 1000
     const endMs = Math.min(tokenEndMs, refreshEndsAt.getTime())
+    // A session that ends together with its refresh token cannot be renewed.
+    const renewMs = endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)
     const session: Session = {
       accessToken,
-      visitorId,
+      owner,
       name,
-      refreshEndsAt,
       expiresAt: new Date(endMs),
-      // What ends with its refresh token is not worth renewing.
-      refreshAt: new Date(endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)),
+      renewAt: new Date(renewMs),
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
+      refreshEndsAt,
+      data,
     }
     const sealed = [...sealSession(sealer, session), ...(refreshCookie ? [refreshCookie] : [])]
     return { session, cookies: [...expireSessionCookies(sealer, cookies, sealed), ...sealed] }
   }
 
-  function sealAnew(session: Session & { isSealedWithOldKey: boolean }): Cookie[] {
-    return session.isSealedWithOldKey ? sealSession(sealer, session) : []
+  function end(cookies: Cookies, event: 'session_ended' | 'session_unreadable'): LoadedSession {
+    return { session: undefined, cookies: expireSessionCookies(sealer, cookies), event }
   }
 
-  /** Who is signed in, as far as can be said without asking the portal, and the cookies that are left over. */
-  function look(cookies: Cookies): { visitor: ShownVisitor | undefined; cookies: Cookie[] } {
-    const session = openSession(sealer, cookies)
-    if (session)
-      return {
-        visitor: describeVisitor(session, cookies),
-        cookies: expireOtherRefreshCookies(sealer, cookies, session),
-      }
+  /** The visitor of these cookies without asking the portal, for public pages. */
+  function identify(cookies: Cookies): { visitor: VisitorInfo | undefined; cookies: Cookie[] } {
+    const session = unsealSession(sealer, cookies)
+    if (session) {
+      const outdated = expireOtherRefreshCookies(sealer, cookies, session)
+      return { visitor: toVisitorInfo(session, cookies), cookies: outdated }
+    }
     const refreshToken = findRefreshToken(sealer, cookies)
     if (!refreshToken) return { visitor: undefined, cookies: [] }
-    const { visitorId, name, expiresAt } = refreshToken
-    return { visitor: { visitorId, name, userId: undefined, expiresAt }, cookies: [] }
+    const { owner, name, expiresAt } = refreshToken
+    return { visitor: { userId: undefined, sessionOwner: owner, name, expiresAt, data: {} }, cookies: [] }
   }
 
-  return { begin, restore, replace, look }
+  return {
+    begin,
+    load,
+    renew,
+    identify,
+    /** The cookies of the session with the product's data. */
+    sealWithData: (session: Session, data: SessionData): Cookie[] => sealSession(sealer, { ...session, data }),
+  }
 }
 
-/** `expiresAt`: as far as this client can know, the end of what renews the session. */
-export function describeVisitor(session: Session, cookies: Cookies): ShownVisitor {
-  const { accessToken, visitorId, name, refreshCookieName, refreshEndsAt } = session
+/** `cookies` are those that the browser has: without the refresh cookie the session ends with its access token. */
+export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
+  const { accessToken, owner, name, refreshCookieName, refreshEndsAt, data = {} } = session
   const expiresAt = refreshCookieName in cookies ? refreshEndsAt : session.expiresAt
-  return { userId: readSubject(accessToken), visitorId, name, expiresAt }
-}
-
-function also(cookies: Cookie[], restored: Restored): Restored {
-  return { ...restored, cookies: [...cookies, ...restored.cookies] }
-}
-
-function over(sealer: Sealer, cookies: Cookies, event: 'session_ended' | 'session_unreadable'): Restored {
-  return { session: undefined, cookies: expireSessionCookies(sealer, cookies), event }
+  return { userId: readSubject(accessToken), sessionOwner: owner, name, expiresAt, data }
 }

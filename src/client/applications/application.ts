@@ -1,0 +1,111 @@
+// Reads applications, credentials and groups from the API's answers. A missing or odd field becomes an empty value.
+import { isRecord } from '../upstream.ts'
+import type { Client, Fields } from './fields.ts'
+
+/** A field that the API does not tell is an empty string. */
+export type Application = Omit<Fields, keyof Client> & {
+  id: string
+  createdAt: Date | undefined
+  updatedAt: Date | undefined
+  /** Undefined if the API does not tell it. Lists never do. */
+  client: Client | undefined
+  /** The strong ETag of what was read; undefined if the API sends none. Lists have none. */
+  etag?: string | undefined
+}
+
+/**
+ * A client secret and app access tokens. The API gives them once. This client keeps them in memory for at most ten minutes
+ * (create.ts) and in a sealed cookie until the next page has shown them (handover.ts).
+ */
+export type Credentials = {
+  clientId: string
+  clientSecret: string
+  /** `endsAt` is an RFC 3339 time, or missing if the API does not tell it. */
+  appAccessTokens: { id: string; token: string; endsAt?: string }[]
+}
+
+export type Group = {
+  id: string
+  name: string
+  /** Whether the visitor made the group; undefined if the API does not tell. */
+  isOwn: boolean | undefined
+}
+
+/** Whether an item of a list has an id that fits into an address. Without one there is no page to link to. */
+export function hasApplicationId(item: unknown): item is { '@id': string } {
+  return isRecord(item) && isApplicationId(textOf(item['@id']))
+}
+
+export function isApplicationId(id: string): boolean {
+  return /^[\w-]{1,100}$/.test(id)
+}
+
+export function readApplication(record: { '@id': string; [name: string]: unknown }): Application {
+  const { '@id': id, data, metadata, inLinks, client } = record
+  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl } = objectOf(data)
+  const { createdAt, updatedAt } = objectOf(metadata)
+  const groupLink = listOf(inLinks).find(link => objectOf(link)['@type'] === 'DeveloperOf')
+  return {
+    id,
+    name: textOf(name),
+    description: textOf(description),
+    webPageUrl: textOf(webPageUrl),
+    iconUrl: textOf(iconUrl),
+    privacyPolicyUrl: textOf(privacyPolicyUrl),
+    groupId: textOf(objectOf(groupLink).from),
+    createdAt: timeOf(createdAt),
+    updatedAt: timeOf(updatedAt),
+    client: isRecord(client) ? readClient(client) : undefined,
+  }
+}
+
+function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }: Record<string, unknown>): Client {
+  return {
+    redirectUris: [redirectUris].flat().map(textOf).join(','),
+    defaultRedirectUri: textOf(defaultRedirectUri),
+    scopes: textOf(scopes),
+    defaultScopes: textOf(defaultScopes),
+  }
+}
+
+/** `now` is the time of the answer; the API tells lifetimes in seconds. */
+export function readAppAccessTokens(tokens: unknown, now: Date): Credentials['appAccessTokens'] {
+  return listOf(tokens).map(item => {
+    const { id, token, expires_in: seconds } = objectOf(item)
+    // 1e10 seconds are 317 years. Beyond that JavaScript may have no date for the end.
+    const hasEnd = typeof seconds === 'number' && seconds > 0 && seconds < 1e10
+    const end = hasEnd && { endsAt: new Date(now.getTime() + seconds * 1000).toISOString() }
+    return { id: textOf(id), token: textOf(token), ...end }
+  })
+}
+
+export function readGroup(link: unknown): Group {
+  const { to, data } = objectOf(link)
+  const { name, status } = objectOf(data)
+  return { id: textOf(to), name: textOf(name), isOwn: status === undefined ? undefined : status === 'maker' }
+}
+
+/** For sorting, newest first. */
+export function byNewest(a: Application, b: Application): number {
+  return (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0)
+}
+
+/** Frozen and shared, because a list may need it a hundred thousand times. */
+const emptyObject: Record<string, unknown> = Object.freeze({})
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : emptyObject
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function timeOf(value: unknown): Date | undefined {
+  const time = Date.parse(textOf(value))
+  return Number.isNaN(time) ? undefined : new Date(time)
+}

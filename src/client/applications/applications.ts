@@ -1,0 +1,33 @@
+// Yours: the pages for applications. An ordinary Fastify plugin, registered in the signed-in scope by app.ts.
+import type { FastifyPluginAsync } from 'fastify'
+import type { Config } from '../config.ts'
+import { PublicError } from '../errors.ts'
+import { create } from './create.ts'
+import { details } from './details.ts'
+import { edit } from './edit.ts'
+import { list } from './list.ts'
+import { remove } from './remove.ts'
+import { secret } from './secret.ts'
+import { listLink, noSuchApplication } from './this-application.ts'
+
+export type ApplicationsOptions = { config: Config; clock: () => Date }
+
+export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app, options) => {
+  app.setErrorHandler(async error => {
+    throw toApplicationError(error)
+  })
+  await app.register(list, options) //    GET  /applications
+  await app.register(create, options) //  GET  /applications/new, POST /applications
+  await app.register(details, options) // GET  /applications/:id
+  await app.register(edit, options) //    GET and POST /applications/:id/edit
+  await app.register(secret, options) //  GET and POST /applications/:id/secret
+  await app.register(remove, options) //  GET and POST /applications/:id/delete
+}
+
+/** The errors of the API in the words of these pages. Every other error stays as it is. */
+function toApplicationError(error: unknown): unknown {
+  if (!(error instanceof PublicError)) return error
+  if (error.code === 'api_not_found') return noSuchApplication()
+  if (error.code === 'api_forbidden') error.nextStep ??= listLink
+  return error
+}

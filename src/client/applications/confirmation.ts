@@ -1,0 +1,43 @@
+// The question before a new secret and before a removal. For this site's own application the visitor must type its name.
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import { FieldError } from '../errors.ts'
+import type { FormFields, FormPage } from '../web/forms.ts'
+import type { Application } from './application.ts'
+import { toOneLine } from './details.ts'
+import { getApplication, idOf } from './this-application.ts'
+
+/** The data of the question's page. */
+export async function loadConfirmation(
+  { clientId }: Config,
+  request: FastifyRequest,
+  { signInHref }: FormPage,
+  titleOf: (name: string) => string,
+): Promise<object> {
+  const back = `/applications/${idOf(request)}`
+  // Without a session the API cannot be asked for the name.
+  if (signInHref) return { back, backText: 'Application' }
+  const { id, name } = await getApplication(request)
+  const isThisSite = id === clientId
+  const hint = `Type “${toOneLine(name)}” to confirm.`
+  const input = { name: 'confirmation', label: 'Name', hint, required: true, code: true }
+  return {
+    title: titleOf(name || 'application'),
+    back,
+    backText: name || 'Application',
+    isThisSite,
+    inputs: isThisSite ? [input] : [],
+  }
+}
+
+/** The application, if the visitor may go on. Throws FieldError if the name had to be typed and differs. */
+export async function checkConfirmation(
+  { clientId }: Config,
+  request: FastifyRequest,
+  fields: FormFields,
+): Promise<Application> {
+  const application = await getApplication(request)
+  const isConfirmed = toOneLine(fields.confirmation ?? '') === toOneLine(application.name)
+  if (application.id !== clientId || isConfirmed) return application
+  throw new FieldError({ confirmation: ['This is not the name of the application.'] })
+}

@@ -1,0 +1,125 @@
+// What happens if somebody changes an application while the visitor edits it: the fields that differ, and the choices.
+import { createHash } from 'node:crypto'
+import { PublicError } from '../errors.ts'
+import type { FormFields } from '../web/forms.ts'
+import type { Application } from './application.ts'
+import { type Fields, fieldsToUpdate, normalize, splitUris } from './fields.ts'
+
+/** The fields that can be edited, in the order of the form. The group cannot be changed. */
+const names = [
+  'name',
+  'description',
+  'webPageUrl',
+  'iconUrl',
+  'privacyPolicyUrl',
+  'redirectUris',
+  'defaultRedirectUri',
+  'scopes',
+  'defaultScopes',
+] as const
+type Name = (typeof names)[number]
+type EditableFields = Partial<Pick<Fields, Name>>
+
+/** A field with two values. `choice` is the value to keep; undefined until the visitor has chosen. */
+export type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }
+
+/** Nothing was saved. The visitor has to choose between the two values of each field that differs. */
+export class EditConflict extends PublicError {
+  readonly differences: Difference[]
+
+  constructor(differences: Difference[]) {
+    const message =
+      'This application was changed while you were editing it, by somebody else or in another tab. ' +
+      'Nothing is saved yet. For each field below, choose the value to keep. Then save.'
+    super('application_overtaken', 409, message)
+    this.differences = differences
+  }
+}
+
+/**
+ * The hidden fields of the form, by which a later submission knows what the form has shown.
+ *
+ * `etag` is empty if the API sends none. `seen` has a short hash of each field; the values themselves would double the size
+ * of a draft.
+ */
+export function toHiddenFields(stored: Application): { etag: string; seen: string } {
+  const values = editableFields(stored)
+  return { etag: stored.etag ?? '', seen: names.map(name => hash(values[name])).join(',') }
+}
+
+/** The form after its page of choices was lost. Nothing counts as seen, so the visitor is asked again. */
+export function withoutChoices(form: FormFields): FormFields {
+  return { ...form, choosing: '', etag: '', seen: '' }
+}
+
+/** Throws EditConflict if the submission would overwrite a value that the form has not shown. */
+export function refuseConflict(form: FormFields, stored: Application): FormFields {
+  const differences = findDifferences(form, stored)
+  const hasUnseen = differences.some(({ name, stored }) => !isSeen(form, name, stored))
+  if (!hasUnseen) return form
+  throw new EditConflict(
+    differences.map(difference => {
+      const isStoredChanged = !isSeen(form, difference.name, difference.stored)
+      const isTypedChanged = !isSeen(form, difference.name, difference.typed)
+      // If only one side has changed the field, its change is selected.
+      const changed = isStoredChanged ? 'stored' : 'typed'
+      return { ...difference, choice: isStoredChanged && isTypedChanged ? undefined : changed }
+    }),
+  )
+}
+
+/** The differences with the visitor's choices. A choice counts only for a stored value that the page has shown. */
+export function readChoices(form: FormFields, stored: Application): Difference[] {
+  return findDifferences(form, stored).map(difference => {
+    const chosen = form[`keep-${difference.name}`]
+    const isValid = chosen === 'typed' || chosen === 'stored'
+    return { ...difference, choice: isValid && isSeen(form, difference.name, difference.stored) ? chosen : undefined }
+  })
+}
+
+/** The form with the values that the visitor chose. Throws EditConflict if a choice is missing. */
+export function applyChoices(form: FormFields, stored: Application): FormFields {
+  const differences = readChoices(form, stored)
+  if (differences.some(({ choice }) => choice === undefined)) throw new EditConflict(differences)
+  const chosen = differences.map(({ name, typed, stored, choice }) => {
+    const value = choice === 'stored' ? stored : typed
+    return [name, name === 'redirectUris' ? splitUris(value).join('\n') : value]
+  })
+  return { ...form, ...Object.fromEntries(chosen), choosing: '' }
+}
+
+/** The fields whose stored value the submission would change. A field that the API does not tell cannot be compared. */
+function findDifferences(form: FormFields, application: Application): Difference[] {
+  const stored = editableFields(application)
+  const typed = withUniqueUris(fieldsToUpdate(normalize(form), form.isClientKnown === 'yes'))
+  const differences: Difference[] = []
+  for (const name of names) {
+    const [typedValue, storedValue] = [typed[name], stored[name]]
+    if (typedValue === undefined || storedValue === undefined || typedValue === storedValue) continue
+    differences.push({ name, typed: typedValue, stored: storedValue, choice: undefined })
+  }
+  return differences
+}
+
+/** The stored fields in the form in which the edit form would send them. */
+function editableFields({ client, ...application }: Application): EditableFields {
+  const known: EditableFields = { ...application, ...client }
+  const normalized = normalize(known)
+  const entries = names.filter(name => known[name] !== undefined).map(name => [name, normalized[name]])
+  return withUniqueUris(Object.fromEntries(entries))
+}
+
+/** The API stores a redirect URI once, however often the list contains it. */
+function withUniqueUris(fields: EditableFields): EditableFields {
+  const { redirectUris } = fields
+  return redirectUris === undefined ? fields : { ...fields, redirectUris: [...new Set(splitUris(redirectUris))].join() }
+}
+
+function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
+  return seen.split(',')[names.indexOf(name)] === hash(value)
+}
+
+/** Empty for a field that the API does not tell. */
+function hash(value: string | undefined): string {
+  return value === undefined ? '' : createHash('sha256').update(value).digest('base64url').slice(0, 8)
+}

@@ -1,0 +1,63 @@
+// The visitor's groups. An application belongs to a group of people who develop it.
+import { FieldError } from '../errors.ts'
+import type { Visitor } from '../sign-in/visitor.ts'
+import { type Group, readGroup } from './application.ts'
+import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
+
+/** Undefined if the API does not tell the visitor's groups. The form then asks for the id of a group. */
+export async function listGroups({ userId, api }: Visitor): Promise<Group[] | undefined> {
+  if (!userId) return undefined
+  const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
+  try {
+    const { ItemList } = await api.get(path, collectionSchema, { deadlineMs: 2_000, maxBytes: 256 * 1024 })
+    return ItemList.map(readGroup).filter(({ id }) => id)
+  } catch (error) {
+    // Groups are an offer, so any other error leaves them out. Without a session the visitor must sign in.
+    if (isUnauthorized(error)) throw error
+    return undefined
+  }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error && error.statusCode === 401
+}
+
+/** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
+export async function createGroup({ api }: Visitor, name: string): Promise<string> {
+  const refused = (reasons: string[]) => new FieldError({ groupName: reasons })
+  const notCreated = refused(['The group could not be created. Create one at the login portal.'])
+  try {
+    const group = await api.post('/identities/v1', { ...groupEnvelope, data: { name } }, createdGroupSchema)
+    return group['@id']
+  } catch (error) {
+    // The API names another field, but in this form every problem of the group belongs to its name.
+    if (error instanceof FieldError) {
+      const reasons = Object.values(error.fields).flat()
+      throw reasons.length > 0 ? refused(reasons) : error
+    }
+    const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
+    throw status === 403 || status === 404 || status === 409 ? notCreated : error
+  }
+}
+
+/** The visitor's own group of this name. It is made if it does not exist; the form may have been sent before. */
+export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
+  const groups = await listGroups(visitor)
+  const known = groups?.find(group => group.name === name && group.isOwn !== false)
+  return known?.id ?? createGroup(visitor, name)
+}
+
+export type GroupChoice = { value: string; text: string; isDefault: boolean }
+
+/**
+ * The choices of the form. The default is a group that the visitor made, because anybody can invite the visitor to a group.
+ */
+export function toChoices(groups: Group[]): GroupChoice[] {
+  const firstOwn = groups.find(({ isOwn }) => isOwn)
+  return groups.map(({ id, name, isOwn }) => {
+    const isNameUnique = groups.filter(other => other.name === name).length === 1
+    const text = isNameUnique ? name : `${name} (${id})`
+    const isDefault = firstOwn ? firstOwn.id === id : groups.length === 1 && isOwn === undefined
+    return { value: id, text: name ? text : id, isDefault }
+  })
+}

@@ -1,0 +1,39 @@
+// GET and POST /applications/:id/delete: removes an application, after a question.
+import type { FastifyPluginAsync } from 'fastify'
+import { logEvent } from '../operations/request-log.ts'
+import type { ApplicationsOptions } from './applications.ts'
+import { checkConfirmation, loadConfirmation } from './confirmation.ts'
+import { apiPathOf, idOf } from './this-application.ts'
+
+export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
+  const form = app.defineForm({
+    page: '/applications/:id/delete',
+    template: 'applications/delete',
+    data: (request, page) => loadConfirmation(config, request, page, name => `Remove ${name}`),
+  })
+
+  app.get('/applications/:id/delete', form.show)
+
+  app.post(
+    '/applications/:id/delete',
+    form.route,
+    form.submit(async (request, reply, { fields, once }) => {
+      const id = idOf(request)
+      await once(async () => {
+        await checkConfirmation(config, request, fields)
+        await request.visitor.api.delete(apiPathOf(request))
+      })
+      logEvent(request, 'application_removed', { application: id })
+      if (id !== config.clientId) {
+        app.notices.leave(reply, '/applications', 'removed')
+        return reply.redirect('/applications', 303)
+      }
+      // The API refuses every token of this site from now on.
+      return reply.message({
+        title: 'This site has been removed',
+        message: 'Nobody can sign in here until its operator registers it again, and gives it the new credentials.',
+        nextStep: { href: '/', text: 'Go to the start page' },
+      })
+    }),
+  )
+}

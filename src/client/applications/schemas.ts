@@ -1,0 +1,72 @@
+// The JSON Schemas of the application API's answers, as far as the pages depend on them.
+//
+// Only the parts without which a page makes no sense are required. Everything else is read by application.ts, which shows
+// a placeholder for a field that is missing or has another type, so that one odd record does not hide the others.
+import type { JSONSchema } from 'json-schema-to-ts'
+
+/** An id that fits into an address. */
+const id = { type: 'string', pattern: '^[\\w-]{1,100}$' } as const
+
+/** GET and PUT of one application. */
+export const applicationSchema = {
+  type: 'object',
+  required: ['@id'],
+  properties: { '@id': id, data: {}, metadata: {}, inLinks: {}, client: {} },
+} as const satisfies JSONSchema
+
+/** Lists of applications and of links to groups. */
+export const collectionSchema = {
+  type: 'object',
+  required: ['ItemList'],
+  properties: { ItemList: { type: 'array' } },
+} as const satisfies JSONSchema
+
+/** POST of an application. The client secret is in this answer only. */
+export const createdApplicationSchema = {
+  type: 'object',
+  required: ['@id', 'client'],
+  properties: {
+    '@id': id,
+    client: {
+      type: 'object',
+      required: ['clientId', 'clientSecrets'],
+      properties: {
+        clientId: { type: 'string', minLength: 1 },
+        clientSecrets: { type: 'array', items: [{ type: 'string', minLength: 1 }], minItems: 1 },
+      },
+    },
+    tokens: {},
+  },
+} as const satisfies JSONSchema
+
+export const newSecretSchema = {
+  type: 'object',
+  required: ['clientSecret'],
+  properties: { clientSecret: { type: 'string' } },
+} as const satisfies JSONSchema
+
+export const createdGroupSchema = {
+  type: 'object',
+  required: ['@id'],
+  properties: { '@id': { type: 'string', minLength: 1 } },
+} as const satisfies JSONSchema
+
+/** The query of the list page. */
+export const listQuerySchema = {
+  type: 'object',
+  properties: { q: { type: 'string' }, page: { type: 'string' }, sort: { type: 'string' } },
+} as const satisfies JSONSchema
+
+/** The path of a page about one application. */
+export const applicationParamsSchema = {
+  type: 'object',
+  required: ['id'],
+  properties: { id: { type: 'string' } },
+} as const satisfies JSONSchema
+
+// Yours: the data models that the request envelope names (specification, part 2).
+export const applicationEnvelope = {
+  context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
+  type: 'App',
+}
+export const groupEnvelope = { context: 'https://standards.oftrust.net/v2/Context/Identity/Group/', type: 'Group' }

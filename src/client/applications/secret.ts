@@ -1,0 +1,34 @@
+// GET and POST /applications/:id/secret: creates a new client secret, after a question.
+import type { FastifyPluginAsync } from 'fastify'
+import { logEvent } from '../operations/request-log.ts'
+import type { ApplicationsOptions } from './applications.ts'
+import { checkConfirmation, loadConfirmation } from './confirmation.ts'
+import { sendCredentials } from './details.ts'
+import { newSecretSchema } from './schemas.ts'
+import { apiPathOf, idOf } from './this-application.ts'
+
+export const secret: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
+  const form = app.defineForm({
+    page: '/applications/:id/secret',
+    template: 'applications/secret',
+    data: (request, page) => loadConfirmation(config, request, page, name => `New client secret for ${name}`),
+  })
+
+  app.get('/applications/:id/secret', form.show)
+
+  app.post(
+    '/applications/:id/secret',
+    form.route,
+    form.submit(async (request, reply, { fields, once }) => {
+      const id = idOf(request)
+      const credentials = await once(async () => {
+        const { name } = await checkConfirmation(config, request, fields)
+        const path = `${apiPathOf(request)}/refreshSecret`
+        const { clientSecret } = await request.visitor.api.post(path, undefined, newSecretSchema)
+        return { name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
+      })
+      logEvent(request, 'client_secret_renewed', { application: id })
+      return sendCredentials(config, request, reply, id, credentials)
+    }),
+  )
+}

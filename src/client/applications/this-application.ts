@@ -1,0 +1,38 @@
+// The application that a page is about, from the id in the page's address.
+import type { FastifyRequest } from 'fastify'
+import { PublicError } from '../errors.ts'
+import { type Application, isApplicationId, readApplication } from './application.ts'
+import { applicationSchema } from './schemas.ts'
+
+export const listLink = { href: '/applications', text: 'Your applications' }
+
+export function noSuchApplication(): PublicError {
+  const message = 'There is no such application, or it is not yours.'
+  return new PublicError('application_not_found', 404, message, { nextStep: listLink })
+}
+
+/** Throws PublicError. */
+export async function getApplication(request: FastifyRequest): Promise<Application> {
+  const { data, etag } = await request.visitor.api.getWithEtag(apiPathOf(request), applicationSchema)
+  return { ...readApplication(data), etag: strongEtag(etag) }
+}
+
+/** The text if it is a strong ETag, the only kind that can be sent as If-Match (RFC 9110 13.1.1). It may be forged. */
+export function strongEtag(text: string | undefined): string | undefined {
+  return text !== undefined && /^"[\x21\x23-\x7e]{0,200}"$/.test(text) ? text : undefined
+}
+
+/** The path of the application at the API. */
+export function apiPathOf(request: FastifyRequest): string {
+  return `/apps/v1/${encodeURIComponent(idOf(request))}`
+}
+
+/**
+ * The id in the address of the page. Throws PublicError 404 for a text that cannot be an id: Fastify has already decoded
+ * %2F, so it could lead to another path of the API.
+ */
+export function idOf({ params }: FastifyRequest): string {
+  const { id } = params as { id?: unknown }
+  if (typeof id === 'string' && isApplicationId(id)) return id
+  throw noSuchApplication()
+}

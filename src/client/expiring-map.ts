@@ -1,0 +1,67 @@
+// A Map whose entries expire and whose size is bounded, and work that is shared by everybody who asks for it.
+
+const maxEntries = 10_000
+
+type Entry<V> = { value: V; setAt: number; lifetimeMs: number }
+
+export class ExpiringMap<V> {
+  readonly #clock: () => Date
+  readonly #entries = new Map<string, Entry<V>>()
+
+  constructor(clock: () => Date) {
+    this.#clock = clock
+  }
+
+  get(key: string): V | undefined {
+    const entry = this.#entries.get(key)
+    return entry && this.#isLive(entry) ? entry.value : undefined
+  }
+
+  set(key: string, value: V, lifetimeMs: number): void {
+    this.#entries.delete(key)
+    this.#makeRoom()
+    this.#entries.set(key, { value, setAt: this.#clock().getTime(), lifetimeMs })
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  #isLive({ setAt, lifetimeMs }: Entry<V>): boolean {
+    if (lifetimeMs === Number.POSITIVE_INFINITY) return true
+    const ageMs = this.#clock().getTime() - setAt
+    // A negative age means that the clock was set back. Without this check the entry would live too long.
+    return ageMs >= 0 && ageMs < lifetimeMs
+  }
+
+  /** Removes expired entries, oldest first. If the map is full, the oldest entry goes even if it is live. */
+  #makeRoom(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#isLive(entry) && this.#entries.size < maxEntries) break
+      this.#entries.delete(key)
+    }
+  }
+}
+
+/**
+ * Runs `work`, unless it is running for this key already or has succeeded less than `shareMs` ago. In both cases everybody
+ * gets the same result. A failure is shared only by those who wait for it.
+ */
+export async function shareWork<T>(
+  results: ExpiringMap<Promise<T>>,
+  key: string,
+  shareMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const known = results.get(key)
+  if (known) return known
+  const result = work()
+  results.set(key, result, Number.POSITIVE_INFINITY)
+  try {
+    await result
+    results.set(key, result, shareMs)
+  } catch {
+    results.delete(key)
+  }
+  return result
+}

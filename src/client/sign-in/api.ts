@@ -1,0 +1,181 @@
+// Calls to the application API on behalf of the visitor: `request.visitor.api.get(path, schema)` and its siblings.
+import type { FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { FieldError, PublicError } from '../errors.ts'
+import { logEvent } from '../operations/request-log.ts'
+import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
+
+
+export type CallOptions = {
+  /** For the whole call, in milliseconds. 10,000 unless set. */
+  deadlineMs?: number
+  /** The longest answer that is read. 8 MiB unless set. */
+  maxBytes?: number
+  /** The ETag that the resource must still have (RFC 9110 13.1.1). Otherwise the call throws a PublicError 412. */
+  ifMatch?: string | undefined
+}
+
+/** The type of the values that a JSON Schema accepts. */
+type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : unknown
+
+/**
+ * Every method sends the visitor's access token. If the API refuses the token with a 401, the session is renewed and the
+ * call is made once more; the refused call did nothing. The answer must match `schema`, and has its type.
+ *
+ * All methods throw PublicError: 403, 404, 409 and 412 as the API answered, FieldError for 422, 502 for an answer that is
+ * not usable, 503 and 504 if the API is busy or slow. Catch one of these to change its message.
+ */
+export interface Api {
+  get<const S extends object>(path: string, schema: S, options?: CallOptions): Promise<TypeOf<S>>
+  /** `body` is sent as JSON. */
+  post<const S extends object>(
+    path: string,
+    body: object | undefined,
+    schema: S,
+    options?: CallOptions,
+  ): Promise<TypeOf<S>>
+  /** `body` is sent as JSON. */
+  put<const S extends object>(
+    path: string,
+    body: object,
+    schema: S,
+    options?: CallOptions,
+  ): Promise<TypeOf<S>>
+  delete(path: string, options?: CallOptions): Promise<void>
+  /** Like `get`, with the ETag of the answer, for a later `put` with `ifMatch`. */
+  getWithEtag<const S extends object>(
+    path: string,
+    schema: S,
+    options?: CallOptions,
+  ): Promise<{ data: TypeOf<S>; etag: string | undefined }>
+}
+
+type ApiOptions = {
+  upstream: Upstream
+  /** Where this server reaches the API, without a slash at the end. */
+  apiUrl: string
+  request: FastifyRequest
+  context: RequestContext
+  accessToken: () => string
+  /** Gets a new access token after the API has refused the current one. Throws SignInRequired if that is impossible. */
+  renewAccessToken: () => Promise<void>
+  /** Ends a session whose new access token is refused as well. */
+  endSession: () => void
+}
+
+const defaultDeadlineMs = 10_000
+const defaultMaxBytes = 8 * 1024 * 1024
+
+/** Thrown when a request needs a session and has none. The signed-in scope answers it with the way to the login. */
+export class SignInRequired extends PublicError {
+  constructor() {
+    super('sign_in_required', 401, 'Please sign in again.')
+  }
+}
+
+export function createApi(options: ApiOptions): Api {
+  const { upstream, apiUrl, request, context, accessToken, renewAccessToken, endSession } = options
+
+  async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
+    const send = () => {
+      const headers = { ...call.headers, authorization: `Bearer ${accessToken()}` }
+      return upstream.send({ ...call, headers, context })
+    }
+    const answer = await send()
+    if (answer.status !== 401) return answer
+    logEvent(request, 'access_token_refused', { level: 'warn' })
+    await renewAccessToken()
+    const secondAnswer = await send()
+    if (secondAnswer.status !== 401) return secondAnswer
+    endSession()
+    throw new SignInRequired()
+  }
+
+  /** Throws PublicError for any status but 2xx. */
+  async function call(method: Call['method'], path: string, body: object | undefined, options: CallOptions = {}) {
+    const { deadlineMs = defaultDeadlineMs, maxBytes = defaultMaxBytes, ifMatch } = options
+    const answer = await sendWithToken({
+      method,
+      url: apiUrl + path,
+      headers: { ...(body && { 'content-type': 'application/json' }), ...(ifMatch && { 'if-match': ifMatch }) },
+      ...(body && { body: JSON.stringify(body) }),
+      deadlineMs,
+      maxBytes,
+    })
+    if (answer.status >= 200 && answer.status < 300) return answer
+    throw errorFor(answer) ?? upstream.unexpectedStatus(answer)
+  }
+
+  /** The JSON of the answer. Throws PublicError 502 if it does not match the schema. */
+  function check({ json }: Answer, schema: object): unknown {
+    const matches = request.compileValidationSchema(schema as Record<string, unknown>)
+    if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')
+    return json
+  }
+
+  // The checks of the schemas give the answers their types.
+  const api = {
+    get: async (path: string, schema: object, options?: CallOptions) =>
+      check(await call('GET', path, undefined, options), schema),
+    post: async (path: string, body: object | undefined, schema: object, options?: CallOptions) =>
+      check(await call('POST', path, body, options), schema),
+    put: async (path: string, body: object, schema: object, options?: CallOptions) =>
+      check(await call('PUT', path, body, options), schema),
+    async delete(path: string, options?: CallOptions) {
+      await call('DELETE', path, undefined, options)
+    },
+    async getWithEtag(path: string, schema: object, options?: CallOptions) {
+      const answer = await call('GET', path, undefined, options)
+      return { data: check(answer, schema), etag: answer.etag }
+    },
+  }
+  return api as Api
+}
+
+/** Undefined for a status that has no meaning for the visitor. */
+function errorFor({ status, json }: Answer): PublicError | undefined {
+  switch (status) {
+    case 403:
+      return new PublicError('api_forbidden', 403, 'You are not allowed to do this.')
+    case 404:
+      return new PublicError('api_not_found', 404, 'This does not exist, or it is not yours.')
+    case 409:
+      return new PublicError(
+        'api_conflict',
+        409,
+        'Somebody has changed this in the meantime. Open it again, then try once more.',
+      )
+    case 412:
+      return new PublicError(
+        'api_changed',
+        412,
+        'Somebody has changed this in the meantime. Open it again, then try once more.',
+      )
+    case 422:
+      return toFieldError(json)
+    default:
+      return undefined
+  }
+}
+
+const maxReasonLength = 500
+
+/**
+ * The API describes a 422 field by field or in one sentence: `{"error":{"message":{field:[sentence,…]} | sentence}}`. OAuth
+ * errors (RFC 6749 5.2) have the sentence in `error_description`.
+ */
+function toFieldError(json: unknown): FieldError {
+  const { error, error_description: description } = isRecord(json) ? json : {}
+  const message = isRecord(error) ? error.message : description
+  if (isRecord(message) && Object.keys(message).length > 0) {
+    const fields = Object.entries(message).map(([field, reasons]) => [field, toReasons(reasons)])
+    return new FieldError(Object.fromEntries(fields))
+  }
+  const reason = typeof message === 'string' ? message.trim().slice(0, maxReasonLength) : ''
+  return new FieldError({}, `The application API did not accept this. ${reason || 'It does not say why.'}`)
+}
+
+function toReasons(reasons: unknown): string[] {
+  const texts = [reasons].flat().filter((reason): reason is string => typeof reason === 'string' && reason !== '')
+  return texts.length > 0 ? texts : ['Not accepted.']
+}

@@ -1,0 +1,236 @@
+// Calls to the login portal: metadata, code exchange, renewal, revocation and the visitor's name.
+import type { Secret } from '../../secret.ts'
+import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
+import { LoginError } from './login-error.ts'
+
+/** This client's registration at the portal. */
+export type Registration = {
+  /** The portal's public address, for browsers. It is also the portal's issuer identifier (RFC 8414). */
+  loginUrl: string
+  /** The portal's address for this server. */
+  loginInternalUrl: string
+  clientId: string
+  clientSecret: Secret
+  redirectUri: string
+  cancelUrl: string
+}
+
+/** What the portal's metadata document offers (RFC 8414). No address is taken from it: all addresses are settings. */
+export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
+
+export type Tokens = {
+  accessToken: string
+  /** In seconds from now, a whole number from 1 to 400 days. */
+  expiresIn: number
+  refreshToken: string | undefined
+}
+
+/** The portal refuses this refresh token for good. The message says why, for the log. */
+export class RefreshRefused extends Error {}
+
+type Log = { info: (entry: object) => void; warn: (entry: object) => void }
+
+export type Portal = ReturnType<typeof createPortal>
+
+const defaultLimits = { deadlineMs: 5_000, maxBytes: 64 * 1024 }
+/** For calls that the visitor waits for, although the request can succeed without them. */
+const shortLimits = { ...defaultLimits, deadlineMs: 1_000 }
+
+const metadataFreshMs = 60 * 60 * 1000
+const metadataRetryMs = 30 * 1000
+const emptyMetadata: Metadata = {
+  usesPkce: false,
+  isIssuerRequired: false,
+  hasRevocation: false,
+  hasSignOutPage: false,
+}
+
+/** The errors with which a refresh fails for good. The specification names one grant type, so others may be unknown. */
+const finalRefreshErrors = ['invalid_grant', 'unsupported_grant_type', 'unauthorized_client']
+const finalRefreshStatuses = [404, 405, 501]
+
+/** RFC 6750 2.1, b64token. Such a token cannot end a header line early. */
+const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/
+/** Browsers keep no cookie for longer than 400 days. */
+const maxExpiresIn = 400 * 24 * 60 * 60
+const maxNameLength = 40
+
+export function createPortal(registration: Registration, upstream: Upstream, clock: () => Date, log: Log) {
+  const { loginUrl, loginInternalUrl, clientId, clientSecret, redirectUri } = registration
+
+  /** The client secret goes into the body and nowhere else (RFC 6749 2.3.1). */
+  function post(path: string, fields: Record<string, string>, context: RequestContext, limits = defaultLimits) {
+    const credentials = { client_id: clientId, client_secret: clientSecret.reveal() }
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams({ ...fields, ...credentials }).toString()
+    return upstream.send({ method: 'POST', url: loginInternalUrl + path, headers, body, context, ...limits })
+  }
+
+  /**
+   * Exchanges a code (specification 4.2). The request is sent once, whatever happens. Throws LoginError if the portal
+   * refuses the code, and PublicError if there is no usable answer.
+   */
+  async function exchangeCode(
+    { code, state }: { code: string; state: string },
+    codeVerifier: string | undefined,
+    context: RequestContext,
+  ): Promise<Tokens> {
+    const verifier = codeVerifier && { code_verifier: codeVerifier }
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, state, ...verifier }
+    const answer = await post('/api/exchangeToken', fields, context)
+    if (answer.status !== 200) throw refusal(answer)
+    return readTokens(answer, state)
+  }
+
+  /**
+   * Renews with a refresh token (RFC 6749 6). Throws RefreshRefused if it can never succeed, and LoginError or PublicError
+   * if it failed this time.
+   */
+  async function refresh(refreshToken: string, context: RequestContext): Promise<Tokens> {
+    const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
+    const answer = await post('/api/exchangeToken', fields, context)
+    const error = oauthError(answer)
+    if (error && finalRefreshErrors.includes(error)) throw new RefreshRefused(error)
+    if (finalRefreshStatuses.includes(answer.status)) throw new RefreshRefused(`status ${answer.status}`)
+    if (answer.status !== 200) throw refusal(answer)
+    const tokens = readTokens(answer, undefined)
+    // Without a new refresh token the old one stays valid (RFC 6749 6).
+    return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }
+  }
+
+  /** Revokes a refresh token with its access tokens, or the grant of an access token (RFC 7009). */
+  async function revoke(token: string, context: RequestContext): Promise<void> {
+    const answer = await post('/api/revokeToken', { token }, context, shortLimits)
+    if (answer.status !== 200) throw refusal(answer)
+  }
+
+  /** The visitor's name for the page header. Empty if the portal does not tell one; that is not an error. */
+  async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
+    const url = `${loginInternalUrl}/api/me`
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const answer = await upstream.send({ method: 'GET', url, headers, context, ...shortLimits }).catch(() => undefined)
+    const { firstName = '', lastName = '' } = answer?.status === 200 && isRecord(answer.json) ? answer.json : {}
+    if (typeof firstName !== 'string' || typeof lastName !== 'string') return ''
+    // Keeps letters, marks, numbers, punctuation, symbols and joiners. Removes characters that control or turn text.
+    const words = `${firstName} ${lastName}`.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]+/gu, ' ').trim()
+    return [...words].slice(0, maxNameLength).join('')
+  }
+
+  let knownMetadata: Metadata | undefined
+  let latestMetadata = Promise.resolve(emptyMetadata)
+  let isReading = false
+  let readAt = 0
+  let freshMs = 0
+
+  /**
+   * Reads the metadata document once an hour. Never throws and takes at most one second.
+   *
+   * If the document cannot be read, the last one stays in force, so that an outage never switches PKCE or revocation off.
+   * Until it has been read once, every login and sign-out tries again.
+   */
+  function readMetadata(context: RequestContext): Promise<Metadata> {
+    const now = clock().getTime()
+    // The first condition is false if the clock was set back.
+    const isFresh = now >= readAt && now < readAt + freshMs
+    if (!isReading && !isFresh) {
+      isReading = true
+      readAt = now
+      latestMetadata = fetchMetadata(context).finally(() => {
+        isReading = false
+      })
+    }
+    return latestMetadata
+  }
+
+  async function fetchMetadata(context: RequestContext): Promise<Metadata> {
+    try {
+      // RFC 8414 3.1: the path of the issuer comes after the well-known part.
+      const { origin, pathname } = new URL(loginInternalUrl)
+      const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`
+      const answer = await upstream.send({ method: 'GET', url, context, ...shortLimits })
+      if (answer.status !== 200) throw upstream.unexpectedStatus(answer)
+      knownMetadata = toMetadata(answer.json)
+      freshMs = metadataFreshMs
+      return knownMetadata
+    } catch (error) {
+      const { code, cause } = error as { code?: string; cause?: unknown }
+      const isAnswer = code === 'portal_unexpected'
+      freshMs = knownMetadata || isAnswer ? metadataRetryMs : 0
+      // The specification does not mention the document, so a portal without one is no reason to warn.
+      const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
+      const { requestId: reqId } = context
+      const detail = cause instanceof Error ? cause.message : cause
+      log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: detail })
+      return knownMetadata ?? emptyMetadata
+    }
+  }
+
+  function toMetadata(json: unknown): Metadata {
+    const document = isRecord(json) ? json : {}
+    // RFC 8414 3.3: a document that names another issuer must not be used.
+    if (String(document.issuer).replace(/\/+$/, '') !== loginUrl)
+      throw upstream.unexpected('metadata of another issuer')
+    const methods = document.code_challenge_methods_supported
+    return {
+      usesPkce: Array.isArray(methods) && methods.includes('S256'),
+      isIssuerRequired: document.authorization_response_iss_parameter_supported === true,
+      hasRevocation: typeof document.revocation_endpoint === 'string',
+      hasSignOutPage: typeof document.end_session_endpoint === 'string',
+    }
+  }
+
+  /** Where visitors sign out of the portal itself. Undefined if the portal's metadata lists no such page. */
+  async function findSignOutPage(context: RequestContext): Promise<string | undefined> {
+    return (await readMetadata(context)).hasSignOutPage ? `${loginUrl}/sign-out` : undefined
+  }
+
+  function refusal(answer: Answer): Error {
+    const error = oauthError(answer)
+    if (error === undefined) return upstream.unexpectedStatus(answer)
+    if (error === 'invalid_grant') return new LoginError('invalid_grant')
+    const known = /^[a-z_]{1,40}$/.test(error) ? error : 'an unknown error'
+    return new LoginError('client_misconfigured', `status ${answer.status}, ${known}`)
+  }
+
+  /**
+   * The token response (RFC 6749 5.1, specification part 2). `state` must come back as it was sent; a refresh sends none.
+   * Throws PublicError 502.
+   */
+  function readTokens({ json }: Answer, state: string | undefined): Tokens {
+    const invalid = (detail: string) => upstream.unexpected(`token response: ${detail}`)
+    if (!isRecord(json)) throw invalid('not a JSON object')
+    const { access_token, token_type, expires_in, refresh_token } = json
+    if (state !== undefined && json.state !== state) throw invalid('the state of another login')
+    if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer') throw invalid('token_type')
+    if (typeof access_token !== 'string' || !bearerToken.test(access_token)) throw invalid('access_token')
+    // Browsers read Max-Age=NaN or Max-Age=1.5 as a cookie that never expires.
+    if (typeof expires_in !== 'number' || !Number.isFinite(expires_in) || expires_in <= 0) throw invalid('expires_in')
+    if (refresh_token !== undefined && (typeof refresh_token !== 'string' || !bearerToken.test(refresh_token)))
+      throw invalid('refresh_token')
+    const expiresIn = Math.min(Math.max(1, Math.floor(expires_in)), maxExpiresIn)
+    return { accessToken: access_token, expiresIn, refreshToken: refresh_token }
+  }
+
+  return { ...registration, post, exchangeCode, refresh, revoke, fetchName, readMetadata, findSignOutPage }
+}
+
+/** The `error` of an OAuth error answer (RFC 6749 5.2). The portal refuses codes with 401, so the status decides nothing. */
+function oauthError({ status, json }: Answer): string | undefined {
+  const isRefusal = status >= 400 && status < 500 && status !== 429
+  return isRefusal && isRecord(json) && typeof json.error === 'string' ? json.error : undefined
+}
+
+/**
+ * The `sub` of an access token; undefined if the token is not a JWT. The signature is not checked: the token came from the
+ * portal over our own connection, and the id is used only to tell visitors apart and to list their groups.
+ */
+export function readSubject(accessToken: string): string | undefined {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
+    if (isRecord(payload) && typeof payload.sub === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,100}$/.test(payload.sub))
+      return payload.sub
+  } catch {
+    // Not a JWT.
+  }
+  return undefined
+}

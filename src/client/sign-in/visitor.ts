@@ -1,0 +1,45 @@
+// The visitor of a request: `request.visitor` in the signed-in scope, `request.visitorIfAny` everywhere.
+import type { Api } from './api.ts'
+
+/**
+ * Small data of the product that is kept in the session cookie, such as a role or a language. At most 500 bytes as JSON.
+ * A product adds its fields, all of them optional:
+ *
+ *   declare module '../sign-in/visitor.ts' {
+ *     interface SessionData { role?: string }
+ *   }
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: products add their fields
+export interface SessionData {}
+
+export type VisitorInfo = {
+  /** The id of the visitor's account at the portal, from the access token. Store a visitor's data under this id. */
+  userId: string | undefined
+  /**
+   * The user id, or a random id for this login if the access token does not tell a user id. Forms and drafts belong to
+   * this id. Do not store data under it.
+   */
+  sessionOwner: string
+  /** The visitor's name, or an empty string if the portal does not tell it. */
+  name: string
+  /** When the visitor has to sign in again. */
+  expiresAt: Date
+  /** The product's own data, from `loadSessionData`. */
+  data: SessionData
+}
+
+export type Visitor = VisitorInfo & {
+  /** Calls the application API on the visitor's behalf. */
+  api: Api
+  /** The portal was asked to renew the session for this request. A page can leave out optional calls then. */
+  wasRenewalTried: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The signed-in visitor. Throws outside the signed-in scope, where nobody need be signed in. */
+    readonly visitor: Visitor
+    /** Who is signed in. Undefined for strangers, and on routes that neither require nor recognise visitors. */
+    visitorIfAny: VisitorInfo | Visitor | undefined
+  }
+}

@@ -1,0 +1,40 @@
+// Sets cookies. All cookies of the client have the same attributes, except their lifetime and SameSite.
+import type { FastifyReply } from 'fastify'
+import type { Sealer } from './seal.ts'
+
+export type Cookie = { name: string; value: string; maxAgeSeconds: number; sameSite: 'lax' | 'strict' }
+
+/** The cookies of a request, by name. */
+export type Cookies = Record<string, string | undefined>
+
+/** The `__Host-` prefix of the names requires Secure, Path=/ and no Domain (RFC 6265bis 4.1.3.2). */
+export function setCookies(reply: FastifyReply, cookies: Cookie[]): void {
+  for (const { name, value, maxAgeSeconds, sameSite } of cookies)
+    reply.setCookie(name, value, { path: '/', secure: true, httpOnly: true, sameSite, maxAge: maxAgeSeconds })
+}
+
+/** A cookie with Max-Age=0: the browser deletes its cookie of this name. */
+export function expire(name: string): Cookie {
+  return { name, value: '', maxAgeSeconds: 0, sameSite: 'strict' }
+}
+
+/** The cookies that the browser will send after it has processed `set`. */
+export function afterSetting(cookies: Cookies, set: Cookie[]): Cookies {
+  const changed = Object.fromEntries(set.map(({ name, value }) => [name, value]))
+  return Object.fromEntries(Object.entries({ ...cookies, ...changed }).filter(([, value]) => value !== ''))
+}
+
+/**
+ * Other programs on this host can set any number of cookies, and each deleted cookie takes 100 bytes of the answer's headers.
+ */
+export const maxExpired = 10
+
+/**
+ * Chooses which of these cookies this answer deletes: at most ten, those that this client has sealed first. Later answers
+ * delete the rest.
+ */
+export function limitExpired(names: string[], cookies: Cookies, sealer: Sealer): string[] {
+  if (names.length <= maxExpired) return names
+  const own = new Set(names.filter(name => sealer.unsealCookie(name, cookies)))
+  return [...own, ...names.filter(name => !own.has(name))].slice(0, maxExpired)
+}

@@ -1,0 +1,89 @@
+// Leaves a value for the next page in a sealed cookie: a draft, credentials that are shown once, or a notice.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Cookie, type Cookies, expire, setCookies } from './cookies.ts'
+import type { Sealer } from './seal.ts'
+
+/** `value` is JSON for the page at `path`. Only the visitor with this `sessionOwner` gets it. */
+type Handover = { path: string; sessionOwner: string; value: unknown }
+
+export type Handovers = ReturnType<typeof createHandovers>
+export type Notices = ReturnType<typeof createNotices>
+
+const handoverName = '__Host-handover'
+const noticeName = '__Host-notice'
+const lifetimeMs = 10 * 60 * 1000
+const maxHandoverBytes = 3_500
+/** For all cookies of this client together. Node accepts 16 KiB for all headers of a request. */
+const maxCookieBytes = 8 * 1024
+
+/** For drafts and credentials. */
+export function createHandovers(sealer: Sealer, clock: () => Date) {
+  return {
+    /**
+     * Returns false if the value does not fit into a cookie together with the cookies that exist. The current answer must
+     * show the value then. Use `lax` for a value that waits for a login: the browser reads it when it comes from another
+     * site.
+     */
+    leave(reply: FastifyReply, handover: Handover, sameSite: Cookie['sameSite'] = 'strict'): boolean {
+      const cookie = sealer.sealCookie(handoverName, handover, endOfLife(clock), sameSite)
+      const { [handoverName]: _, ...others } = reply.request.cookies
+      const bytes = cookie.name.length + cookie.value.length
+      if (bytes > maxHandoverBytes || bytes > maxCookieBytes - countOwnBytes(others)) return false
+      setCookies(reply, [cookie])
+      return true
+    },
+
+    /** Renders a page with the value that was left for it, or with undefined. */
+    take: (request: FastifyRequest, reply: FastifyReply, render: (value: unknown) => Promise<string>) =>
+      takeFrom(handoverName, sealer, request, reply, render),
+  }
+}
+
+/**
+ * For a sentence that a page says once, such as "Your changes are saved." A notice is a name; the template has the words. It
+ * is not in the address, where anybody could write it into a link and a reload would repeat it.
+ */
+export function createNotices(sealer: Sealer, clock: () => Date) {
+  return {
+    /** Call this before redirecting to `path`. A later notice replaces one that no page has shown yet. */
+    leave(reply: FastifyReply, path: string, notice: string): void {
+      const { sessionOwner } = reply.request.visitor
+      const handover: Handover = { path, sessionOwner, value: notice }
+      setCookies(reply, [sealer.sealCookie(noticeName, handover, endOfLife(clock), 'strict')])
+    },
+
+    /** Renders a page with the notice that was left for it, or with undefined. */
+    take: (request: FastifyRequest, reply: FastifyReply, render: (notice: string | undefined) => Promise<string>) =>
+      takeFrom(noticeName, sealer, request, reply, value => render(typeof value === 'string' ? value : undefined)),
+  }
+}
+
+/** The cookie is deleted only after the page has been rendered, so that an error loses nothing. */
+async function takeFrom(
+  cookieName: string,
+  sealer: Sealer,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  render: (value: unknown) => Promise<string>,
+): Promise<string> {
+  const handover = sealer.unsealCookie(cookieName, request.cookies)?.payload as Handover | undefined
+  const isForThisPage =
+    handover?.path === request.url.split('?', 1)[0] && handover?.sessionOwner === request.visitor.sessionOwner
+  const page = await render(isForThisPage ? handover?.value : undefined)
+  if (isForThisPage) setCookies(reply, [expire(cookieName)])
+  return page
+}
+
+/** Deletes everything that no page has shown yet. */
+export function expireHandovers(cookies: Cookies): Cookie[] {
+  return [handoverName, noticeName].filter(name => name in cookies).map(expire)
+}
+
+function endOfLife(clock: () => Date): Date {
+  return new Date(clock().getTime() + lifetimeMs)
+}
+
+function countOwnBytes(cookies: Cookies): number {
+  const own = Object.entries(cookies).filter(([name]) => name.startsWith('__Host-'))
+  return own.reduce((sum, [name, value = '']) => sum + name.length + value.length, 0)
+}

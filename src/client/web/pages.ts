@@ -1,0 +1,94 @@
+// A Fastify plugin that renders pages: `reply.page(template, data)` and `reply.message({ title, message, nextStep })`.
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fastifyView from '@fastify/view'
+import { Eta } from 'eta'
+import type { FastifyReply } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import type { NextStep } from '../errors.ts'
+import type { VisitorInfo } from '../sign-in/visitor.ts'
+import { serveAssets } from './assets.ts'
+
+const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
+
+export type PagesOptions = {
+  /** The name of this site, in the header and in every title. */
+  name: string
+  /** The page that signed-in visitors start from. */
+  home: string
+  /** The links in the header, for example more of them for an administrator. */
+  links: (visitor: VisitorInfo) => NextStep[]
+  /** Reads a template again each time it is rendered, for development. */
+  reloadTemplates?: boolean
+}
+
+export type Message = {
+  title: string
+  /** Sentences that say what happened and what to do. */
+  message: string
+  nextStep: NextStep
+  /** A link for signing in again, shown next to a sign-out button. */
+  signInAgain?: NextStep | undefined
+  /** Says that the login portal may still be signed in. */
+  hasSignedOut?: boolean
+  /** The portal's own sign-out page. Undefined if the portal has none. */
+  portalSignOut?: string | undefined
+  /** Shows the request id, by which the operator finds the error in the log. */
+  isError?: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /** Renders views/client/`template`.eta. Return the result from the handler. */
+    page(template: string, data: { title: string } & Record<string, unknown>): Promise<string>
+    /** Renders a page with a message and one link. Return the result from the handler. */
+    message(message: Message): Promise<string>
+  }
+}
+
+export const pages = fastifyPlugin<PagesOptions>(
+  async (app, { name, home, links, reloadTemplates = false }) => {
+    const eta = new Eta({ views: folder, cache: !reloadTemplates })
+    // All templates are read now, so that there is an error page even when no file can be opened any more.
+    for (const path of globSync('**/*.eta', { cwd: folder }))
+      eta.loadTemplate(join(folder, path), readFileSync(join(folder, path), 'utf8'))
+
+    await app.register(fastifyView, {
+      engine: { eta },
+      root: folder,
+      viewExt: 'eta',
+      production: !reloadTemplates,
+      defaultContext: { site: { name, home }, assets: serveAssets(app), formatTime },
+    })
+
+    app.decorateReply('page', function (this: FastifyReply, template, data) {
+      const { visitorIfAny: visitor, id: requestId } = this.request
+      return this.viewAsync(template, { visitor, requestId, links: visitor ? links(visitor) : [], ...data })
+    })
+    app.decorateReply('message', function (this: FastifyReply, message) {
+      return this.page('message', message)
+    })
+  },
+  { name: 'pages' },
+)
+
+/** In UTC, because the server does not know the visitor's time zone. A script shows the visitor's own time. */
+function formatTime(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
+/**
+ * Renders a page that goes to `path` by itself (meta refresh).
+ *
+ * A redirect would not do. After a redirect that began on another site, browsers do not send Strict cookies, not even
+ * those that this answer sets (RFC 6265bis 5.2).
+ */
+export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
+  reply.code(200).headers({
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    // The address of this page may contain a code.
+    'referrer-policy': 'no-referrer',
+  })
+  return reply.page('continue', { title: 'One moment', path })
+}
