@@ -1,10 +1,9 @@
 // The product along which docs/make-it-yours.md tells how one is made; its code blocks are lines of this file.
 import { DatabaseSync } from 'node:sqlite'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
-import type { Product } from '../../../src/client/product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { type Caller, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { isRecord, type Upstream } from '../../../src/client/upstream.ts'
-import { showMessage } from '../../../src/client/web/views.ts'
 
 /** Each visitor's notes. */
 export function openNotes(file: string) {
@@ -46,9 +45,9 @@ export function createProduct(file: string): Product {
 
       const countThings = createCountThings(config.apiInternalUrl, upstream)
       signedIn.get('/notes', async (request, reply) => {
-        const { call, userId = '' } = visitorOf(request)
+        const { call, userId = '' } = request.visitor
         const message = `${await call(countThings)} things. ${notes.list(userId).join(', ')}`
-        return showMessage(reply, { title: 'Your notes', message, nextStep: { href: '/notes/new', text: 'A note' } })
+        return reply.message({ title: 'Your notes', message, nextStep: { href: '/notes/new', text: 'A note' } })
       })
 
       const form = defineForm({
@@ -56,12 +55,12 @@ export function createProduct(file: string): Product {
         template: 'form',
         data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note', required: true }], button: 'Save' }),
       })
-      signedIn.get('/notes/new', form.open)
+      signedIn.get('/notes/new', form.show)
       signedIn.post(
         '/notes/new',
         form.route,
         form.submit(async (request, reply, { fields, once }) => {
-          const { userId } = visitorOf(request)
+          const { userId } = request.visitor
           if (!userId) throw new PublicError('no_subject', 403, 'The login portal does not say who you are.')
           const { note } = fields
           if (!note) throw new FieldError({ note: ['Write something.'] })

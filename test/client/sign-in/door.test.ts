@@ -1,7 +1,7 @@
 // The door of signing in: what a product is told of its visitors and when, and what a fault of its own may not do.
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Product } from '../../../src/client/product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { type Visitor, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { giveTokens } from '../support/scripted-platform.ts'
@@ -10,17 +10,17 @@ import { smallProduct } from '../support/small-product.ts'
 const things = { 'GET /things': { body: ['one', 'two'] } }
 
 /** A client whose product does this beside its pages. */
-async function buildWith(t: Test, hooks: Partial<Product>, requestDeadlineMs?: number) {
+async function buildWith(t: Test, hooks: Partial<TestProduct>, requestDeadlineMs?: number) {
   const deadline = requestDeadlineMs === undefined ? {} : { requestDeadlineMs }
   return buildTestClient(t, { product: { ...smallProduct, ...hooks }, scripts: things, ...deadline })
 }
 
 /** A product with a page that tells what `visitorOf` says. */
-const telling: Partial<Product> = {
-  pages(signedIn, parts) {
-    smallProduct.pages(signedIn, parts)
+const telling: Partial<TestProduct> = {
+  async pages(signedIn, options) {
+    await signedIn.register(smallProduct.pages, options)
     signedIn.get('/who', async request => {
-      const { userId, visitorId } = visitorOf(request)
+      const { userId, visitorId } = request.visitor
       return { userId: userId ?? null, visitorId }
     })
   },
@@ -108,7 +108,7 @@ t.test('the client waits for a product that registers its pages later', async t 
 t.test('the forms of a product that registers them later are checked before the start', async t => {
   const pages: Product['pages'] = async (signedIn, parts) => {
     await slowPages(signedIn, parts)
-    const form = parts.defineForm({ page: '/nowhere', template: 'form' })
+    const form = signedIn.defineForm({ page: '/nowhere', template: 'form' })
     signedIn.post(
       '/other',
       form.route,
@@ -164,7 +164,7 @@ t.test('a home that is no page stops the start, and is named', async t => {
 
 t.test('a page outside the scope of signed-in visitors has none, and is a fault of the site', async t => {
   const { client } = await buildTestClient(t, {
-    observeRequests: app => app.get('/stray', async request => visitorOf(request).visitorId),
+    observeRequests: app => app.get('/stray', async request => request.visitor.sessionOwner),
   })
   t.equal((await client.inject('/stray')).statusCode, 500)
   const looked = { visitor: { userId: 'visitor-1', visitorId: 'visitor-1', expiresAt: new Date() } }

@@ -1,6 +1,6 @@
 // A form that is sent after the session ended, or as another visitor: nothing typed is lost, and nothing is sent by itself.
 import t, { type Test } from 'tap'
-import type { Product } from '../../../src/client/product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -13,7 +13,7 @@ const long = 'x'.repeat(2_600)
 const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 201, body: {} } }
 
 /** A visitor with the form open, who is signed in for another hour. */
-async function openForm(t: Test, product: Product = smallProduct) {
+async function openForm(t: Test, product: TestProduct = smallProduct) {
   const test = await buildTestClient(t, { scripts, product })
   const { browser, platform } = test
   await signIn(browser)
@@ -30,7 +30,7 @@ async function openForm(t: Test, product: Product = smallProduct) {
 }
 
 /** The same, and then the session ends: the portal refuses to renew it. */
-async function openFormAndWait(t: Test, product?: Product) {
+async function openFormAndWait(t: Test, product?: TestProduct) {
   const test = await openForm(t, product)
   test.clock.advance(3601)
   test.platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
@@ -204,7 +204,7 @@ t.test('PG-14: what was kept is in the form again, also where the first login af
 })
 
 /** The API refuses the access token while a form is handled, and the portal renews nothing: the session ends there. */
-async function endWhileHandled(t: Test, product?: Product) {
+async function endWhileHandled(t: Test, product?: TestProduct) {
   const test = await openForm(t, product)
   test.platform.answer('POST /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
   test.platform.answer('GET /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
@@ -235,15 +235,15 @@ t.test('PG-21: a page that follows a sign-in whose token the API refuses says no
 })
 
 /** A product whose form greets the visitor, which it cannot do without one. */
-const greeting: Product = {
+const greeting: TestProduct = {
   ...smallProduct,
   pages(signedIn, parts) {
     const defineForm: typeof parts.defineForm = definition =>
-      parts.defineForm({
+      signedIn.defineForm({
         ...definition,
         data: async (request, shown) => ({
           ...(await definition.data?.(request, shown)),
-          heading: `A note by ${visitorOf(request).visitorId}`,
+          heading: `A note by ${request.visitor.sessionOwner}`,
         }),
       })
     smallProduct.pages(signedIn, { ...parts, defineForm })

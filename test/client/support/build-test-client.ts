@@ -6,10 +6,10 @@ import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { buildClient } from '../../../src/client/app.ts'
 import { type Config, readConfig } from '../../../src/client/config.ts'
-import type { Product } from '../../../src/client/product.ts'
 import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer } from './scripted-platform.ts'
 import { smallProduct } from './small-product.ts'
 import { TestBrowser } from './test-browser.ts'
+import { buildWith, type TestProduct } from './test-product.ts'
 
 export const clientId = '7d9c1f0e-5f2e-4a57-9d0a-0f4b1b1f6b11'
 export const clientSecret = 'a-client-credential-only-for-tests-0001'
@@ -26,8 +26,8 @@ export type Settings = {
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
-  /** What the client is for; smallProduct where a test does not say. */
-  product?: Product
+  /** The product of the client: smallProduct unless a test names another. */
+  product?: TestProduct
 }
 
 export class TestClock {
@@ -70,7 +70,8 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   }
   const metadata = `GET /.well-known/oauth-authorization-server`
   const asked = platform.received(metadata).length
-  const client = await buildClient(config, options, settings.product)
+  const build = settings.product ? buildWith(settings.product) : buildClient
+  const client = await build(config, options)
   await client.ready()
   t.teardown(() => client.close())
   // Asked at start, in the background: not in the midst of what a test counts.

@@ -1,17 +1,17 @@
 // The client's process with a product that logs events of its own, under names that the client could use as well.
 import { start } from '../../../src/client/main.ts'
 import { logEvent } from '../../../src/client/operations/request-log.ts'
-import type { Product } from '../../../src/client/product.ts'
 import { smallProduct } from './small-product.ts'
+import { buildWith, type TestProduct } from './test-product.ts'
 
-const product: Product = {
+const product: TestProduct = {
   ...smallProduct,
   async afterSignIn(_visitor, request) {
     for (const event of ['profile_stored', 'login_bonus', 'login_succeeded', 'session_counted'])
       logEvent(request, event)
   },
-  pages(signedIn, parts) {
-    smallProduct.pages(signedIn, parts)
+  async pages(signedIn, options) {
+    await signedIn.register(smallProduct.pages, options)
     signedIn.get('/own', async request => {
       for (const event of ['login_shared', 'session_exported']) logEvent(request, event)
       return 'done'
@@ -19,4 +19,4 @@ const product: Product = {
   },
 }
 
-await start(process.env, product)
+await start(process.env, buildWith(product))

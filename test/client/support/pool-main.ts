@@ -2,19 +2,23 @@
 import { setTimeout } from 'node:timers/promises'
 import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'
+import { buildWith } from './test-product.ts'
 
 /** Keeps the process alive until it is cleared. */
 const pool = setInterval(() => {}, 1_000)
 
-await start(process.env, {
-  ...smallProduct,
-  pages(signedIn, parts) {
-    smallProduct.pages(signedIn, parts)
-    signedIn.addHook('onClose', async () => {
-      signedIn.log.info({ event: 'pool_closing' })
-      await setTimeout(50)
-      clearInterval(pool)
-      signedIn.log.info({ event: 'pool_closed' })
-    })
-  },
-})
+await start(
+  process.env,
+  buildWith({
+    ...smallProduct,
+    async pages(app, options) {
+      await app.register(smallProduct.pages, options)
+      app.addHook('onClose', async () => {
+        app.log.info({ event: 'pool_closing' })
+        await setTimeout(50)
+        clearInterval(pool)
+        app.log.info({ event: 'pool_closed' })
+      })
+    },
+  }),
+)

@@ -1,5 +1,6 @@
 // The client's process with the small product in place of its own.
 import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'
+import { buildWith } from './test-product.ts'
 
-await start(process.env, smallProduct)
+await start(process.env, buildWith(smallProduct))

@@ -1,8 +1,7 @@
 // A form of one field from its first look to its last, and the mistakes with forms that stop the start.
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
-import type { Product } from '../../../src/client/product.ts'
-import { showMessage } from '../../../src/client/web/views.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
@@ -74,18 +73,18 @@ t.test('what is too long for a cookie comes back at once, with a way to sign in 
 
 t.test('a page that cannot be shown takes nothing of what was typed', async t => {
   let isBroken = false
-  const product: Product = {
+  const product: TestProduct = {
     ...smallProduct,
     pages(signedIn, { defineForm }) {
       signedIn.get('/page', async (_request, reply) =>
-        showMessage(reply, { title: 'Page', message: '', nextStep: { href: '/note', text: 'A note' } }),
+        reply.message({ title: 'Page', message: '', nextStep: { href: '/note', text: 'A note' } }),
       )
       const data = () => {
         if (isBroken) throw new Error('no disk')
         return { title: 'A note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
       }
       const note = defineForm({ page: '/note', template: 'form', data })
-      signedIn.get('/note', note.open)
+      signedIn.get('/note', note.show)
       signedIn.post(
         '/note',
         note.route,
@@ -111,7 +110,7 @@ t.test('a page that cannot be shown takes nothing of what was typed', async t =>
 })
 
 t.test('a form that cannot be shown again, because the API is down, still shows all that was typed', async t => {
-  const product: Product = {
+  const product: TestProduct = {
     ...smallProduct,
     pages(signedIn, { defineForm }) {
       signedIn.get('/page', async () => 'a page')
@@ -125,7 +124,7 @@ t.test('a form that cannot be shown again, because the API is down, still shows 
           return { title: 'A note', action: '/note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
         },
       })
-      signedIn.get('/note/new', note.open)
+      signedIn.get('/note/new', note.show)
       signedIn.post(
         '/note',
         note.route,
@@ -152,11 +151,11 @@ const wrongForms: Record<string, [page: string, template: string | undefined, me
 }
 for (const [what, [page, template, message]] of Object.entries(wrongForms)) {
   t.test(`a form ${what} stops the start, and is named`, async t => {
-    const product: Product = {
+    const product: TestProduct = {
       ...smallProduct,
-      pages(signedIn, parts) {
-        smallProduct.pages(signedIn, parts)
-        const form = parts.defineForm({ page, ...(template && { template }) })
+      async pages(signedIn, options) {
+        await signedIn.register(smallProduct.pages, options)
+        const form = signedIn.defineForm({ page, ...(template && { template }) })
         signedIn.post(
           '/other',
           form.route,
@@ -169,10 +168,10 @@ for (const [what, [page, template, message]] of Object.entries(wrongForms)) {
 }
 
 t.test('a POST that belongs to no form stops the start, and is named', async t => {
-  const product: Product = {
+  const product: TestProduct = {
     ...smallProduct,
-    pages(signedIn, parts) {
-      smallProduct.pages(signedIn, parts)
+    async pages(signedIn, options) {
+      await signedIn.register(smallProduct.pages, options)
       signedIn.post('/other', async () => {
         throw new PublicError('never', 500, 'never')
       })

@@ -1,13 +1,13 @@
 // A path that exists for another method is answered 405 with Allow, however a product has written the path.
 import t from 'tap'
-import type { Product } from '../../../src/client/product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { smallProduct } from '../support/small-product.ts'
 
-const product: Product = {
+const product: TestProduct = {
   ...smallProduct,
-  pages(signedIn, parts) {
-    smallProduct.pages(signedIn, parts)
+  async pages(signedIn, options) {
+    await signedIn.register(smallProduct.pages, options)
     const ok = async () => 'ok'
     signedIn.get('/files/*', ok)
     signedIn.get('/notes/:id.json', ok)
@@ -15,7 +15,7 @@ const product: Product = {
     signedIn.get('/years/:year(^\\d{4}$)', ok)
     signedIn.get('/words/:word?', ok)
     signedIn.get('/mixed/new', ok)
-    const { route } = parts.defineForm({ page: '/mixed/new' })
+    const { route } = signedIn.defineForm({ page: '/mixed/new' })
     signedIn.delete('/mixed/:id', route, ok)
     signedIn.put('/mixed/*', route, ok)
   },
@@ -67,10 +67,10 @@ for (const url of [
   })
 
 t.test('routes of one path with different constraints count as one path', async t => {
-  const constrained: Product = {
+  const constrained: TestProduct = {
     ...smallProduct,
-    pages(signedIn, parts) {
-      smallProduct.pages(signedIn, parts)
+    async pages(signedIn, options) {
+      await signedIn.register(smallProduct.pages, options)
       for (const host of ['one.test', 'other.test'])
         signedIn.get('/hosts/*', { constraints: { host } }, async () => host)
     },

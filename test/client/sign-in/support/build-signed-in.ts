@@ -1,7 +1,7 @@
 // A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
 import type { Test } from 'tap'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
-import type { Product } from '../../../../src/client/product.ts'
+import type { TestProduct } from '../../support/test-product.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, type Script } from '../../support/scripted-platform.ts'
 import { smallProduct } from '../../support/small-product.ts'
@@ -11,16 +11,16 @@ export const tokenRoute = 'POST /api/exchangeToken'
 export const renewedToken = accessTokenOf('visitor-1', { jti: 'renewed' })
 
 /** What else a page can come to: nothing at `GET /gone`, and at `POST /strict` a form that refuses whatever is typed. */
-const product: Product = {
+const product: TestProduct = {
   ...smallProduct,
-  pages(signedIn, parts) {
-    smallProduct.pages(signedIn, parts)
+  async pages(signedIn, options) {
+    await signedIn.register(smallProduct.pages, options)
     signedIn.get('/gone', async () => {
       throw new PublicError('thing_not_found', 404, 'There is no such thing.')
     })
     const data = () => ({ title: 'A strict form', inputs: [{ name: 'note', label: 'Note' }], button: 'Send it' })
-    const strict = parts.defineForm({ page: '/strict', template: 'form', data })
-    signedIn.get('/strict', strict.open)
+    const strict = signedIn.defineForm({ page: '/strict', template: 'form', data })
+    signedIn.get('/strict', strict.show)
     signedIn.post(
       '/strict',
       strict.route,

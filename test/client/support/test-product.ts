@@ -1,0 +1,24 @@
+// A product as the tests describe it, and the client that is built with it.
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { buildServer, type Options, type SiteOptions } from '../../../src/client/app.ts'
+import type { Config } from '../../../src/client/config.ts'
+
+export type TestProduct = SiteOptions & {
+  /** Registered in the signed-in scope. */
+  pages: FastifyPluginAsync<{ config: Config }>
+  /** Registered in the public scope. */
+  publicPages?: FastifyPluginAsync<{ config: Config }>
+}
+
+/** For main.ts: a function that builds the client with this product. */
+export function buildWith({ pages, publicPages, ...site }: TestProduct) {
+  return async (config: Config, options: Options): Promise<FastifyInstance> => {
+    const app = await buildServer(config, options, site)
+    if (publicPages) await app.register(publicPages, { config })
+    await app.register(async signedIn => {
+      app.signIn.require(signedIn)
+      await signedIn.register(pages, { config })
+    })
+    return app
+  }
+}
