@@ -86,7 +86,9 @@ function formatTime(time: Date): string {
  */
 export function sendContinuePage(reply: FastifyReply, path: string): Promise<string> {
   reply.code(200).headers({
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    // The page loads its icon only. Without a link to one, some browsers ask for /favicon.ico.
+    'content-security-policy':
+      "default-src 'none'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     // The address of this page may contain a code.
     'referrer-policy': 'no-referrer',
   })
