@@ -1,37 +1,41 @@
-// Bounds what one connection may ask for before it has its answers.
+// Limits how many requests a connection may have open at once (pipelining, RFC 9112 9.3.2).
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 
-/** Neither browsers nor proxies ask again before they have their answer, though they may (RFC 9112 9.3.2). */
-const mostUnderWay = 8
+/** Browsers and proxies wait for an answer before they send the next request on the same connection. */
+const maxOpenRequests = 8
 
 /**
- * Classes for a server. Node begins all the requests that it finds in 64 KiB, thousands of them, and each would hold its
- * page for a sender who reads nothing; with these the connection ends at the first one too many, and the rest is not
- * even parsed. It counts where Node makes an answer, because Node gives some by itself and tells nobody of them.
+ * Classes for the server's `http` option. Node starts every request that it finds in 64 KiB of input, which can be
+ * thousands, and each would hold a rendered page in memory for a sender who reads nothing.
+ *
+ * Closing the socket is not enough: Node would still parse the rest of the input and create all requests, and 300 such
+ * connections exhaust 256 MiB. Node has one way to stop parsing at a request: a CONNECT request that nobody handles. So
+ * the ninth open request looks like one. Open requests are counted by their responses, because Node answers some requests
+ * by itself.
  */
 export function boundPipelining(log: Pick<Logger, 'warn'>) {
-  const underWay = new WeakMap<Socket, number>()
-  const countOf = (socket: Socket) => underWay.get(socket) ?? 0
+  const openRequests = new WeakMap<Socket, number>()
+  const countOf = (socket: Socket) => openRequests.get(socket) ?? 0
 
-  // A function, because its answer is one of two; not an arrow, which nobody can call with `new`, as Node does.
-  function makeRequest(socket: Socket): IncomingMessage {
+  // Node calls this with `new`, so it cannot be an arrow function.
+  function createRequest(socket: Socket): IncomingMessage {
     const request = new IncomingMessage(socket)
-    if (countOf(socket) < mostUnderWay) return request
+    if (countOf(socket) < maxOpenRequests) return request
     log.warn({ event: 'pipelined_too_much' })
-    // Node stops reading at a request to CONNECT, and closes the connection where nobody offers that.
-    const fixed = (value: unknown) => ({ get: () => value, set() {} })
-    return Object.defineProperties(request, { upgrade: fixed(true), method: fixed('CONNECT') })
+    // Node sets both properties after this call. The setters keep these values.
+    const constant = (value: unknown) => ({ get: () => value, set() {} })
+    return Object.defineProperties(request, { upgrade: constant(true), method: constant('CONNECT') })
   }
 
   class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
-    constructor(...given: ConstructorParameters<typeof ServerResponse<Request>>) {
-      super(...given)
-      const { socket } = given[0]
-      underWay.set(socket, countOf(socket) + 1)
-      this.once('close', () => underWay.set(socket, countOf(socket) - 1))
+    constructor(...parameters: ConstructorParameters<typeof ServerResponse<Request>>) {
+      super(...parameters)
+      const { socket } = parameters[0]
+      openRequests.set(socket, countOf(socket) + 1)
+      this.once('close', () => openRequests.set(socket, countOf(socket) - 1))
     }
   }
-  return { IncomingMessage: makeRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
+  return { IncomingMessage: createRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
 }
