@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { diagnose } from '../../src/client/doctor.ts'
-import { buildTestClient, clientId, clientSecret } from './support/build-test-client.ts'
-import { nowhere } from './support/nowhere.ts'
-import { type Script, startScriptedPlatform } from './support/scripted-platform.ts'
+import { diagnose } from '../../../src/client/operations/doctor.ts'
+import { buildTestClient, clientId, clientSecret } from '../support/build-test-client.ts'
+import { nowhere } from '../support/nowhere.ts'
+import { type Script, startScriptedPlatform } from '../support/scripted-platform.ts'
 
-/** A platform that knows this client, and the settings to reach it; `scripts` make it otherwise. */
+/** A platform that knows this client, and settings that reach it. `scripts` change what it answers. */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
   const platform = await startScriptedPlatform(t, {
     'GET /': { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Sign in</h1>' },
@@ -22,19 +22,19 @@ async function setUp(t: Test, scripts: Record<string, Script> = {}) {
     CLIENT_ID: clientId,
     CLIENT_SECRET: clientSecret,
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
-    // Nobody listens there.
+    // Nothing listens on this port.
     PORT: '1',
   }
   return { platform, environment }
 }
 
-/** The answer of the check whose line begins so. */
+/** The finding whose text starts with `begin`. */
 async function ask(environment: Record<string, string>, begin: string): Promise<string | undefined> {
   const finding = (await diagnose(environment)).find(({ text }) => text.startsWith(begin))
   return finding && `${finding.answer}: ${finding.text}`
 }
 
-t.test('a good configuration gets no "no", and no secret is in what the doctor says', async t => {
+t.test('a good configuration gets no "no", and the findings hold no secret', async t => {
   const { environment } = await setUp(t)
   const findings = await diagnose(environment)
   t.same(
@@ -46,7 +46,7 @@ t.test('a good configuration gets no "no", and no secret is in what the doctor s
   for (const secret of [clientSecret, environment.COOKIE_KEYS!]) t.notMatch(said, secret)
 })
 
-t.test('settings that are missing are named, and nothing is asked', async t => {
+t.test('the doctor names missing settings, and checks nothing else', async t => {
   const findings = await diagnose({ LOGIN_URL: 'http://127.0.0.1:1' })
   t.ok(findings.every(({ answer, text }) => answer === 'no' && text.startsWith('settings: ')))
   for (const name of ['API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'COOKIE_KEYS'])
@@ -56,7 +56,7 @@ t.test('settings that are missing are named, and nothing is asked', async t => {
     )
 })
 
-t.test('a portal and an API that do not answer are told apart', async t => {
+t.test('the doctor says which of portal and API does not answer', async t => {
   const { environment } = await setUp(t)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'portal:'), /^no: .*does not answer \(ECONNREFUSED\)/)
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'API:'), /^yes/)
@@ -64,7 +64,7 @@ t.test('a portal and an API that do not answer are told apart', async t => {
   t.match(await ask({ ...environment, LOGIN_URL: nowhere }, 'credentials:'), /^cannot tell/)
 })
 
-t.test('an address of the browser that is not known here is "cannot tell", and not "no"', async t => {
+t.test('if this machine cannot reach the address for browsers, the doctor says "cannot tell"', async t => {
   const { environment, platform } = await setUp(t)
   const split = { ...environment, LOGIN_URL: 'https://login.invalid', LOGIN_INTERNAL_URL: platform.url }
   const findings = await diagnose(split)
@@ -75,12 +75,12 @@ t.test('an address of the browser that is not known here is "cannot tell", and n
   )
 })
 
-t.test('an API_URL that leads to something else is noticed', async t => {
+t.test('the doctor notices an API_URL that is not the API', async t => {
   const { environment } = await setUp(t, { 'GET /apps/v1': { status: 404, body: {} } })
   t.match(await ask(environment, 'API:'), /^no: .*answers 404/)
 })
 
-t.test('a redirect URI that is not registered is noticed, and so is a refused cancel_url', async t => {
+t.test('the doctor notices a redirect URI that is not registered, and a refused cancel_url', async t => {
   const { environment, platform } = await setUp(t, { 'GET /': { status: 400, body: 'no' } })
   t.match(await ask(environment, 'redirect URI:'), /^no: .*Register exactly/)
   t.match(
@@ -100,32 +100,29 @@ t.test('a redirect URI that is not registered is noticed, and so is a refused ca
   t.match(await ask(environment, 'redirect URI:'), /^yes/)
 })
 
-t.test(
-  'a client of another language is checked with its own redirect URI, and needs no settings of this one',
-  async t => {
-    const { environment, platform } = await setUp(t)
-    const { COOKIE_KEYS: _, PORT: __, ...ofPlatform } = environment
-    const redirectUri = 'http://localhost:5000/oauth/callback?x=1'
-    const texts = (await diagnose(ofPlatform, redirectUri)).map(({ answer, text }) => `${answer}: ${text}`)
-    t.ok(texts.includes(`yes: redirect URI: ${redirectUri} is registered`), texts.join('\n'))
-    t.ok(texts.includes('yes: credentials: the portal accepts CLIENT_ID and CLIENT_SECRET'))
-    t.notOk(texts.some(text => /^no|proxy:|cookies:/.test(text)))
-    const asked = platform.received('GET /').map(({ url }) => new URL(url, platform.url).searchParams)
-    t.ok(asked.some(query => query.get('redirect_uri') === redirectUri))
-    t.ok(
-      asked.some(query => query.get('cancel_url') === 'http://localhost:5000/cancelled'),
-      'of the same origin',
-    )
-    t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
+t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEYS and PORT', async t => {
+  const { environment, platform } = await setUp(t)
+  const { COOKIE_KEYS: _, PORT: __, ...ofPlatform } = environment
+  const redirectUri = 'http://localhost:5000/oauth/callback?x=1'
+  const texts = (await diagnose(ofPlatform, redirectUri)).map(({ answer, text }) => `${answer}: ${text}`)
+  t.ok(texts.includes(`yes: redirect URI: ${redirectUri} is registered`), texts.join('\n'))
+  t.ok(texts.includes('yes: credentials: the portal accepts CLIENT_ID and CLIENT_SECRET'))
+  t.notOk(texts.some(text => /^no|proxy:|cookies:/.test(text)))
+  const asked = platform.received('GET /').map(({ url }) => new URL(url, platform.url).searchParams)
+  t.ok(asked.some(query => query.get('redirect_uri') === redirectUri))
+  t.ok(
+    asked.some(query => query.get('cancel_url') === 'http://localhost:5000/cancelled'),
+    'of the same origin',
+  )
+  t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
 
-    platform.answer('GET /', { status: 400, body: 'no' })
-    const refused = await diagnose(ofPlatform, redirectUri)
-    t.ok(refused.some(({ answer, text }) => answer === 'no' && text.includes(`the portal refuses ${redirectUri}`)))
-    t.match(await diagnose(ofPlatform, 'callback'), [{ answer: 'no', text: /--redirect-uri must be an address/ }])
-  },
-)
+  platform.answer('GET /', { status: 400, body: 'no' })
+  const refused = await diagnose(ofPlatform, redirectUri)
+  t.ok(refused.some(({ answer, text }) => answer === 'no' && text.includes(`the portal refuses ${redirectUri}`)))
+  t.match(await diagnose(ofPlatform, 'callback'), [{ answer: 'no', text: /--redirect-uri must be an address/ }])
+})
 
-t.test('a wrong client secret is told by invalid_client', async t => {
+t.test('invalid_client means a wrong client secret', async t => {
   const { environment, platform } = await setUp(t, {
     'POST /api/exchangeToken': { status: 401, body: { error: 'invalid_client' } },
   })
@@ -135,7 +132,7 @@ t.test('a wrong client secret is told by invalid_client', async t => {
   t.match(await ask(environment, 'credentials:'), /^cannot tell: .*503/)
 })
 
-t.test('a clock that is wrong is noticed', async t => {
+t.test('the doctor notices a wrong clock', async t => {
   const late = new Date(Date.now() - 600_000).toUTCString()
   const { environment } = await setUp(t, { 'GET /': { headers: { date: late }, body: '' } })
   const said = await ask(environment, 'clocks:')
@@ -145,30 +142,33 @@ t.test('a clock that is wrong is noticed', async t => {
   t.ok(seconds >= 600 && seconds <= Math.ceil(most), `${seconds} s`)
 })
 
-t.test('one host for client and portal is a fault, two hosts are fine', async t => {
+t.test('client and portal must not share a host name', async t => {
   const { environment } = await setUp(t)
   t.match(await ask(environment, 'sites:'), /^yes/)
   t.match(await ask({ ...environment, PUBLIC_URL: 'http://127.0.0.1:3000' }, 'sites:'), /^no/)
 })
 
-t.test('a running client is asked through its public address; a proxy that changes its cookies is noticed', async t => {
-  const { environment, platform } = await setUp(t)
-  t.match(await ask(environment, 'proxy:'), /^cannot tell: .*not running/)
-  const proxy = createServer().listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  t.teardown(() => proxy.close())
-  const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  const { client } = await buildTestClient(t, { platform, environment: { ...environment, PUBLIC_URL } })
-  proxy.on('request', client.routing)
-  t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^yes/)
+t.test(
+  'the doctor asks the running client through its public address, and notices a proxy that changes cookies',
+  async t => {
+    const { environment, platform } = await setUp(t)
+    t.match(await ask(environment, 'proxy:'), /^cannot tell: .*not running/)
+    const proxy = createServer().listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    t.teardown(() => proxy.close())
+    const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const { client } = await buildTestClient(t, { platform, environment: { ...environment, PUBLIC_URL } })
+    proxy.on('request', client.routing)
+    t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^yes/)
 
-  const another = await buildTestClient(t, { platform, environment })
-  proxy.removeAllListeners('request').on('request', another.client.routing)
-  t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^no: .*another PUBLIC_URL/)
+    const another = await buildTestClient(t, { platform, environment })
+    proxy.removeAllListeners('request').on('request', another.client.routing)
+    t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^no: .*another PUBLIC_URL/)
 
-  proxy.removeAllListeners('request').on('request', async (_request, response) => {
-    const { headers, statusCode } = await client.inject('/login')
-    response.writeHead(statusCode, { location: String(headers.location), 'set-cookie': 'login=1' }).end()
-  })
-  t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^no: .*login cookie does not come through/)
-})
+    proxy.removeAllListeners('request').on('request', async (_request, response) => {
+      const { headers, statusCode } = await client.inject('/login')
+      response.writeHead(statusCode, { location: String(headers.location), 'set-cookie': 'login=1' }).end()
+    })
+    t.match(await ask({ ...environment, PUBLIC_URL }, 'proxy:'), /^no: .*login cookie does not come through/)
+  },
+)

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
-import { type Config, ConfigError, readConfig } from './config.ts'
-import { authorizationUrl } from './sign-in/protocol/authorization.ts'
-import { createPortal } from './sign-in/protocol/portal.ts'
-import { backgroundContext, createDispatcher, createUpstream, isRecord } from './upstream.ts'
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import { authorizationUrl } from '../sign-in/protocol/authorization.ts'
+import { createPortal } from '../sign-in/protocol/portal.ts'
+import { backgroundContext, createDispatcher, createUpstream, isRecord } from '../upstream.ts'
 
 const usage = `npm run doctor [-- --redirect-uri URI]
 
@@ -26,8 +26,8 @@ type Environment = Record<string, string | undefined>
 const largestSkewMs = 30_000
 
 /**
- * One finding for each check, in order; no secret in any of them. With faulty settings nothing else is asked. A
- * `redirectUri` is that of another client, with routes and cookies of its own: those are not asked about.
+ * Runs every check and returns their findings in order. No finding holds a secret. If the settings are faulty, nothing else
+ * is checked. With `redirectUri` the settings are those of another client, whose own routes are not checked.
  */
 export async function diagnose(environment: Environment, redirectUri?: string): Promise<Finding[]> {
   const isOurs = redirectUri === undefined
@@ -49,7 +49,7 @@ export async function diagnose(environment: Environment, redirectUri?: string): 
   }
 }
 
-/** Another client needs no keys of this one, and its redirect URI tells its origin. */
+/** The settings of another client: it needs no COOKIE_KEYS, and its origin is that of the redirect URI. */
 function settingsOf(redirectUri: string, environment: Environment): Environment {
   const url = URL.parse(redirectUri)
   if (!url) throw new ConfigError(['--redirect-uri must be an address: http://localhost:5000/callback'])
@@ -65,9 +65,9 @@ const checkPortal: Check = async ({ loginUrl, loginInternalUrl }, dispatcher) =>
     checkClock(date),
   ]
   if (loginUrl === loginInternalUrl) return findings
-  // Where server and browser use different addresses, this machine may not know the browser's.
+  // If server and browser use different addresses, this machine may not know the address for browsers.
   const browser = await get(`${loginUrl}/`, dispatcher)
-  if (!browser.problem) return [...findings, yes(`portal: ${loginUrl}, the browser's address, answers here, too`)]
+  if (!browser.problem) return [...findings, yes(`portal: ${loginUrl}, the address for browsers, answers here too`)]
   return [...findings, cannotTell(`portal: whether ${loginUrl} answers browsers: from here it ${browser.problem}`)]
 }
 
@@ -99,7 +99,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
   return no(`redirect URI: the portal refuses ${redirectUri} for this CLIENT_ID. Register exactly this address.`)
 }
 
-/** A code that cannot be: the portal must know the client (else invalid_client), and not the code (invalid_grant). */
+/** Sends a code that the portal never made. `invalid_grant` means right credentials, `invalid_client` wrong ones. */
 const checkCredentials: Check = async (config, dispatcher) => {
   const upstream = createUpstream('login portal', 'portal', dispatcher)
   const portal = createPortal(config, upstream, () => new Date(), { info() {}, warn() {} })
@@ -111,13 +111,13 @@ const checkCredentials: Check = async (config, dispatcher) => {
     if (error === 'invalid_grant') return yes('credentials: the portal accepts CLIENT_ID and CLIENT_SECRET')
     if (error === 'invalid_client')
       return no('credentials: the portal refuses them. Make a new client secret, and check CLIENT_ID.')
-    return cannotTell(`credentials: because the portal answered ${status} to a code that cannot be`)
+    return cannotTell(`credentials: because the portal answered ${status} to a made-up code`)
   } catch (error) {
     return cannotTell(`credentials: because ${(error as Error).message}`)
   }
 }
 
-/** Asks the running client through its public address: what a proxy in between takes away is missing then. */
+/** Asks the running client through its public address, to see whether a proxy changes redirects or cookies. */
 const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
   const { status, location, cookies, problem } = await get(`${publicUrl}/login`, dispatcher)
   if (problem) return cannotTell(`proxy: because the client is not running at ${publicUrl} (${problem})`)
@@ -126,14 +126,14 @@ const checkProxy: Check = async ({ publicUrl, redirectUri }, dispatcher) => {
     return no(`proxy: the client at ${publicUrl} runs with another PUBLIC_URL.`)
   const isWhole = cookies.some(cookie => /^__Host-login-.*Path=\/;.*HttpOnly;.*Secure;.*SameSite=Lax/i.test(cookie))
   if (isWhole) return yes(`proxy: ${publicUrl} passes redirects and cookies on unchanged`)
-  return no('proxy: the login cookie does not come through as it was set. Let the proxy leave Set-Cookie alone.')
+  return no('proxy: the login cookie does not come through as the client set it. The proxy must not change Set-Cookie.')
 }
 
-/** Two ports of one host share their cookies, and hide each fault that SameSite can have. */
+/** Two ports of one host share their cookies, so faults of SameSite do not show. */
 function checkHosts({ publicUrl, loginUrl }: Config): Finding {
   const [client, portal] = [new URL(publicUrl).hostname, new URL(loginUrl).hostname]
-  if (client !== portal) return yes(`sites: ${client} and ${portal} are two`)
-  return no(`sites: client and portal share ${client}, and so their cookies. Use two names.`)
+  if (client !== portal) return yes(`sites: ${client} and ${portal} are different hosts`)
+  return no(`sites: client and portal share ${client}, so they share their cookies. Use two host names.`)
 }
 
 type Got = { status: number; location?: string; cookies: string[]; date?: Date; problem?: string }
