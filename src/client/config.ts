@@ -1,10 +1,10 @@
-// Reads the client's settings from the environment, and names every problem at once.
+// Reads the client's settings from the environment, and reports every problem at once.
 import { readFileSync } from 'node:fs'
 import { Secret } from './secret.ts'
 
 const keyForm = '32 random bytes each in base64url, comma-separated, newest first'
 
-/** Every setting, in the order of `.env.example`. One without a default has no value there. */
+/** Every setting, in the order of `.env.example`. A setting without a default is required. */
 export const settings = [
   { name: 'LOGIN_URL', about: 'The login portal, as browsers reach it.' },
   { name: 'API_URL', about: 'The application API, without /apps/v1.' },
@@ -35,7 +35,7 @@ export type Config = ReturnType<typeof readConfig>
 
 type Environment = Record<string, string | undefined>
 
-/** Thrown with one line for each setting that is missing or wrong; never holds a value that is secret. */
+/** Has one line for each setting that is missing or wrong. The lines contain no secret values. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
@@ -50,12 +50,12 @@ export function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
-/** Whether what is sent to this address can be read on its way. */
+/** Whether others on the network can read what is sent to this address. */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)
 }
 
-/** Throws ConfigError. `readFile` serves the settings given as NAME_FILE. */
+/** Throws ConfigError. `readFile` reads the files of settings that are given as NAME_FILE. */
 export function readConfig(environment: Environment, readFile = (path: string) => readFileSync(path, 'utf8')) {
   const problems: string[] = []
   const problem = (text: string) => {
@@ -129,7 +129,7 @@ export function readConfig(environment: Environment, readFile = (path: string) =
   const config = {
     host: text('HOST'),
     port,
-    /** An origin: no path, no slash at the end. So are the URLs below, but for a path where the platform has one. */
+    /** An origin, without a slash at the end. The URLs below have no slash at the end either; they may have a path. */
     publicUrl,
     redirectUri: `${publicUrl}/exchangeToken`,
     cancelUrl: address('CANCEL_URL', `${publicUrl || 'https://unknown.invalid'}/cancelled`),

@@ -126,3 +126,33 @@ t.test('a button says that something is under way, and Back brings it as it was'
   await page.getByRole('button', { name: 'Create application', exact: true }).waitFor()
   t.same(troubles, [])
 })
+
+t.test('the browser asks before the visitor leaves a form with changes, and only then', { skip }, async t => {
+  const { page, publicUrl } = await startVisit(t, { at: '/applications/new' })
+  let questions = 0
+  // startVisit dismisses every dialog: the visitor stays.
+  page.on('dialog', dialog => {
+    questions++
+    t.equal(dialog.type(), 'beforeunload')
+  })
+  const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
+
+  await cancel()
+  await page.waitForURL(`${publicUrl}/applications`)
+  t.equal(questions, 0, 'nothing was typed')
+
+  await page.goto(`${publicUrl}/applications/new`)
+  // Browsers ask only if the visitor has really pressed a key or a button.
+  await page.getByLabel('Name', { exact: true }).pressSequentially('Weather station')
+  await Promise.all([page.waitForEvent('dialog'), cancel()])
+  t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Weather station', 'the visitor stayed')
+
+  await page.getByLabel('Redirect URIs').fill('http://example.test/not-https')
+  await page.getByRole('button', { name: 'Create application' }).click()
+  await page.getByRole('alert').waitFor()
+  t.equal(questions, 1, 'sending the form asks nothing')
+
+  await page.getByLabel('Name', { exact: true }).click()
+  await Promise.all([page.waitForEvent('dialog'), cancel()])
+  t.equal(questions, 2, 'the text of a refused form exists only on this page')
+})

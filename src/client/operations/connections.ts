@@ -1,41 +1,40 @@
-// Closes the connections of senders that are too slow or send nonsense, and limits how many are open at once.
+// Closes connections for good after a client error, and limits how many are open at once.
 import type { Server, Socket } from 'node:net'
 import type { Logger } from 'pino'
 
 /**
- * Sends a last answer, and closes the connection for good one second later at most. `end()` is not enough: it closes
- * one direction only, and a sender that never closes its own would keep the connection. Node leaves this to the
- * listener of its 'clientError' event.
+ * Sends a last answer and closes the connection within one second. `end()` is not enough: it closes one direction only, and
+ * a sender that never closes the other one would keep the connection open. Node leaves this to the 'clientError' listener.
  */
 export function closeWith(socket: Socket, answer: string): void {
-  // The HTTP parser stops here, so that a request whose body arrives after its 408 starts no handler. The bytes are still
-  // read: closing with unread bytes would send a reset, and the answer could be lost with it.
+  // Takes the socket from the HTTP parser, so that a body that arrives after the 408 starts no handler. The bytes are still
+  // read and dropped: closing a socket with unread bytes sends a reset, which could destroy the answer.
   socket.removeAllListeners('data').on('data', () => {})
   socket.end(answer)
   setTimeout(() => socket.destroy(), 1_000).unref()
 }
 
 /**
- * Returns a function that puts an HTTP server under the limit. All these servers are counted together; while `most`
- * connections are open, new ones are closed at once. Node's `maxConnections` counts each listening address by itself.
+ * Returns a function that applies the limit to a server. The connections of all these servers are counted together. While
+ * `max` of them are open, new ones are closed at once. Node's own `maxConnections` counts each listening address by itself.
  */
-export function limitConnections(most: number, log: Pick<Logger, 'warn'>) {
+export function limitConnections(max: number, log: Pick<Logger, 'warn'>) {
   let open = 0
   let warnedAt = Number.NEGATIVE_INFINITY
 
   return (server: Server): void => {
-    // Before Node's own listener, which would begin to read.
+    // Runs before Node's own listener, which starts to read.
     server.prependListener('connection', (socket: Socket) => {
-      if (open < most) {
+      if (open < max) {
         open++
         socket.once('close', () => open--)
         return
       }
       socket.destroy()
-      // Once a minute: a flood must not flood the log.
+      // One line a minute, so that a flood of connections does not flood the log.
       if (performance.now() - warnedAt < 60_000) return
       warnedAt = performance.now()
-      log.warn({ event: 'connections_full', most })
+      log.warn({ event: 'connections_full', max })
     })
   }
 }

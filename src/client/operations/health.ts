@@ -1,22 +1,27 @@
-// For whoever watches this process: whether it runs, and whether it wants requests.
+// GET /health/live and GET /health/ready, for load balancers and orchestrators.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-type Told = {
+type Options = {
   cookieKeyIds: string[]
-  /** Aborted when the process was told to stop, so that a load balancer should send nothing more. */
+  /** Aborted when the process has been told to stop. A load balancer should send no more requests then. */
   draining: AbortSignal | undefined
-  /** Whether the product can serve. */
+  /** Whether the product can serve requests. */
   isReady?: (() => boolean) | undefined
 }
 
 export const live = async () => ({ status: 'ok' })
 
-/** Replicas must show the same key ids, or visitors are signed in and out by turns. */
-export function createReady({ cookieKeyIds, draining, isReady = () => true }: Told) {
-  const askProduct = async () => isReady()
+/** Replicas must report the same key ids: otherwise each replica signs out the visitors of the others. */
+export function createReady({ cookieKeyIds, draining, isReady = () => true }: Options) {
+  const isProductReady = () => {
+    try {
+      return isReady()
+    } catch {
+      return false
+    }
+  }
   return async (_request: FastifyRequest, reply: FastifyReply) => {
-    const isServing = await askProduct().catch(() => false)
-    const status = draining?.aborted ? 'draining' : isServing ? 'ok' : 'not ready'
+    const status = draining?.aborted ? 'draining' : isProductReady() ? 'ok' : 'not ready'
     if (status !== 'ok') reply.code(503)
     return { status, cookieKeyIds }
   }

@@ -1,11 +1,11 @@
-// Listens where the settings say, on every address of localhost, and says which setting to change where that fails.
+// Listens on the address of the settings (every address of localhost), and names the setting to change if that fails.
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../config.ts'
 
-/** Throws ConfigError. Nothing is left listening then once the client is closed. */
+/** Throws ConfigError. Close the client then: it may be listening on some of its addresses. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const listenAlso = prepareListeners(app)
   let taken: number | undefined
@@ -15,16 +15,16 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
       else await listenAlso(address, taken)
       taken ??= (app.server.address() as AddressInfo).port
     } catch (error) {
-      // Hosts files name ::1 on machines without it, too.
+      // Some hosts files name ::1 although the machine has no IPv6.
       if (host !== 'localhost' || codeOf(error) !== 'EADDRNOTAVAIL') throw explain(error, 'PORT', address, port)
     }
   }
   if (taken === undefined) throw explain(undefined, 'PORT', host, port)
 }
 
-/** What to change in the settings, for the port of this name that cannot be listened on. */
+/** The error that says which setting to change, for a port that cannot be listened on. */
 export function explain(error: unknown, setting: 'PORT' | 'METRICS_PORT', host: string, port: number): ConfigError {
-  const code = codeOf(error) ?? 'it has no address here'
+  const code = codeOf(error) ?? 'it has no address on this machine'
   const reasons: Record<string, string> = {
     EADDRINUSE: `${setting}: another program has taken ${port} on ${host}. Stop that one, or set another ${setting}.`,
     EACCES: `${setting}: this process may not listen on ${port}. Set one from 1024 on.`,
@@ -62,7 +62,7 @@ function prepareListeners(app: FastifyInstance) {
 
   return async (address: string, port: number) => {
     const handOver = (socket: Socket) => app.server.emit('connection', socket)
-    // As Node's HTTP server has it.
+    // The options of Node's own HTTP server.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
     await once(listener.listen(port, address), 'listening')
     listeners.push(listener)

@@ -1,4 +1,4 @@
-// Counts what an operator wants to know, and tells it to Prometheus on a port of its own. No label holds an id.
+// Metrics for Prometheus, on a port of their own. No label contains an id.
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -15,8 +15,8 @@ export function createMetrics() {
   const requests = counter('requests_total', 'Requests that were answered', 'method', 'route', 'status')
   const durations = histogram('request_seconds', 'From the request to its whole answer', 'route')
   const upstream = histogram('upstream_seconds', 'Calls to the login portal and the application API', 'to', 'status')
-  const logins = counter('logins_total', 'Logins that came back from the portal, by what became of them', 'outcome')
-  const refreshes = counter('refreshes_total', 'Sessions that were due, by what became of them', 'outcome')
+  const logins = counter('logins_total', 'Logins that came back from the portal, by outcome', 'outcome')
+  const refreshes = counter('refreshes_total', 'Sessions that were due for renewal, by outcome', 'outcome')
   collectDefaultMetrics({ register: registers[0]! })
 
   return {
@@ -28,7 +28,7 @@ export function createMetrics() {
     observeRequests(app: FastifyInstance): void {
       app.addHook('onRequest', async (_request, reply) => {
         open.inc()
-        // Also fires where the browser has gone before the answer.
+        // Also emitted if the browser disconnects before the answer.
         reply.raw.once('close', () => open.dec())
       })
       app.addHook('onResponse', async (request, reply) => {
@@ -42,7 +42,7 @@ export function createMetrics() {
       upstream.observe({ to, status }, seconds)
     },
 
-    /** Serves GET /metrics, and nothing else. It is for the operator's network, not for visitors. */
+    /** Serves GET /metrics and nothing else. It is for the operator's network, not for visitors. */
     async listen(host: string, port: number): Promise<Server> {
       const server = createServer(async (request, response) => {
         const isMetrics = request.method === 'GET' && request.url === '/metrics'

@@ -1,11 +1,12 @@
-// Stops without losing a request: says so first, serves what still comes for a while, then closes, and never hangs.
+// Stops the process without losing a request, and never hangs.
 import type { FastifyInstance } from 'fastify'
 
 const hardStopMs = 10_000
 
 /**
- * On SIGTERM or SIGINT; a second one exits at once. `draining` makes /health/ready answer 503, `onStopped` closes what is
- * not the client's own. SIGHUP is ignored: there is nothing to read again, and a lost terminal is no reason to stop.
+ * On SIGTERM or SIGINT: `draining` makes /health/ready answer 503, the server goes on for `prestopDelayMs`, then closes. A
+ * second signal exits at once. `onStopped` closes what does not belong to the server. SIGHUP is ignored, because a lost
+ * terminal is no reason to stop.
  */
 export function stopOnSignal(
   app: FastifyInstance,
@@ -18,7 +19,7 @@ export function stopOnSignal(
     draining.abort()
     app.log.info({ event: 'stopping', signal })
     await new Promise(resolve => setTimeout(resolve, prestopDelayMs))
-    // Fastify waits for every request, also for one whose body never comes.
+    // Fastify waits for every open request, even for one whose body never arrives.
     setTimeout(() => app.server.closeAllConnections(), hardStopMs).unref()
     await app.close()
     await onStopped()
@@ -29,7 +30,7 @@ export function stopOnSignal(
   process.on('SIGHUP', () => {})
 }
 
-/** An answer given while the client closes ends its connection: kept alive, it would hold the process until the hard stop. */
+/** Answers that are sent while the server closes end their connection. Kept open, it would delay the stop. */
 export function endConnectionsOnClose(app: FastifyInstance): void {
   let isClosing = false
   app.addHook('preClose', async () => {
@@ -40,7 +41,7 @@ export function endConnectionsOnClose(app: FastifyInstance): void {
   })
 }
 
-/** A fault that nothing has caught leaves the process in a state that nobody knows: one line, and the end. */
+/** After an uncaught error the state of the process is unknown: it logs one line and exits. */
 export function exitOnCrash(log: FastifyInstance['log'], flush: () => Promise<void>): void {
   process.on('uncaughtException', async ({ name, message, stack }) => {
     log.fatal({ event: 'crashed', cause: { name, message, stack } })

@@ -1,13 +1,13 @@
-// Makes the pages more comfortable; every one of them works without it.
+// Makes the pages more comfortable. Every page works without it.
 
-// Times as the visitor's own clock has them.
+// Shows times in the visitor's time zone.
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 for (const time of document.querySelectorAll('time[datetime]')) {
   time.title = time.textContent
   time.textContent = format.format(new Date(time.dateTime))
 }
 
-// A button behind what can be copied, which says so, also to those who only hear the page.
+// Adds a button to everything that can be copied. A status line tells screen readers the result.
 const sources = navigator.clipboard ? document.querySelectorAll('[data-copy]') : []
 const status = document.createElement('p')
 status.className = 'unseen'
@@ -28,7 +28,7 @@ for (const source of sources) {
       button.textContent = 'Copied'
       status.textContent = `Copied: ${name}`
     } catch {
-      // The browser may refuse; then the keyboard can still copy what is selected.
+      // The browser may refuse. The visitor can then copy the selection with the keyboard.
       getSelection().selectAllChildren(isAll ? document.querySelector('.secrets') : source)
       button.textContent = 'Selected'
       status.textContent = `Not copied, but selected: ${name}`
@@ -41,9 +41,19 @@ for (const source of sources) {
   source.after(button)
 }
 
-// A button whose form is under way says so. Back may bring the very same page again.
+// Asks before the visitor leaves a form with changes. What was typed is not stored in the browser.
+let hasChanges = document.querySelector('form[data-unsaved]') !== null
+addEventListener('input', ({ target }) => {
+  hasChanges ||= target.closest('form[method="post"]') !== null
+})
+addEventListener('beforeunload', event => {
+  if (hasChanges) event.preventDefault()
+})
+
+// A button whose form is being sent says so. Back may show the same page again.
 const busy = new Map()
 addEventListener('submit', ({ submitter }) => {
+  hasChanges = false
   if (!submitter || busy.has(submitter)) return
   busy.set(submitter, submitter.textContent)
   submitter.setAttribute('aria-busy', 'true')
@@ -57,5 +67,5 @@ addEventListener('pageshow', () => {
   busy.clear()
 })
 
-// What has happened is read first, also in browsers that know autofocus only for fields.
+// Focuses the message about what has happened. Some browsers support autofocus for fields only.
 document.querySelector('main [autofocus]')?.focus()

@@ -10,7 +10,7 @@ const errors = {
   ],
   login_without_cookies: [
     400,
-    'Signing in needs cookies, and your browser sent none. Please allow cookies for this site and sign in again. If you started in another browser, continue there.',
+    'Signing in needs cookies, and your browser sent none. Please allow cookies for this site and sign in again. Some browsers keep no secure cookies on http addresses: use https or another browser. If you started in another browser, continue there.',
   ],
   login_used: [400, 'This sign-in link has already been used. It works only once.'],
   invalid_grant: [
