@@ -2,7 +2,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import fastifyView from '@fastify/view'
 import { Eta } from 'eta'
 import type { FastifyReply } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -53,18 +52,14 @@ export const pages = fastifyPlugin<PagesOptions>(
     // All templates are read now, so that there is an error page even when no file can be opened any more.
     for (const path of globSync('**/*.eta', { cwd: folder }))
       eta.loadTemplate(join(folder, path), readFileSync(join(folder, path), 'utf8'))
+    const common = { site: { name, home }, assets: serveAssets(app), formatTime }
 
-    await app.register(fastifyView, {
-      engine: { eta },
-      root: folder,
-      viewExt: 'eta',
-      production: !reloadTemplates,
-      defaultContext: { site: { name, home }, assets: serveAssets(app), formatTime },
-    })
-
-    app.decorateReply('page', function (this: FastifyReply, template, data) {
+    app.decorateReply('page', async function (this: FastifyReply, template, data) {
       const { visitorIfAny: visitor, id: requestId } = this.request
-      return this.viewAsync(template, { visitor, requestId, links: visitor ? links(visitor) : [], ...data })
+      const visitorLinks = visitor ? links(visitor) : []
+      const html = eta.render(`/${template}.eta`, { ...common, visitor, requestId, links: visitorLinks, ...data })
+      this.type('text/html; charset=utf-8')
+      return html
     })
     app.decorateReply('message', function (this: FastifyReply, message) {
       return this.page('message', message)
