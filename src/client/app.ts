@@ -18,7 +18,7 @@ import { type PagesOptions, pages } from './web/pages.ts'
 import { createSealer } from './web/seal.ts'
 import { guardRequests, navigationsOnly, securityHeaders } from './web/security.ts'
 
-export type Options = {
+export type ServerOptions = {
   logger: Logger
   clock?: () => Date
   /** The connections to the portal and the API. The caller closes a dispatcher that it passes. */
@@ -37,7 +37,7 @@ export type Options = {
 
 // Yours: the name of this site, its pages, and what happens when somebody signs in.
 /** The client with the pages for applications. */
-export async function buildClient(config: Config, options: Options): Promise<FastifyInstance> {
+export async function buildClient(config: Config, options: ServerOptions): Promise<FastifyInstance> {
   const app = await buildServer(config, options, {
     name: 'Applications',
     home: '/applications',
@@ -62,7 +62,7 @@ export type SiteOptions = Omit<PagesOptions, 'reloadTemplates'> &
   }
 
 /** The server with everything that is the same for every product. Add the product's routes to it. */
-export async function buildServer(config: Config, options: Options, site: SiteOptions): Promise<FastifyInstance> {
+export async function buildServer(config: Config, options: ServerOptions, site: SiteOptions): Promise<FastifyInstance> {
   const { logger, clock = () => new Date(), requestDeadlineMs = 25_000, countCall, reloadTemplates = false } = options
   const dispatcher = options.dispatcher ?? createDispatcher()
   const sealer = createSealer(config.cookieKeys, `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`, clock)

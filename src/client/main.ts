@@ -1,7 +1,7 @@
 // Starts the client: reads the settings, builds the server, listens, and stops cleanly.
 import type { FastifyInstance } from 'fastify'
 import manifest from '../../package.json' with { type: 'json' }
-import { buildClient, type Options } from './app.ts'
+import { buildClient, type ServerOptions } from './app.ts'
 import { type Config, ConfigError, isPlainHttp, readConfig } from './config.ts'
 import { limitConnections } from './operations/connections.ts'
 import { explain, listen } from './operations/listen.ts'
@@ -11,7 +11,7 @@ import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
 /** Ends the process if it cannot start. `build` makes the server; tests pass another product. */
 export async function start(
   environment: NodeJS.ProcessEnv,
-  build: (config: Config, options: Options) => Promise<FastifyInstance> = buildClient,
+  build: (config: Config, options: ServerOptions) => Promise<FastifyInstance> = buildClient,
 ): Promise<void> {
   try {
     const config = readConfig(environment)

@@ -1,9 +1,9 @@
 // Reads applications, credentials and groups from the API's answers. A missing or odd field becomes an empty value.
 import { isRecord } from '../upstream.ts'
-import type { Client, Fields } from './fields.ts'
+import type { ApplicationFields, Client } from './fields.ts'
 
 /** A field that the API does not tell is an empty string. */
-export type Application = Omit<Fields, keyof Client> & {
+export type Application = Omit<ApplicationFields, keyof Client> & {
   id: string
   createdAt: Date | undefined
   updatedAt: Date | undefined

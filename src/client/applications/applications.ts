@@ -6,8 +6,8 @@ import { create } from './create.ts'
 import { details } from './details.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
+import { newSecret } from './new-secret.ts'
 import { remove } from './remove.ts'
-import { secret } from './secret.ts'
 import { listLink, noSuchApplication } from './this-application.ts'
 
 export type ApplicationsOptions = { config: Config; clock: () => Date }
@@ -20,7 +20,7 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
   await app.register(create, options) //  GET  /applications/new, POST /applications
   await app.register(details, options) // GET  /applications/:id
   await app.register(edit, options) //    GET and POST /applications/:id/edit
-  await app.register(secret, options) //  GET and POST /applications/:id/secret
+  await app.register(newSecret, options) // GET and POST /applications/:id/secret
   await app.register(remove, options) //  GET and POST /applications/:id/delete
 }
 

@@ -16,8 +16,8 @@ import {
 import type { ApplicationsOptions } from './applications.ts'
 import { sendCredentials } from './details.ts'
 import {
+  type ApplicationFields,
   checkFields,
-  type Fields,
   fieldsToCreate,
   formFields,
   normalize,
@@ -102,7 +102,11 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 
   /** The id of an application with these fields that was created after the form had been shown. */
-  async function findCreated({ api }: Visitor, { shownAt }: FormToken, fields: Fields): Promise<string | undefined> {
+  async function findCreated(
+    { api }: Visitor,
+    { shownAt }: FormToken,
+    fields: ApplicationFields,
+  ): Promise<string | undefined> {
     const { ItemList } = await api.get('/apps/v1', collectionSchema)
     // The API's times have no milliseconds.
     const since = Math.floor(shownAt / 1000) * 1000
@@ -119,7 +123,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     return undefined
   }
 
-  async function postApplication({ api }: Visitor, fields: Fields): Promise<Created> {
+  async function postApplication({ api }: Visitor, fields: ApplicationFields): Promise<Created> {
     try {
       const body = { ...applicationEnvelope, data: fields }
       const { '@id': id, client, tokens } = await api.post('/apps/v1', body, createdApplicationSchema)
@@ -137,7 +141,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
 }
 
 /** Whether an application has these fields, as far as the API tells them. */
-function hasSameFields({ groupId, client, ...application }: Application, fields: Fields): boolean {
+function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
   return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)
 }

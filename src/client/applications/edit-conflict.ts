@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { PublicError } from '../errors.ts'
 import type { FormFields } from '../web/forms.ts'
 import type { Application } from './application.ts'
-import { type Fields, fieldsToUpdate, normalize, splitUris } from './fields.ts'
+import { type ApplicationFields, fieldsToUpdate, normalize, splitUris } from './fields.ts'
 
 /** The fields that can be edited, in the order of the form. The group cannot be changed. */
 const names = [
@@ -18,7 +18,7 @@ const names = [
   'defaultScopes',
 ] as const
 type Name = (typeof names)[number]
-type EditableFields = Partial<Pick<Fields, Name>>
+type EditableFields = Partial<Pick<ApplicationFields, Name>>
 
 /** A field with two values. `choice` is the value to keep; undefined until the visitor has chosen. */
 export type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }

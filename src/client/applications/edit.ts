@@ -52,9 +52,14 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     try {
       await update(request, fields, etag)
     } catch (error) {
-      if (!(error instanceof PublicError && error.code === 'api_changed')) throw error
+      if (!isChangedSince(error)) throw error
       // Something has changed. If it is nothing that this form shows, such as a secret, the visitor need not be asked.
-      await update(request, fields, await compareWithStored(request, fields, refuseConflict))
+      const newEtag = await compareWithStored(request, fields, refuseConflict)
+      await update(request, fields, newEtag).catch(secondError => {
+        if (!isChangedSince(secondError)) throw secondError
+        const message = 'Somebody else has changed the application just now. Please send the form again.'
+        throw new PublicError('application_changed', 412, message)
+      })
     }
   }
 
@@ -96,6 +101,11 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       ? showChoices(seen, new EditConflict(differences))
       : { fields: { ...seen, choosing: '' } }
   }
+}
+
+/** Whether the API refused an update because the application no longer has this ETag. */
+function isChangedSince(error: unknown): boolean {
+  return error instanceof PublicError && error.code === 'api_changed'
 }
 
 function showChoices(fields: FormFields, problem: EditConflict) {

@@ -48,9 +48,9 @@ export type FieldName = keyof typeof formFields
 /** The form as it was typed, after `normalize`. */
 export type TypedFields = Record<FieldName, string>
 /** The fields that the API knows. `redirectUris` is a comma-separated list. */
-export type Fields = Omit<TypedFields, 'groupName'>
+export type ApplicationFields = Omit<TypedFields, 'groupName'>
 /** The fields of the OAuth client. The API does not always tell them. */
-export type Client = Pick<Fields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
+export type Client = Pick<ApplicationFields, 'redirectUris' | 'defaultRedirectUri' | 'scopes' | 'defaultScopes'>
 
 const fieldNames = Object.keys(formFields) as FieldName[]
 
@@ -64,12 +64,12 @@ export function normalize(form: Record<string, string>): TypedFields {
 /** Throws a FieldError with everything that can be known without asking the API. */
 export function checkFields(fields: TypedFields, required: readonly FieldName[]): void {
   const problems = fieldNames
-    .map(name => [name, findProblems(name, fields, required.includes(name))] as const)
+    .map(name => [name, checkField(name, fields, required.includes(name))] as const)
     .filter(([, sentences]) => sentences.length > 0)
   if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
 }
 
-function findProblems(name: FieldName, fields: TypedFields, isRequired: boolean): string[] {
+function checkField(name: FieldName, fields: TypedFields, isRequired: boolean): string[] {
   const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
   // Counts characters as the API does: an emoji is one.
@@ -89,7 +89,7 @@ export function withLabels(errors: Record<string, string[]>): Record<string, str
 }
 
 /** All ten fields, because the specification leaves none out. The default redirect URI is the first unless one was typed. */
-export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Fields {
+export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
   return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
 }
 
@@ -97,7 +97,7 @@ export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): Fields
  * The group of an application cannot be changed. If the API did not tell the client's fields, the form could not show them;
  * those that are still empty are left out, because an omitted field keeps its value.
  */
-export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<Fields> {
+export function fieldsToUpdate(typed: TypedFields, isClientKnown: boolean): Partial<ApplicationFields> {
   const { groupId: _, ...all } = fieldsToCreate(typed)
   if (isClientKnown) return all
   const unknown = ['defaultRedirectUri', 'scopes', 'defaultScopes']

@@ -27,10 +27,11 @@ export async function createGroup({ api }: Visitor, name: string): Promise<strin
   const refused = (reasons: string[]) => new FieldError({ groupName: reasons })
   const notCreated = refused(['The group could not be created. Create one at the login portal.'])
   try {
-    const group = await api.post('/identities/v1', { ...groupEnvelope, data: { name } }, createdGroupSchema)
-    return group['@id']
+    const { '@id': id } = await api.post('/identities/v1', { ...groupEnvelope, data: { name } }, createdGroupSchema)
+    if (typeof id !== 'string' || id === '') throw notCreated
+    return id
   } catch (error) {
-    // The API names another field, but in this form every problem of the group belongs to its name.
+    // The API may name another field, but in this form every problem of the group belongs to its name.
     if (error instanceof FieldError) {
       const reasons = Object.values(error.fields).flat()
       throw reasons.length > 0 ? refused(reasons) : error

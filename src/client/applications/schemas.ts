@@ -45,10 +45,10 @@ export const newSecretSchema = {
   properties: { clientSecret: { type: 'string' } },
 } as const satisfies JSONSchema
 
+/** Nothing is required: without a usable id the form says that the group could not be created. */
 export const createdGroupSchema = {
   type: 'object',
-  required: ['@id'],
-  properties: { '@id': { type: 'string', minLength: 1 } },
+  properties: { '@id': {} },
 } as const satisfies JSONSchema
 
 /** The query of the list page. */

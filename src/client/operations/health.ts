@@ -1,7 +1,7 @@
 // GET /health/live and GET /health/ready, for load balancers and orchestrators.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-type Options = {
+type HealthOptions = {
   cookieKeyIds: string[]
   /** Aborted when the process has been told to stop. A load balancer should send no more requests then. */
   draining: AbortSignal | undefined
@@ -12,7 +12,7 @@ type Options = {
 export const live = async () => ({ status: 'ok' })
 
 /** Replicas must report the same key ids: otherwise each replica signs out the visitors of the others. */
-export function createReady({ cookieKeyIds, draining, isReady = () => true }: Options) {
+export function createReady({ cookieKeyIds, draining, isReady = () => true }: HealthOptions) {
   const isProductReady = () => {
     try {
       return isReady()

@@ -19,13 +19,16 @@ declare module 'fastify' {
 /** Counts logins and renewals for the metrics, whatever the log level is. */
 export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
-type Options = {
+type RequestLogOptions = {
   /** The time for a whole request, including all calls to the portal and the API. Shorter than `connectionTimeout`. */
   requestDeadlineMs: number
   countOutcome?: CountOutcome | undefined
 }
 
-export function logRequests(app: FastifyInstance, { requestDeadlineMs, countOutcome = () => {} }: Options): void {
+export function logRequests(
+  app: FastifyInstance,
+  { requestDeadlineMs, countOutcome = () => {} }: RequestLogOptions,
+): void {
   app.decorate('countOutcome', countOutcome)
   app.decorateRequest('endsAt', 0)
   app.decorateRequest('visitorHash', undefined)

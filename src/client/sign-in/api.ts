@@ -5,7 +5,6 @@ import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
 
-
 export type CallOptions = {
   /** For the whole call, in milliseconds. 10,000 unless set. */
   deadlineMs?: number
@@ -35,12 +34,7 @@ export interface Api {
     options?: CallOptions,
   ): Promise<TypeOf<S>>
   /** `body` is sent as JSON. */
-  put<const S extends object>(
-    path: string,
-    body: object,
-    schema: S,
-    options?: CallOptions,
-  ): Promise<TypeOf<S>>
+  put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
   /** Like `get`, with the ETag of the answer, for a later `put` with `ifMatch`. */
   getWithEtag<const S extends object>(
@@ -91,7 +85,7 @@ export function createApi(options: ApiOptions): Api {
     throw new SignInRequired()
   }
 
-  /** Throws PublicError for any status but 2xx. */
+  /** Throws PublicError unless the call succeeded. */
   async function call(method: Call['method'], path: string, body: object | undefined, options: CallOptions = {}) {
     const { deadlineMs = defaultDeadlineMs, maxBytes = defaultMaxBytes, ifMatch } = options
     const answer = await sendWithToken({
@@ -102,7 +96,9 @@ export function createApi(options: ApiOptions): Api {
       deadlineMs,
       maxBytes,
     })
-    if (answer.status >= 200 && answer.status < 300) return answer
+    // Only a 200 answers a GET with the whole resource. A 202 or a 206 does not (RFC 9110 15.3).
+    const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
+    if (isSuccess) return answer
     throw errorFor(answer) ?? upstream.unexpectedStatus(answer)
   }
 

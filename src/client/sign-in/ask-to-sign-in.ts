@@ -10,7 +10,7 @@ import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, hasSignedOut } from './session/login-cookies.ts'
 import { hasSessionCookie } from './session/session-cookies.ts'
 
-type Options = {
+type AskToSignInOptions = {
   portal: Portal
   /** Where a login leads if the address of the request is no local path. */
   home: string
@@ -20,7 +20,7 @@ type Options = {
 export async function askToSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
-  { portal, home }: Options,
+  { portal, home }: AskToSignInOptions,
 ): Promise<FastifyReply> {
   // The session may have ended while the handler ran. The page must not say that somebody is signed in.
   request.visitorIfAny = undefined

@@ -29,7 +29,7 @@ import {
 import type { Sessions } from './session/session.ts'
 import { hasSessionCookie, type Session } from './session/session-cookies.ts'
 
-type Options = {
+type LoginOptions = {
   portal: Portal
   loginCookies: LoginCookies
   sessions: Sessions
@@ -40,7 +40,7 @@ type Options = {
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookies) => Promise<void>
 }
 
-export function createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn }: Options) {
+export function createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn }: LoginOptions) {
   /**
    * Exchanges by state: running, or finished within the last ten minutes. A code works only once, but browsers deliver a
    * callback again after Back, a reload or a broken connection.

@@ -13,7 +13,7 @@ import { type LoadedSession, type Sessions, toVisitorInfo } from './session/sess
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
 import type { SessionData, Visitor } from './visitor.ts'
 
-type Options = {
+type RequireSessionOptions = {
   portal: Portal
   sessions: Sessions
   sealer: Sealer
@@ -25,7 +25,7 @@ type Options = {
   loadSessionData: (request: FastifyRequest, visitor: Visitor) => Promise<SessionData | undefined>
 }
 
-export function createRequireSession(options: Options) {
+export function createRequireSession(options: RequireSessionOptions) {
   const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
   /** Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login. */

@@ -8,7 +8,7 @@ import type { Portal } from './protocol/portal.ts'
 import { arrivedCookie, type LoginCookies, signedOutCookie } from './session/login-cookies.ts'
 import { expireSessionCookies, type Session, unsealRefreshTokens, unsealSession } from './session/session-cookies.ts'
 
-type Options = {
+type SignOutOptions = {
   portal: Portal
   sealer: Sealer
   loginCookies: LoginCookies
@@ -16,7 +16,7 @@ type Options = {
   beforeSignOut: (request: FastifyRequest, session: Session | undefined) => Promise<void>
 }
 
-export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: Options) {
+export function createSignOut({ portal, sealer, loginCookies, beforeSignOut }: SignOutOptions) {
   async function signOut(request: FastifyRequest, reply: FastifyReply) {
     const { cookies } = request
     const session = unsealSession(sealer, cookies)

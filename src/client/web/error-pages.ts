@@ -17,7 +17,7 @@ const titles: Record<number, string> = {
   504: 'The platform took too long to answer',
 }
 
-type Options = {
+type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
   /** A link for signing in again, if the visitor is signed in: the sign-in itself may be what is broken. */
@@ -25,7 +25,7 @@ type Options = {
 }
 
 /** The error handler of the whole application. Returns the body of the answer. */
-export function createErrorHandler({ name, signInAgain }: Options) {
+export function createErrorHandler({ name, signInAgain }: ErrorHandlerOptions) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const publicError = toPublicError(error)
     logError(request, publicError)

@@ -1,6 +1,6 @@
 // A product as the tests describe it, and the client that is built with it.
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { buildServer, type Options, type SiteOptions } from '../../../src/client/app.ts'
+import { buildServer, type ServerOptions, type SiteOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'
 
 export type TestProduct = SiteOptions & {
@@ -12,7 +12,7 @@ export type TestProduct = SiteOptions & {
 
 /** For main.ts: a function that builds the client with this product. */
 export function buildWith({ pages, publicPages, ...site }: TestProduct) {
-  return async (config: Config, options: Options): Promise<FastifyInstance> => {
+  return async (config: Config, options: ServerOptions): Promise<FastifyInstance> => {
     const app = await buildServer(config, options, site)
     if (publicPages) await app.register(publicPages, { config })
     await app.register(async signedIn => {

@@ -1,6 +1,7 @@
 // Calls to the login portal: metadata, code exchange, renewal, revocation and the visitor's name.
 import type { Secret } from '../../secret.ts'
 import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
+import { describeCause } from '../../web/error-pages.ts'
 import { LoginError } from './login-error.ts'
 
 /** This client's registration at the portal. */
@@ -159,8 +160,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
       // The specification does not mention the document, so a portal without one is no reason to warn.
       const level = cause === 'status 404' && !knownMetadata ? 'info' : 'warn'
       const { requestId: reqId } = context
-      const detail = cause instanceof Error ? cause.message : cause
-      log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: detail })
+      log[level]({ event: 'portal_metadata_unread', reqId, reason: code, cause: describeCause(cause) })
       return knownMetadata ?? emptyMetadata
     }
   }

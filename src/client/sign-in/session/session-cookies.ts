@@ -29,27 +29,31 @@ export type SentRefreshToken = RefreshToken & { cookieName: string }
 
 /**
  * The sealed payloads. Times are in milliseconds since 1970. Change `payloadVersion` when you change a field: sessions of
- * another version are not read, and their visitors sign in again.
+ * another version are not read, and their visitors sign in again. An empty field is left out, because each byte of JSON
+ * makes the longest possible token shorter.
  */
 const payloadVersion = 1
 type SessionPayload = {
   v: number
   token: string
   owner: string
-  name: string
+  name?: string | undefined
   renewAt: number
-  refreshCookie: string
+  /** The name of the cookie without its prefix. */
+  refreshCookie?: string | undefined
   refreshEndsAt: number
   data?: SessionData | undefined
 }
-type RefreshPayload = { v: number; token: string; owner: string; name: string; sealedAt: number }
+/** `at` is when the cookie was sealed. */
+type RefreshPayload = { v: number; token: string; owner: string; name?: string | undefined; at: number }
 
 const sessionName = '__Host-session'
 const secondPartName = '__Host-session-2'
 const refreshPrefix = '__Host-refresh-'
 /** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
 const maxPartLength = 4_000
-const maxSessionLength = 4_900
+/** With the names of both cookies less than 5,000 bytes. */
+const maxSessionLength = 4_960
 const maxRefreshCookieLength = 300
 
 /**
@@ -61,9 +65,9 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
     v: payloadVersion,
     token: session.accessToken,
     owner: session.owner,
-    name: session.name,
+    name: session.name || undefined,
     renewAt: session.renewAt.getTime(),
-    refreshCookie: session.refreshCookieName,
+    refreshCookie: session.refreshCookieName.slice(refreshPrefix.length) || undefined,
     refreshEndsAt: session.refreshEndsAt.getTime(),
     data: session.data,
   }
@@ -95,10 +99,10 @@ export function unsealSession(
   return {
     accessToken: payload.token,
     owner: payload.owner,
-    name: payload.name,
+    name: payload.name ?? '',
     expiresAt: unsealed.expiresAt,
     renewAt: new Date(payload.renewAt),
-    refreshCookieName: payload.refreshCookie,
+    refreshCookieName: payload.refreshCookie ? refreshPrefix + payload.refreshCookie : '',
     refreshEndsAt: new Date(payload.refreshEndsAt),
     data: payload.data,
     isSealedWithOldKey: unsealed.isSealedWithOldKey,
@@ -113,7 +117,13 @@ export function unsealSession(
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
   const { value, owner, name } = token
-  const payload: RefreshPayload = { v: payloadVersion, token: value, owner, name, sealedAt: now.getTime() }
+  const payload: RefreshPayload = {
+    v: payloadVersion,
+    token: value,
+    owner,
+    name: name || undefined,
+    at: now.getTime(),
+  }
   const cookieName = refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
   const cookie = sealer.sealCookie(cookieName, payload, token.expiresAt, 'strict')
   if (cookie.name.length + cookie.value.length <= maxRefreshCookieLength) return cookie
@@ -126,10 +136,10 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
     const unsealed = sealer.unsealCookie(cookieName, cookies)
     const payload = unsealed?.payload as RefreshPayload | undefined
     if (!unsealed || payload?.v !== payloadVersion) return []
-    const { token: value, owner, name, sealedAt } = payload
-    return [{ cookieName, value, owner, name, sealedAt, expiresAt: unsealed.expiresAt }]
+    const { token: value, owner, name = '', at } = payload
+    return [{ cookieName, value, owner, name, at, expiresAt: unsealed.expiresAt }]
   })
-  return tokens.sort((a, b) => b.sealedAt - a.sealedAt)
+  return tokens.sort((a, b) => b.at - a.at)
 }
 
 /** The refresh token of the session. Without a session, the newest refresh token. */

@@ -7,7 +7,7 @@ import { sendCredentials } from './details.ts'
 import { newSecretSchema } from './schemas.ts'
 import { apiPathOf, idOf } from './this-application.ts'
 
-export const secret: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
+export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { config }) => {
   const form = app.defineForm({
     page: '/applications/:id/secret',
     template: 'applications/secret',
