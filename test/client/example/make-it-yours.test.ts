@@ -1,34 +1,85 @@
-// The guide's example works, and what the guide shows and lists is what is there.
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+// The example product of docs/make-it-yours.md works, its code is in the guide, and the guide lists the right files.
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { buildClientAsItIs, buildTestClient, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
-import { createProduct, openNotes } from './notes.ts'
+import { smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
+import { buildClient } from './app.ts'
+import { notes, openStore } from './notes.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const guide = read('docs/make-it-yours.md')
 
-async function build(t: Test) {
+async function buildExample(t: Test) {
   const file = join(t.testdir(), 'notes.db')
-  const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
-  return { file, ...(await buildTestClient(t, { product: createProduct(file), scripts })) }
+  return {
+    file,
+    ...(await buildClientAsItIs(t, {
+      build: (config, options) => buildClient(config, options, file),
+      scripts: { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } },
+    })),
+  }
 }
 
-t.test('the example saves a note once, under who is signed in, and shows it beside what the API tells', async t => {
-  const { browser, file } = await build(t)
+t.test('the form saves a note once, under the user id, and the page shows it with the data of the API', async t => {
+  const { browser, file } = await buildExample(t)
   await signIn(browser)
   const form = readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new')
-  t.equal((await browser.post('/notes/new', { ...form, note: '' })).statusCode, 422)
+  const refused = await browser.post('/notes/new', { ...form, note: '' })
+  t.equal(refused.statusCode, 422)
+  t.match(textOf(refused), 'Write something.')
   for (const _ of [1, 2]) t.equal((await browser.post('/notes/new', { ...form, note: 'milk' })).statusCode, 303)
-  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), '2 things. milk')
-  const kept = openNotes(file)
-  t.same([kept.list('visitor-1'), kept.list('visitor-2')], [['milk'], []])
-  kept.close()
+  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), '2 applications. Notes: milk')
+  const store = openStore(file)
+  t.same([store.find('visitor-1', ''), store.find('visitor-2', '')], [['milk'], []])
+  store.close()
 })
 
-t.test('what was typed into the example outlives the session', async t => {
-  const { browser } = await build(t)
+t.test('the query is checked against its schema, and searches the notes', async t => {
+  const { browser, file } = await buildExample(t)
+  await signIn(browser)
+  const store = openStore(file)
+  for (const note of ['milk', 'bread']) store.add('visitor-1', note)
+  store.close()
+  const page = await browser.get('/notes?q=brea', { site: 'same-origin' })
+  t.match(textOf(page), 'Notes: bread')
+  t.notMatch(textOf(page), 'milk')
+  t.equal((await browser.get('/notes?q=a&q=b', { site: 'same-origin' })).statusCode, 400)
+})
+
+t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => {
+  const { client, browser } = await buildExample(t)
+  await signIn(browser)
+  const post = (payload: string, headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }) =>
+    client.inject({
+      method: 'POST',
+      url: '/notes.json',
+      payload,
+      headers: {
+        cookie: browser.cookieHeader(),
+        accept: 'application/json',
+        'content-type': 'application/json',
+        ...headers,
+      },
+    })
+  const saved = await post('{"note":"milk"}')
+  t.equal(saved.statusCode, 201)
+  t.same(saved.json(), { notes: ['milk'] })
+  for (const wrong of ['{', '{"note":1}', '{"note":""}', '{}']) {
+    const refused = await post(wrong)
+    t.equal(refused.statusCode, 400)
+    t.match(refused.json(), { error: { code: 'bad_request', requestId: String } })
+  }
+  t.equal((await post('{"note":"bread"}', { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
+  const stranger = await post('{"note":"bread"}', { 'sec-fetch-site': 'same-origin', cookie: '' })
+  t.equal(stranger.statusCode, 401)
+  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), /Notes: milk$|Notes: milk /)
+})
+
+t.test('if the session ends, the form keeps what was typed until the visitor has signed in again', async t => {
+  const { browser } = await buildExample(t)
   await signIn(browser)
   const form = readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new')
   for (const name of browser.names()) browser.cookies.delete(name)
@@ -37,10 +88,22 @@ t.test('what was typed into the example outlives the session', async t => {
   t.equal(readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new').note, 'bread')
 })
 
-t.test('a product that is not ready, or cannot say, takes the replica out; its store ends with the client', async t => {
-  const product = createProduct(join(t.testdir(), 'notes.db'))
-  let isReady = product.isReady!
-  const { client } = await buildTestClient(t, { product: { ...product, isReady: () => isReady() } })
+t.test('the store opens before the client is ready, and closes with the client', async t => {
+  const { client } = await buildExample(t)
+  t.equal((await client.inject({ url: '/health/ready' })).statusCode, 200)
+
+  const store = openStore(join(t.testdir(), 'notes.db'))
+  const pages: TestProduct['pages'] = async app => void (await app.register(notes, { store }))
+  const product = { name: 'Notes', home: '/notes', links: () => [], isReady: store.isReady, pages }
+  const other = await buildTestClient(t, { product })
+  t.equal(store.isReady(), true)
+  await other.client.close()
+  t.equal(store.isReady(), false)
+})
+
+t.test('while isReady returns false or throws, /health/ready answers 503', async t => {
+  let isReady = () => true
+  const { client } = await buildTestClient(t, { product: { ...smallProduct, isReady: () => isReady() } })
   const ask = async () => {
     const answer = await client.inject({ url: '/health/ready' })
     return [answer.statusCode, answer.json().status]
@@ -52,25 +115,22 @@ t.test('a product that is not ready, or cannot say, takes the replica out; its s
     throw new Error('the disk is gone')
   }
   t.same(await ask(), [503, 'not ready'])
-  await client.close()
-  t.equal(product.isReady!(), false)
 })
 
-t.test('every code block of the guide is in the example, as it stands', async t => {
+t.test('every code block of the guide is in the example', async t => {
   const withoutIndent = (text: string) => text.replace(/^ +/gm, '').trim()
-  const example = withoutIndent(read('test/client/example/notes.ts'))
+  const example = withoutIndent(['notes', 'app'].map(name => read(`test/client/example/${name}.ts`)).join('\n'))
   const blocks = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => withoutIndent(block!))
   t.ok(blocks.length >= 4)
   for (const block of blocks) t.ok(example.includes(block), block)
 })
 
-t.test('the guide lists every place that is marked as yours, and no other', async t => {
-  // Once the product is somebody's own, its folder is not the guide's to list.
-  const isOwn = !guide.includes('npm run eject')
-  const isOfProduct = (path: string) =>
-    /^src\/client\/[^/]+\//.test(path) && existsSync(join(dirname(path), 'product.ts'))
+t.test('the table in the guide lists every file with the mark "Yours:", and no other', async t => {
+  // A starter's product belongs to its owner, so the guide does not list its files.
+  const isStarter = !guide.includes('npm run eject')
+  const isOfProduct = (path: string) => /^src\/client\/(?!app\.ts|sign-in\/|web\/|operations\/)/.test(path)
   const marked = globSync(['src/client/**/*.ts', 'views/client/**/*.{eta,css}']).filter(
-    path => read(path).includes('Yours:') && !(isOwn && isOfProduct(path)),
+    path => read(path).includes('Yours:') && !(isStarter && isOfProduct(path)),
   )
   const [, list = ''] = guide.match(/\n## What to change first\n([\s\S]*?)\n## /) ?? []
   t.same([...list.matchAll(/`((?:src|views)\/[\w./-]+\.\w+)`/g)].map(([, path]) => path).sort(), marked.sort())

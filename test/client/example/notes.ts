@@ -1,73 +1,70 @@
-// The product along which docs/make-it-yours.md tells how one is made; its code blocks are lines of this file.
+// The example product of docs/make-it-yours.md. The code blocks of the guide are taken from this file and from app.ts.
 import { DatabaseSync } from 'node:sqlite'
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
-import type { TestProduct } from '../support/test-product.ts'
-import { type Caller, visitorOf } from '../../../src/client/sign-in/sign-in.ts'
-import { isRecord, type Upstream } from '../../../src/client/upstream.ts'
 
-/** Each visitor's notes. */
-export function openNotes(file: string) {
+export function openStore(file: string) {
   const database = new DatabaseSync(file)
   database.exec('create table if not exists notes (user_id text not null, note text not null) strict')
-  const list = database.prepare('select note from notes where user_id = ? order by rowid')
+  const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
   return {
-    list: (userId: string) => list.all(userId).map(({ note }) => String(note)),
+    find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),
     add: (userId: string, note: string) => void add.run(userId, note),
     isReady: () => database.isOpen,
     close: () => database.close(),
   }
 }
 
-/** How many things the visitor has at the API. */
-export function createCountThings(apiUrl: string, upstream: Upstream) {
-  return async ({ accessToken, context }: Caller): Promise<number> => {
-    const headers = { authorization: `Bearer ${accessToken}` }
-    const limits = { deadlineMs: 10_000, maxBytes: 1024 * 1024 }
-    const answer = await upstream.send({ method: 'GET', url: `${apiUrl}/apps/v1`, headers, context, ...limits })
-    if (answer.status === 401) throw new PublicError('api_unauthorized', 401, 'Please sign in again.')
-    const items = isRecord(answer.json) ? answer.json.ItemList : undefined
-    if (answer.status !== 200 || !Array.isArray(items)) throw upstream.unusable(answer)
-    return items.length
-  }
+const applicationList = { type: 'object', required: ['ItemList'], properties: { ItemList: { type: 'array' } } } as const
+const search = { type: 'object', properties: { q: { type: 'string' } } } as const
+const newNote = { type: 'object', required: ['note'], properties: { note: { type: 'string', minLength: 1 } } } as const
+
+type NotesOptions = { store: ReturnType<typeof openStore> }
+
+export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = async (app, { store }) => {
+  app.addHook('onClose', async () => store.close())
+
+  app.get('/notes', { schema: { querystring: search } }, async (request, reply) => {
+    const { ItemList } = await request.visitor.api.get('/apps/v1', applicationList)
+    const found = store.find(findUserId(request), request.query.q ?? '')
+    return reply.message({
+      title: 'Your notes',
+      message: `${ItemList.length} applications. Notes: ${found.join(', ')}`,
+      nextStep: { href: '/notes/new', text: 'Write a note' },
+    })
+  })
+
+  const form = app.defineForm({
+    page: '/notes/new',
+    template: 'form',
+    data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note', required: true }], button: 'Save' }),
+  })
+  app.get('/notes/new', form.show)
+  app.post(
+    '/notes/new',
+    form.route,
+    form.submit(async (request, reply, { fields, once }) => {
+      const { note } = fields
+      if (!note) throw new FieldError({ note: ['Write something.'] })
+      await once(async () => store.add(findUserId(request), note))
+      return reply.redirect('/notes', 303)
+    }),
+  )
+
+  await app.register(jsonNotes, { store })
 }
 
-export function createProduct(file: string): Product {
-  const notes = openNotes(file)
-  return {
-    name: 'Notes',
-    home: '/notes',
-    links: [{ href: '/notes', text: 'Your notes' }],
-    isReady: notes.isReady,
+const jsonNotes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = async (app, { store }) => {
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  app.post('/notes.json', { schema: { body: newNote } }, async (request, reply) => {
+    store.add(findUserId(request), request.body.note)
+    return reply.code(201).send({ notes: store.find(findUserId(request), '') })
+  })
+}
 
-    pages(signedIn, { config, upstream, defineForm }) {
-      signedIn.addHook('onClose', async () => notes.close())
-
-      const countThings = createCountThings(config.apiInternalUrl, upstream)
-      signedIn.get('/notes', async (request, reply) => {
-        const { call, userId = '' } = request.visitor
-        const message = `${await call(countThings)} things. ${notes.list(userId).join(', ')}`
-        return reply.message({ title: 'Your notes', message, nextStep: { href: '/notes/new', text: 'A note' } })
-      })
-
-      const form = defineForm({
-        page: '/notes/new',
-        template: 'form',
-        data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note', required: true }], button: 'Save' }),
-      })
-      signedIn.get('/notes/new', form.show)
-      signedIn.post(
-        '/notes/new',
-        form.route,
-        form.submit(async (request, reply, { fields, once }) => {
-          const { userId } = request.visitor
-          if (!userId) throw new PublicError('no_subject', 403, 'The login portal does not say who you are.')
-          const { note } = fields
-          if (!note) throw new FieldError({ note: ['Write something.'] })
-          await once(async () => notes.add(userId, note))
-          return reply.redirect('/notes', 303)
-        }),
-      )
-    },
-  }
+function findUserId({ visitor }: FastifyRequest): string {
+  if (visitor.userId) return visitor.userId
+  throw new PublicError('no_user_id', 403, 'The login portal does not say who you are.')
 }

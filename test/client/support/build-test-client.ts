@@ -4,7 +4,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { buildClient } from '../../../src/client/app.ts'
+import { buildClient, type ServerOptions } from '../../../src/client/app.ts'
 import { type Config, readConfig } from '../../../src/client/config.ts'
 import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer } from './scripted-platform.ts'
 import { smallProduct } from './small-product.ts'
@@ -28,6 +28,8 @@ export type Settings = {
   requestDeadlineMs?: number
   /** The product of the client: smallProduct unless a test names another. */
   product?: TestProduct
+  /** Builds the client in place of `product`. */
+  build?: (config: Config, options: ServerOptions) => Promise<FastifyInstance>
 }
 
 export class TestClock {
@@ -70,7 +72,7 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   }
   const metadata = `GET /.well-known/oauth-authorization-server`
   const asked = platform.received(metadata).length
-  const build = settings.product ? buildWith(settings.product) : buildClient
+  const build = settings.build ?? (settings.product ? buildWith(settings.product) : buildClient)
   const client = await build(config, options)
   await client.ready()
   t.teardown(() => client.close())

@@ -1,0 +1,40 @@
+// The page of the bare starter: what it shows, and what it answers if the API fails. `npm run eject -- --bare` keeps this
+// test as test/client/home.test.ts.
+import t from 'tap'
+import { home } from '../../scripts/starter/bare/home.ts'
+import { buildTestClient, signIn } from '../client/support/build-test-client.ts'
+import { textOf } from '../client/support/read-form.ts'
+
+const product = { name: 'My client', home: '/home', links: () => [{ href: '/home', text: 'Home' }], pages: home }
+const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
+
+t.test('after a login the visitor sees the page, which calls the API once with the access token', async t => {
+  const { browser, platform } = await buildTestClient(t, { product, scripts })
+  t.match((await signIn(browser)).body, '/home')
+  const page = await browser.get('/home', { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'The platform lists 2 applications of yours.')
+  const [call, ...more] = platform.received('GET /apps/v1')
+  t.match(call!.headers.authorization, /^Bearer /)
+  t.same(more, [])
+})
+
+t.test('a visitor who is not signed in is sent to the login, and the API is not called', async t => {
+  const { browser, platform } = await buildTestClient(t, { product, scripts })
+  t.equal((await browser.get('/home')).statusCode, 302)
+  t.same(platform.received('GET /apps/v1'), [])
+})
+
+t.test('if the API does not answer as it should, the page says so; a refused token leads to the login', async t => {
+  const { browser, platform } = await buildTestClient(t, { product, scripts })
+  await signIn(browser)
+  for (const [answer, status] of [
+    [{ body: [] }, 502],
+    [{ status: 404, body: {} }, 404],
+    [{ status: 503, body: {} }, 503],
+    [{ status: 401, body: {} }, 401],
+  ] as const) {
+    platform.answer('GET /apps/v1', answer)
+    t.equal((await browser.get('/home', { site: 'same-origin' })).statusCode, status)
+  }
+})
