@@ -177,10 +177,10 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       try {
         return await reply.page(template, { title: '', ...formPage, ...(await data(request, formPage)), ...title })
       } catch (error) {
-        const hasOwnPage = error instanceof PublicError && !isShownInForm(error)
-        // The visitor of a form that shows `signInHref` has been told already that the session is over.
-        const isKnown = formPage.signInHref !== undefined && hasOwnPage && error.statusCode === 401
-        if (request.method === 'GET' || (hasOwnPage && !isKnown)) throw error
+        // With `signInHref` the form itself is the answer to the session's end.
+        const ownPages = formPage.signInHref ? [404] : [401, 404]
+        const hasOwnPage = error instanceof PublicError && ownPages.includes(error.statusCode)
+        if (request.method === 'GET' || hasOwnPage) throw error
         // The typed text exists only in this request, so it must be shown even if the form's own page fails.
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page('form', {

@@ -53,7 +53,7 @@ const refreshPrefix = '__Host-refresh-'
 /** Browsers silently drop a cookie of more than 4,096 bytes and keep its predecessor. */
 const maxPartLength = 4_000
 /** With the names of both cookies less than 5,000 bytes. */
-const maxSessionLength = 4_960
+const maxSessionLength = 4_964
 const maxRefreshCookieLength = 300
 
 /**
