@@ -1,4 +1,4 @@
-// Every way in which an answer can be broken on the wire, at the token exchange and at a page that calls the API.
+// All ways in which an answer can be broken, at the token exchange and at a page that calls the API.
 import type { Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { setCookieLine } from '../support/read-response.ts'
 import { type Received, tokenAnswer } from '../support/scripted-platform.ts'
 import { timed } from '../support/stopwatch.ts'
 
-/** What is sent in place of a good answer, whose body is given. */
+/** Sends something else than the good answer. `body` is the body of the good answer. */
 type Fault = (socket: Socket, body: string) => unknown
 
 const cutOff = (bytes: string | Buffer) => (socket: Socket) => socket.write(bytes, () => socket.resetAndDestroy())
@@ -38,36 +38,44 @@ const unreachable: Record<string, Fault> = {
   'F-09: chunks without the last one': answerAndClose(body =>
     rawAnswer(`${body.length.toString(16)}\r\n${body}\r\n`, chunked),
   ),
-  'F-13: something that is no HTTP': answerAndClose(() => 'hello\r\n\r\n'),
+  'F-13: something that is not HTTP': answerAndClose(() => 'hello\r\n\r\n'),
   'F-13: an answer of another protocol': answerAndClose(() => Buffer.from([0x15, 3, 1, 0, 2, 2, 0x50])),
-  'F-13: a chunk of no number': answer(body => rawAnswer(`zz\r\n${body}\r\n0\r\n\r\n`, chunked)),
-  'F-13: two lengths': answer(body => rawAnswer(body, { headers: { 'Content-Length': '3' } })),
-  'F-13: a negative length': answer(body => rawAnswer(body, { headers: { 'content-length': '-1' } })),
+  'F-13: a chunk whose length is not a number': answer(body => rawAnswer(`zz\r\n${body}\r\n0\r\n\r\n`, chunked)),
+  'F-13: two Content-Length headers': answer(body => rawAnswer(body, { headers: { 'Content-Length': '3' } })),
+  'F-13: a negative Content-Length': answer(body => rawAnswer(body, { headers: { 'content-length': '-1' } })),
   'UP-05, F-13: headers of 20 KB': answer(body => rawAnswer(body, { headers: { 'x-long': 'x'.repeat(20_000) } })),
 }
 
-const senseless: Record<string, Fault> = {
+const unusable: Record<string, Fault> = {
   'F-10: a body cut off without a length, with status 200': answerAndClose(body =>
     rawAnswer(body.slice(0, -2), { headers: { 'content-length': undefined, connection: 'close' } }),
   ),
-  'UP-06, F-11: a page': answer(() =>
+  'UP-06, F-11: an HTML page': answer(() =>
     rawAnswer('<html>Sign in to the Wi-Fi</html>', { headers: { 'content-type': 'text/html' } }),
   ),
-  'UP-06: a page that says it is JSON': answer(() => rawAnswer('<html></html>')),
-  'UP-06: JSON that says it is text': answer(body => rawAnswer(body, { headers: { 'content-type': 'text/plain' } })),
-  'UP-06: JSON that says nothing': answer(body => rawAnswer(body, { headers: { 'content-type': undefined } })),
-  'UP-06: nothing': answer(() => rawAnswer('')),
+  'UP-06: an HTML page with the content type of JSON': answer(() => rawAnswer('<html></html>')),
+  'UP-06: JSON with the content type of text': answer(body =>
+    rawAnswer(body, { headers: { 'content-type': 'text/plain' } }),
+  ),
+  'UP-06: JSON without a content type': answer(body => rawAnswer(body, { headers: { 'content-type': undefined } })),
+  'UP-06: an empty body': answer(() => rawAnswer('')),
   'UP-06: status 204': answer(() => rawAnswer('', { status: '204 No Content' })),
   'UP-06: status 202': answer(body => rawAnswer(body, { status: '202 Accepted' })),
   'UP-06: null': answer(() => rawAnswer('null')),
-  'UP-06: a list for an object, an object for a list': answer(body => rawAnswer(body.startsWith('[') ? '{}' : '[]')),
+  'UP-06: a list instead of an object, or an object instead of a list': answer(body =>
+    rawAnswer(body.startsWith('[') ? '{}' : '[]'),
+  ),
   'UP-06: a text': answer(() => rawAnswer('"text"')),
-  'UP-06: JSON behind a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
-  'UP-06: JSON with something behind it': answer(body => rawAnswer(`${body}x`)),
-  'F-12: a body packed by gzip': answer(body => rawAnswer(gzipSync(body), encoded('gzip'))),
-  'F-12: a body that is no gzip and says it is': answer(body => rawAnswer(body, encoded('gzip'))),
-  'F-12: a body packed by deflate': answer(body => rawAnswer(deflateSync(body), encoded('deflate'))),
-  'UP-04: a body packed a thousand times': answer(body => rawAnswer(body, encoded('gzip,'.repeat(1_000)))),
+  'UP-06: JSON after a byte order mark': answer(body => rawAnswer(`\ufeff${body}`)),
+  'UP-06: JSON with another character after it': answer(body => rawAnswer(`${body}x`)),
+  'F-12: a body that is compressed with gzip': answer(body => rawAnswer(gzipSync(body), encoded('gzip'))),
+  'F-12: a body with the content encoding gzip that is not compressed': answer(body =>
+    rawAnswer(body, encoded('gzip')),
+  ),
+  'F-12: a body that is compressed with deflate': answer(body => rawAnswer(deflateSync(body), encoded('deflate'))),
+  'UP-04: a body that claims to be compressed a thousand times': answer(body =>
+    rawAnswer(body, encoded('gzip,'.repeat(1_000))),
+  ),
   'F-13: status 204 with a body': answer(body => rawAnswer(body, { status: '204 No Content' })),
 }
 
@@ -75,7 +83,7 @@ const harmless: Record<string, Fault> = {
   'F-13: early hints before the answer': answer(body =>
     Buffer.concat([Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'), rawAnswer(body)]),
   ),
-  'F-13: more bytes behind the body': answer(body => Buffer.concat([rawAnswer(body), Buffer.from('HTTP/1.1 200 O')])),
+  'F-13: more bytes after the body': answer(body => Buffer.concat([rawAnswer(body), Buffer.from('HTTP/1.1 200 O')])),
   'F-13: an answer of HTTP/1.0': answerAndClose(body =>
     rawAnswer(body, { headers: { 'content-length': undefined } })
       .toString()
@@ -98,28 +106,31 @@ await signIn(visitor)
 
 for (const [faults, words] of [
   [unreachable, 'could not be reached'],
-  [senseless, 'gave an answer that this site does not understand'],
+  [unusable, 'gave an answer that this site does not understand'],
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
-    t.test(`${what}, at the exchange: no session, one request, and the way to sign in again`, async t => {
-      portal.script = (socket, request) => fault(socket, tokens(request))
-      const before = portal.requests.length
-      const browser = stranger.copy()
-      const page = await signIn(browser)
-      t.equal(page.statusCode, 502)
-      t.match(textOf(page), `The login portal ${words}`)
-      t.match(page.body, 'href="/login"')
-      t.match(textOf(page), 'quote this request ID:')
-      t.equal(setCookieLine(page, '__Host-session'), undefined)
-      t.equal(setCookieLine(page, '__Host-refresh'), undefined)
-      t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
-      t.equal(portal.requests.length, before + 1, 'sent once')
+    t.test(
+      `${what}, at the exchange: one request, no session, and a page with a link for signing in again`,
+      async t => {
+        portal.script = (socket, request) => fault(socket, tokens(request))
+        const before = portal.requests.length
+        const browser = stranger.copy()
+        const page = await signIn(browser)
+        t.equal(page.statusCode, 502)
+        t.match(textOf(page), `The login portal ${words}`)
+        t.match(page.body, 'href="/login"')
+        t.match(textOf(page), 'quote this request ID:')
+        t.equal(setCookieLine(page, '__Host-session'), undefined)
+        t.equal(setCookieLine(page, '__Host-refresh'), undefined)
+        t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
+        t.equal(portal.requests.length, before + 1, 'the exchange is sent once')
 
-      portal.script = (socket, request) => socket.write(rawAnswer(tokens(request)))
-      t.equal((await signIn(browser)).statusCode, 200, 'and afterwards all is well')
-    })
+        portal.script = (socket, request) => socket.write(rawAnswer(tokens(request)))
+        t.equal((await signIn(browser)).statusCode, 200, 'the next answer is good again')
+      },
+    )
 
-    t.test(`${what}, at the API: a page that says so, and the visitor stays signed in`, async t => {
+    t.test(`${what}, at the API: an error page, and the visitor stays signed in`, async t => {
       api.script = socket => fault(socket, things)
       const before = api.requests.length
       const browser = visitor.copy()
@@ -128,17 +139,17 @@ for (const [faults, words] of [
       t.match(textOf(page), `The application API ${words}`)
       t.match(textOf(page), 'quote this request ID:')
       t.match(page.body, 'action="/logout"')
-      t.ok(api.requests.length <= before + 2, 'asked twice at most')
+      t.ok(api.requests.length <= before + 2, 'at most two calls')
       t.ok(browser.cookie('__Host-session'))
 
       api.script = socket => socket.write(rawAnswer(things))
-      t.equal((await browser.get('/page')).statusCode, 200, 'and afterwards all is well')
+      t.equal((await browser.get('/page')).statusCode, 200, 'the next answer is good again')
     })
   }
 }
 
 for (const [what, fault] of Object.entries(harmless)) {
-  t.test(`${what}: an answer like any other`, async t => {
+  t.test(`${what}: the answer is accepted`, async t => {
     const script: RawScript = (socket, request) =>
       fault(socket, request.startsWith('GET /things') ? things : tokens(request))
     const { url } = await startRawUpstream(t, script)
@@ -150,7 +161,7 @@ for (const [what, fault] of Object.entries(harmless)) {
 }
 
 t.test(
-  'F-01: a portal that is down at the exchange is a page within a second, and a login to be begun again',
+  'F-01: if the portal is down at the exchange, the visitor gets a page within a second and can sign in again',
   async t => {
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: nowhere } })
     const [page, took] = await timed(signIn(browser))
@@ -164,7 +175,7 @@ t.test(
 )
 
 t.test(
-  'F-19: with the API down signing in works, the page says so, and the other pages and signing out work',
+  'F-19: while the API is down, its pages say so, and signing in, signing out and the other pages work',
   async t => {
     const { browser } = await buildTestClient(t, { environment: { API_URL: nowhere } })
     t.equal((await signIn(browser)).statusCode, 200)

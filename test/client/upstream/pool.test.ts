@@ -10,7 +10,7 @@ import { timed } from '../support/stopwatch.ts'
 const things = rawAnswer(JSON.stringify(['one', 'two']))
 
 t.test(
-  'UP-08: an API that hangs under 500 pages takes nothing from the other pages, and works again afterwards',
+  'UP-08: while the API leaves 500 pages waiting, the other pages work, and afterwards all pages work',
   async t => {
     const api = await startRawUpstream(t, () => {})
     const { browser } = await buildTestClient(t, { environment: { API_URL: api.url, LOG_LEVEL: 'silent' } })
@@ -24,21 +24,21 @@ t.test(
       t.ok(took.own < 0.2, `${path}: ${took.own} s`)
     }
     t.equal((await signIn(browser.copy())).statusCode, 200)
-    t.ok(api.openConnections() <= 64, 'connections have a bound')
+    t.ok(api.openConnections() <= 64, 'the number of connections is limited')
 
     const [answers, took] = await pages
     const statuses = answers.map(({ statusCode }) => statusCode)
     t.same([...new Set(statuses)].sort(), [503, 504])
-    t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the rest is refused at once')
-    t.ok(took.own < 13, `UP-03: whoever waits for a connection keeps the deadline, too: ${took.own} s`)
+    t.equal(statuses.filter(status => status === 503).length, 500 - 256, 'the other pages are refused at once')
+    t.ok(took.own < 13, `UP-03: the deadline includes the wait for a connection: ${took.own} s`)
 
     api.script = socket => socket.write(things)
     t.equal((await browser.get('/page')).statusCode, 200)
   },
 )
 
-t.test('UP-16: an API that closes idle connections just as they are used again troubles no page', async t => {
-  // The moment moves: before the next request, while it is on its way, or after.
+t.test('UP-16: every page works although the API closes idle connections just when they are used again', async t => {
+  // The connection is closed before the next request, while it is on its way, or after it.
   const api = await startRawUpstream(t, async (socket, _request, count) => {
     socket.write(things)
     for (let turns = count % 8; turns > 0; turns--) await setImmediate()
@@ -49,10 +49,10 @@ t.test('UP-16: an API that closes idle connections just as they are used again t
   const statuses = new Set<number>()
   for (let count = 0; count < 200; count++) statuses.add((await browser.get('/page')).statusCode)
   t.same([...statuses], [200])
-  t.ok(api.connections > 20, 'many a connection was closed')
+  t.ok(api.connections > 20, 'connections were closed')
 })
 
-t.test('UP-16: an API that resets a connection when it is used again troubles no page', async t => {
+t.test('UP-16: every page works although the API resets some connections when they are used again', async t => {
   const used = new WeakSet<object>()
   const api = await startRawUpstream(t, (socket, _request, count) => {
     if (used.has(socket) && count % 10 === 0) return socket.resetAndDestroy()
@@ -66,11 +66,11 @@ t.test('UP-16: an API that resets a connection when it is used again troubles no
   t.same([...statuses], [200])
 })
 
-t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
+t.test('UP-07, UP-16: a POST whose connection is reset shows an error and is not sent again', async t => {
   const api = await startRawUpstream(t, socket => socket.write(things))
   const { browser } = await buildTestClient(t, { environment: { API_URL: api.url } })
   await signIn(browser)
-  t.equal((await browser.get('/page')).statusCode, 200, 'a connection is there')
+  t.equal((await browser.get('/page')).statusCode, 200, 'the connection is open')
   const form = readForm(await browser.get('/note'), '/note')
   api.script = socket => socket.resetAndDestroy()
   const page = await browser.post('/note', form)
@@ -79,7 +79,7 @@ t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not
   t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
 })
 
-t.test('UP-07: a page whose call is reset is asked for once more, and no more than that', async t => {
+t.test('UP-07: a GET whose connection is reset is sent once more, and only once', async t => {
   const api = await startRawUpstream(t, (socket, _request, count) =>
     count === 1 ? socket.resetAndDestroy() : socket.write(things),
   )
@@ -93,7 +93,7 @@ t.test('UP-07: a page whose call is reset is asked for once more, and no more th
   t.equal(api.requests.length, 4)
 })
 
-t.test('UP-07: an exchange that is reset is not sent again', async t => {
+t.test('UP-07: a token exchange whose connection is reset is not sent again', async t => {
   const portal = await startRawUpstream(t, socket => socket.resetAndDestroy())
   const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
   t.equal((await signIn(browser)).statusCode, 502)
@@ -101,34 +101,38 @@ t.test('UP-07: an exchange that is reset is not sent again', async t => {
 })
 
 for (const status of [429, 503]) {
-  t.test(`UP-07: a ${status} with Retry-After is not waited for, and the page says when to come back`, async t => {
+  t.test(`UP-07: a ${status} with Retry-After is answered at once, and the page says when to try again`, async t => {
     const { browser, platform } = await buildTestClient(t)
     await signIn(browser)
-    for (const [header, words, told] of [
+    const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString()
+    for (const [header, words, expected] of [
       ['3600', 'in 3600 seconds', '3600'],
       ['7', 'in 7 seconds', '7'],
       ['999999999', 'in 3600 seconds', '3600'],
       ['0', 'try again soon', undefined],
       ['-5', 'try again soon', undefined],
       ['Wed, 21 Oct 2037 07:28:00 GMT', 'in 3600 seconds', '3600'],
-      ['Sun, 01 Mar 2026 12:01:30 GMT', 'in 90 seconds', '90'],
-      ['Sun, 01 Mar 2026 11:59:00 GMT', 'try again soon', undefined],
+      // A date has whole seconds, and some time passes before the client reads it.
+      [inSeconds(90), /in (8\d|90) seconds/, /^(8\d|90)$/],
+      [inSeconds(-60), 'try again soon', undefined],
       ['99 GMT', 'try again soon', undefined],
       ['garbage', 'try again soon', undefined],
     ] as const) {
+      // The date of the other side does not count. Its clock may be wrong.
       const headers = { 'retry-after': header, date: 'Sun, 01 Mar 2026 12:00:00 GMT' }
       platform.answer('GET /things', { status, headers, body: {} })
       const [page, took] = await timed(browser.get('/page'))
       t.ok(took.own < 1, header)
       t.equal(page.statusCode, 503, header)
       t.match(textOf(page), words, header)
-      t.equal(page.headers['retry-after'], told, header)
+      if (expected) t.match(page.headers['retry-after'], expected, header)
+      else t.notOk('retry-after' in page.headers, header)
     }
-    t.equal(platform.received('GET /things').length, 10, 'each asked once')
+    t.equal(platform.received('GET /things').length, 10, 'one call for each page')
   })
 }
 
-t.test('DO-14: a page makes one call, and one more where the session is renewed', async t => {
+t.test('DO-14: a page makes one call, and one more if the session is renewed', async t => {
   const { browser, platform, clock } = await buildTestClient(t, { scripts: smallApi })
   const total = () => platform.received().filter(({ url }) => !url.startsWith('/.well-known/')).length
   const calls = async (work: Promise<unknown>) => {
@@ -137,7 +141,7 @@ t.test('DO-14: a page makes one call, and one more where the session is renewed'
     return total() - before
   }
   t.equal(await calls(browser.get('/login')), 0)
-  t.equal(await calls(signIn(browser)), 2, 'the exchange, and the visitor’s name')
+  t.equal(await calls(signIn(browser)), 2, 'the exchange and the visitor’s name')
   t.equal(await calls(browser.get('/')), 0)
   t.equal(await calls(browser.get('/page')), 1)
   t.equal(await calls(browser.get('/page/1')), 1)
@@ -148,5 +152,5 @@ t.test('DO-14: a page makes one call, and one more where the session is renewed'
   t.equal(await calls(browser.get('/page')), 2, 'the session is renewed')
   platform.answer('GET /things', { status: 401, body: {} })
   clock.advance(11)
-  t.equal(await calls(browser.get('/page')), 3, 'a call, a renewal, and the call once more')
+  t.equal(await calls(browser.get('/page')), 3, 'a call, a renewal and the call once more')
 })

@@ -1,11 +1,14 @@
-// What the statuses of the API mean to a visitor, and what of an answer never reaches a browser or a log.
+// What visitors see for each status of the API, and which parts of a call and its answer are never passed on or logged.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
-import { readForm, textOf } from '../support/read-form.ts'
+import { faultOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { giveTokens, send } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
+
+/** A text that must appear nowhere. */
+const canary = `canary${randomBytes(12).toString('hex')}`
 
 async function start(t: Test) {
   const test = await buildTestClient(t, { scripts: smallApi })
@@ -19,7 +22,7 @@ const unauthorized = {
   body: { error: { status: 401, message: 'Unauthorized' } },
 }
 
-t.test('UP-14: a 401 of the API renews the session once, and the page is shown', async t => {
+t.test('UP-14: after a 401 of the API the session is renewed once and the page is shown', async t => {
   const { browser, platform } = await start(t)
   platform.answer('GET /things', (_request, response) => {
     const isOld = platform.received('GET /things').length === 1
@@ -33,26 +36,23 @@ t.test('UP-14: a 401 of the API renews the session once, and the page is shown',
   t.ok(setCookieLines(page).some(line => line.startsWith('__Host-session=')))
 })
 
-t.test(
-  'F-23: an access token that ends while a slow call is under way is renewed once, and the page comes',
-  async t => {
-    const { browser, platform, clock, log } = await start(t)
-    platform.answer('GET /things', async (_request, response) => {
-      const isFirst = platform.received('GET /things').length === 1
-      if (isFirst) clock.advance(3_601)
-      send(response, isFirst ? unauthorized : { body: ['one'] })
-    })
-    const page = await browser.get('/page')
-    t.equal(page.statusCode, 200)
-    t.match(textOf(page), 'one')
-    t.equal(platform.received('POST /api/exchangeToken').length, 2)
-    const events = log.map(line => JSON.parse(line).event)
-    for (const event of ['access_token_refused', 'session_renewed'])
-      t.equal(events.filter(one => one === event).length, 1, `LG-04: ${event}`)
-  },
-)
+t.test('F-23: an access token that expires during a slow call is renewed once, and the page is shown', async t => {
+  const { browser, platform, clock, log } = await start(t)
+  platform.answer('GET /things', async (_request, response) => {
+    const isFirst = platform.received('GET /things').length === 1
+    if (isFirst) clock.advance(3_601)
+    send(response, isFirst ? unauthorized : { body: ['one'] })
+  })
+  const page = await browser.get('/page')
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'one')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2)
+  const events = log.map(line => JSON.parse(line).event)
+  for (const event of ['access_token_refused', 'session_renewed'])
+    t.equal(events.filter(one => one === event).length, 1, `LG-04: ${event}`)
+})
 
-t.test('UP-14: a renewal for an API that then is out of order ends no session', async t => {
+t.test('UP-14: the session continues if the API fails after a renewal', async t => {
   const { browser, platform } = await start(t)
   platform.answer('GET /things', (_request, response) => {
     const isFirst = platform.received('GET /things').length === 1
@@ -64,31 +64,37 @@ t.test('UP-14: a renewal for an API that then is out of order ends no session', 
   t.ok(browser.names().some(name => name.startsWith('__Host-refresh-')))
 })
 
-t.test('UP-14: an API that always answers 401 ends at the login, after one renewal and two calls', async t => {
-  const { browser, platform } = await start(t)
-  platform.answer('GET /things', unauthorized)
-  await browser.get('/', { site: 'same-origin' })
-  browser.cookies.delete('__Host-arrived')
-  const answer = await browser.get('/page')
-  t.equal(answer.statusCode, 302)
-  t.equal(answer.headers.location, '/login?returnTo=%2Fpage')
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
-  t.equal(platform.received('GET /things').length, 2)
-  t.same(
-    browser.names().filter(name => /session|refresh/.test(name)),
-    [],
-  )
-})
+t.test(
+  'UP-14: if the API always answers 401, one renewal and two calls are made, then the visitor goes to the login',
+  async t => {
+    const { browser, platform } = await start(t)
+    platform.answer('GET /things', unauthorized)
+    await browser.get('/', { site: 'same-origin' })
+    browser.cookies.delete('__Host-arrived')
+    const answer = await browser.get('/page')
+    t.equal(answer.statusCode, 302)
+    t.equal(answer.headers.location, '/login?returnTo=%2Fpage')
+    t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login and one renewal')
+    t.equal(platform.received('GET /things').length, 2)
+    t.same(
+      browser.names().filter(name => /session|refresh/.test(name)),
+      [],
+    )
+  },
+)
 
-t.test('UP-14: right after signing in, an API that answers 401 ends on a page and not in a loop', async t => {
-  const { browser, platform } = await start(t)
-  platform.answer('GET /things', unauthorized)
-  const page = await browser.get('/page')
-  t.equal(page.statusCode, 401)
-  t.match(textOf(page), 'the platform no longer accepts this sign-in')
-})
+t.test(
+  'UP-14: if the API answers 401 right after the sign-in, the visitor gets a page and not a redirect loop',
+  async t => {
+    const { browser, platform } = await start(t)
+    platform.answer('GET /things', unauthorized)
+    const page = await browser.get('/page')
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), 'the platform no longer accepts this sign-in')
+  },
+)
 
-t.test('UP-14: a 401 without anything to renew with ends at the login, after one call', async t => {
+t.test('UP-14: after a 401 without a refresh token the visitor goes to the login, after one call', async t => {
   const { browser, platform } = await start(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: undefined }))
   await signIn(browser)
@@ -98,34 +104,72 @@ t.test('UP-14: a 401 without anything to renew with ends at the login, after one
   t.equal(platform.received('GET /things').length, 1)
 })
 
-t.test('UP-14: an API that always answers 403 ends no session and renews nothing', async t => {
-  const { browser, platform } = await start(t)
-  const forbidden = { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }
-  for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, forbidden)
-  const form = readForm(await browser.get('/note'), '/note')
-  for (const page of [await browser.get('/page'), await browser.get('/page/1'), await browser.post('/note', form)])
-    t.equal(page.statusCode, 502)
-  t.equal(platform.received('POST /api/exchangeToken').length, 1)
-  t.ok(browser.cookie('__Host-session'))
+for (const [status, message] of [
+  [403, 'You are not allowed to do this.'],
+  [404, 'This does not exist, or it is not yours.'],
+  [409, 'Somebody has changed this in the meantime.'],
+  [412, 'Somebody has changed this in the meantime.'],
+] as const) {
+  t.test(`UP-14: a ${status} of the API is a ${status} page; the session stays and is not renewed`, async t => {
+    const { browser, platform } = await start(t)
+    const answer = { status, body: { error: { status, message: canary } } }
+    for (const call of ['GET /things', 'GET /things/1', 'POST /things']) platform.answer(call, answer)
+    const form = readForm(await browser.get('/note'), '/note')
+    for (const page of [await browser.get('/page'), await browser.get('/page/1'), await browser.post('/note', form)]) {
+      t.equal(page.statusCode, status)
+      t.match(textOf(page), message)
+      t.notMatch(page.body, canary)
+    }
+    t.equal(platform.received('GET /things').length, 1)
+    t.equal(platform.received('POST /api/exchangeToken').length, 1)
+    t.ok(browser.cookie('__Host-session'))
+  })
+}
+
+t.test('UP-14: a 422 of the API shows the reasons, next to their fields where there is a form', async t => {
+  const { browser, platform, log } = await start(t)
+  const form = { ...readForm(await browser.get('/note'), '/note'), note: 'typed' }
+  platform.answer('POST /things', {
+    status: 422,
+    body: { error: { message: { note: ['Too <b>dull.'] }, stack: canary } },
+  })
+  const fieldRefused = await browser.post('/note', form)
+  t.equal(fieldRefused.statusCode, 422)
+  t.equal(faultOf(fieldRefused, 'note'), 'Too <b>dull.')
+  platform.answer('POST /things', { status: 422, body: { error: { message: 'Only <b>five notes.', stack: canary } } })
+  const formRefused = await browser.post('/note', form)
+  t.equal(formRefused.statusCode, 422)
+  t.match(textOf(formRefused, 'problem'), 'The application API did not accept this. Only <b>five notes.')
+  platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
+  t.match((await browser.post('/note', form)).body, /\bx{500}</, 'at most 500 characters of it')
+  for (const page of [fieldRefused, formRefused]) {
+    t.notMatch(page.body, canary)
+    t.equal(readForm(page, '/note').note, 'typed')
+  }
+  t.notMatch(log.join(''), new RegExp(`${canary}|dull|five notes`))
 })
 
-const canary = `canary${randomBytes(12).toString('hex')}`
 const bodies: Record<string, { headers: Record<string, string>; body: unknown }> = {
   JSON: { headers: {}, body: { error: { message: canary, stack: `at ${canary} (/srv/api.js:1:1)` }, secret: canary } },
   HTML: { headers: { 'content-type': 'text/html' }, body: `<html><h1>${canary}</h1></html>` },
   text: { headers: { 'content-type': 'text/plain' }, body: `Traceback ${canary}` },
   'a large body': { headers: {}, body: JSON.stringify({ error: canary.repeat(8_000) }) },
 }
-/** For the tests that leave it as it was: the same visitor is signed in, and the same is answered to a login. */
+/** A client for the tests that leave it as it was: the visitor stays signed in, and logins work. */
 const one = await start(t)
+/** The status of the page for a status of the API, if it is not 502. */
+const pageStatus: Record<number, number> = { 409: 409, 422: 422 }
 
 for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
   t.test(`F-18: nothing of the body of a ${status} is shown or logged`, async t => {
     const { browser, platform, log } = one
     for (const [what, answer] of Object.entries(bodies)) {
+      // The API writes the reason of a 422 for visitors, so the reason is shown. Nothing else is.
+      if (status === 422 && what === 'JSON')
+        answer.body = { error: { message: 'A reason.', stack: canary }, secret: canary }
       platform.answer('GET /things', { status, ...answer })
       const page = await browser.get('/page')
-      t.equal(page.statusCode, 502, what)
+      t.equal(page.statusCode, pageStatus[status] ?? 502, what)
       t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary, what)
       platform.answer('POST /api/exchangeToken', { status: status === 599 ? 500 : status, ...answer })
       const login = await signIn(browser.copy())
@@ -137,7 +181,7 @@ for (const status of [400, 402, 405, 409, 418, 422, 500, 501, 502, 504, 599]) {
   })
 }
 
-t.test('PG-20: an error page is fixed words and a request id, and names nothing of the inside', async t => {
+t.test('PG-20: an error page has a fixed message and a request id, and no internal details', async t => {
   const { browser, platform, log } = await start(t)
   platform.answer('GET /things', (_request, response) => response.destroy())
   const page = await browser.get('/page')
@@ -145,30 +189,33 @@ t.test('PG-20: an error page is fixed words and a request id, and names nothing 
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
   const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
   const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
-  t.equal(line?.reqId, id, 'the log has the cause under that id')
+  t.equal(line?.reqId, id, 'the log has the cause with this request id')
   t.match(line?.cause, { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' })
 })
 
-t.test('PG-20: a fault of our own is fixed words and a request id, and the log has the cause once', async t => {
-  const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
-  const { browser, log } = await buildTestClient(t, {
-    observeRequests: client =>
-      client.get('/throws', () => {
-        throw new Error(thrown)
-      }),
-  })
-  const page = await browser.get('/throws')
-  t.equal(page.statusCode, 500)
-  t.match(page.headers['content-type'], 'text/html')
-  t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary)
-  t.notMatch(page.body, /\bat \/|node_modules|ECONN|10\.0\.0\.1|\.ts\b/)
-  const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
-  const faults = log.map(entry => JSON.parse(entry)).filter(({ event }) => event === 'internal')
-  t.equal(faults.length, 1)
-  t.match(faults[0], { reqId: id, cause: { stack: thrown } })
-})
+t.test(
+  'PG-20: the page for an error of the client has a fixed message and a request id, and the log has the cause once',
+  async t => {
+    const thrown = `${canary} at /srv/node_modules/x ECONNREFUSED 10.0.0.1`
+    const { browser, log } = await buildTestClient(t, {
+      observeRequests: client =>
+        client.get('/throws', () => {
+          throw new Error(thrown)
+        }),
+    })
+    const page = await browser.get('/throws')
+    t.equal(page.statusCode, 500)
+    t.match(page.headers['content-type'], 'text/html')
+    t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary)
+    t.notMatch(page.body, /\bat \/|node_modules|ECONN|10\.0\.0\.1|\.ts\b/)
+    const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+    const faults = log.map(entry => JSON.parse(entry)).filter(({ event }) => event === 'internal')
+    t.equal(faults.length, 1)
+    t.match(faults[0], { reqId: id, cause: { stack: thrown } })
+  },
+)
 
-t.test('UP-12: nothing of the browser’s request is passed on but a sound request id', async t => {
+t.test('UP-12: of the browser’s request only a harmless request id is passed on', async t => {
   const { browser, platform } = await start(t)
   const headers = {
     authorization: `Basic ${canary}`,
@@ -191,7 +238,7 @@ t.test('UP-12: nothing of the browser’s request is passed on but a sound reque
   await browser.post('/note', form, { headers })
   await signIn(browser)
   const calls = platform.received().slice(before)
-  t.equal(calls.length, 4, 'two pages, and a login with its name')
+  t.equal(calls.length, 4, 'two pages, a login and the visitor’s name')
   for (const { headers, url } of calls) {
     t.notMatch(JSON.stringify(headers), canary, url)
     t.notOk('cookie' in headers, url)
@@ -208,19 +255,19 @@ t.test('UP-12: nothing of the browser’s request is passed on but a sound reque
 })
 
 for (const id of ['<script>alert(1)</script>', 'a b', 'x'.repeat(65), '../../etc', 'a;b', 'é', '']) {
-  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by one of our own`, async t => {
+  t.test(`LG-05: the request id ${JSON.stringify(id.slice(0, 30))} is replaced by a new one`, async t => {
     const { browser, platform, log } = one
     const lines = log.length
     platform.answer('GET /things', { status: 500, body: '' })
     const page = await browser.get('/page', { headers: { 'x-request-id': id } })
     const sent = platform.received('GET /things').at(-1)!.headers['x-request-id']
     t.match(sent, /^[0-9a-f-]{36}$/)
-    t.match(page.body, `<code>${sent}</code>`, 'and shown')
-    for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'and logged')
+    t.match(page.body, `<code>${sent}</code>`, 'and it is shown')
+    for (const line of log.slice(lines)) t.equal(JSON.parse(line).reqId, sent, 'and it is logged')
   })
 }
 
-t.test('UP-13: no header of an answer reaches the browser', async t => {
+t.test('UP-13: no header of the API’s answer reaches the browser', async t => {
   const { browser, platform } = await start(t)
   const headers = {
     'set-cookie': `planted=${canary}`,
@@ -246,9 +293,9 @@ t.test('UP-13: no header of an answer reaches the browser', async t => {
 for (const [what, token] of Object.entries({
   'a line break': 'abc\r\nx-planted: yes',
   'a NUL': 'abc\0def',
-  'a blank': 'abc def',
-  'a letter beyond ASCII': 'abcé',
-  'nothing in it': '',
+  'a space': 'abc def',
+  'a letter that is not ASCII': 'abcé',
+  'no characters': '',
 })) {
   t.test(`UP-11: an access token with ${what} is refused at the login`, async t => {
     const { browser, platform } = await start(t)
@@ -261,7 +308,7 @@ for (const [what, token] of Object.entries({
   })
 }
 
-t.test('UP-15: no call to the API holds the client secret', async t => {
+t.test('UP-15: no call to the API contains the client secret', async t => {
   const { browser, platform } = await start(t)
   for (const path of ['/page', '/page/1']) t.equal((await browser.get(path)).statusCode, 200, path)
   const form = readForm(await browser.get('/note'), '/note')

@@ -1,14 +1,14 @@
-// A form of one field from its first look to its last, and the mistakes with forms that stop the start.
+// A form with one field: shown, sent, refused, and kept while the visitor signs in again.
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
-import type { TestProduct } from '../support/test-product.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 
 const scripts = { 'GET /things': { body: ['one'] }, 'POST /things': { status: 201, body: { id: 1 } } }
 
-t.test('a form is shown, sent, and acts once however often it is delivered', async t => {
+t.test('a form acts once, however often it is delivered', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const page = await browser.get('/note', { site: 'same-origin' })
@@ -27,7 +27,7 @@ t.test('a form is shown, sent, and acts once however often it is delivered', asy
 })
 
 t.test(
-  'a fault of the API is told above the form, with all that was typed, and the same form can be sent again',
+  'an error of the API is shown above the form with everything that was typed, and the form can be sent again',
   async t => {
     const { browser, platform } = await buildTestClient(t, { scripts })
     await signIn(browser)
@@ -43,7 +43,7 @@ t.test(
   },
 )
 
-t.test('what was typed waits for the next login, and goes only with the page that shows it', async t => {
+t.test('a draft is kept until the next login and shown once', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: 'a long thought' }
@@ -59,7 +59,7 @@ t.test('what was typed waits for the next login, and goes only with the page tha
   t.equal(platform.received('POST /things').length, 0)
 })
 
-t.test('what is too long for a cookie comes back at once, with a way to sign in beside it', async t => {
+t.test('a draft that is too long for a cookie is shown at once, with a link for signing in', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: 'x'.repeat(5_000) }
@@ -71,11 +71,11 @@ t.test('what is too long for a cookie comes back at once, with a way to sign in 
   t.match(ended.body, /href="\/login\?returnTo=%2Fnote" target="_blank"/)
 })
 
-t.test('a page that cannot be shown takes nothing of what was typed', async t => {
+t.test('a draft is kept if its page fails', async t => {
   let isBroken = false
   const product: TestProduct = {
     ...smallProduct,
-    pages(signedIn, { defineForm }) {
+    async pages(signedIn) {
       signedIn.get('/page', async (_request, reply) =>
         reply.message({ title: 'Page', message: '', nextStep: { href: '/note', text: 'A note' } }),
       )
@@ -83,7 +83,7 @@ t.test('a page that cannot be shown takes nothing of what was typed', async t =>
         if (isBroken) throw new Error('no disk')
         return { title: 'A note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
       }
-      const note = defineForm({ page: '/note', template: 'form', data })
+      const note = signedIn.defineForm({ page: '/note', template: 'form', data })
       signedIn.get('/note', note.show)
       signedIn.post(
         '/note',
@@ -109,18 +109,18 @@ t.test('a page that cannot be shown takes nothing of what was typed', async t =>
   t.equal(readForm(await browser.get('/note', { site: 'same-origin' }), '/note').note, 'kept')
 })
 
-t.test('a form that cannot be shown again, because the API is down, still shows all that was typed', async t => {
+t.test('if the API fails while a refused form is shown again, everything that was typed is still shown', async t => {
   const product: TestProduct = {
     ...smallProduct,
-    pages(signedIn, { defineForm }) {
+    async pages(signedIn) {
       signedIn.get('/page', async () => 'a page')
-      let looks = 0
-      // The address that the form is sent to is another one than its page.
-      const note = defineForm({
+      let timesShown = 0
+      // The form is not sent to the address of its page.
+      const note = signedIn.defineForm({
         page: '/note/new',
         template: 'form',
         data() {
-          if (looks++ > 0) throw new PublicError('api_busy', 503, 'The application API is busy.')
+          if (timesShown++ > 0) throw new PublicError('api_busy', 503, 'The application API is busy.')
           return { title: 'A note', action: '/note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
         },
       })
@@ -142,42 +142,7 @@ t.test('a form that cannot be shown again, because the API is down, still shows 
   t.match(textOf(refused, 'problem'), 'Too dull.')
   const again = readForm(refused, '/note')
   t.equal(again.note, 'two\nlines')
-  t.equal(again.formToken, form.formToken, 'and it can be sent again')
-})
-
-const wrongForms: Record<string, [page: string, template: string | undefined, message: RegExp]> = {
-  'on a page that is not there': ['/nowhere', 'form', /stands on \/nowhere, and there is no GET \/nowhere/],
-  'with a template that is not there': ['/page', 'nothing', /template nothing, and there is none/],
-}
-for (const [what, [page, template, message]] of Object.entries(wrongForms)) {
-  t.test(`a form ${what} stops the start, and is named`, async t => {
-    const product: TestProduct = {
-      ...smallProduct,
-      async pages(signedIn, options) {
-        await signedIn.register(smallProduct.pages, options)
-        const form = signedIn.defineForm({ page, ...(template && { template }) })
-        signedIn.post(
-          '/other',
-          form.route,
-          form.submit(async () => {}),
-        )
-      },
-    }
-    await t.rejects(buildTestClient(t, { product }), { message })
-  })
-}
-
-t.test('a POST that belongs to no form stops the start, and is named', async t => {
-  const product: TestProduct = {
-    ...smallProduct,
-    async pages(signedIn, options) {
-      await signedIn.register(smallProduct.pages, options)
-      signedIn.post('/other', async () => {
-        throw new PublicError('never', 500, 'never')
-      })
-    },
-  }
-  await t.rejects(buildTestClient(t, { product }), { message: /POST \/other belongs to no form/ })
+  t.equal(again.formToken, form.formToken, 'the form can be sent again')
 })
 
 t.test('the pages have the name and the links of the product', async t => {

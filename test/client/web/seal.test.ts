@@ -1,3 +1,4 @@
+// What createSealer seals can be unsealed only unchanged, for the same purpose and registration, and before it expires.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../../src/client/secret.ts'
@@ -11,58 +12,58 @@ const newKey = () => new Secret(randomBytes(32).toString('base64url'))
 const key = newKey()
 const sealer = createSealer([key], 'context', clock)
 
-t.test('what was sealed opens, with its payload and its end', async t => {
+t.test('a sealed value unseals to its payload and its expiry', async t => {
   for (const payload of ['', 'a', 'text – with ünïcode', 'x'.repeat(5000)]) {
-    const opened = sealer.open('purpose', sealer.seal('purpose', payload, later(60)))
-    t.equal(opened?.payload, payload)
-    t.same(opened?.expiresAt, later(60))
-    t.equal(opened?.isSealedWithOldKey, false)
+    const unsealed = sealer.unseal('purpose', sealer.seal('purpose', payload, later(60)))
+    t.equal(unsealed?.payload, payload)
+    t.same(unsealed?.expiresAt, later(60))
+    t.equal(unsealed?.isSealedWithOldKey, false)
   }
   const values = ['a', 1, { b: [true] }]
-  t.same(sealer.open('purpose', sealer.seal('purpose', values, later(60)))?.payload, values)
+  t.same(sealer.unseal('purpose', sealer.seal('purpose', values, later(60)))?.payload, values)
 })
 
-t.test('CK-05: a sealed value shows nothing of its payload, and is never the same twice', async t => {
+t.test('CK-05: a sealed value does not contain its payload, and every sealed value is different', async t => {
   const payload = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ2aXNpdG9yLTEifQ'
   const values = Array.from({ length: 100 }, () => sealer.seal('purpose', payload, later(60)))
   t.equal(new Set(values).size, 100)
   for (const value of values) {
     t.match(value, /^[\w-]+$/)
-    // Three letters of it would be there by chance, in one run of twenty.
+    // Three letters of the payload would occur by chance in one run of twenty.
     t.notMatch(value, payload.slice(0, 8))
     t.notMatch(Buffer.from(value, 'base64url').toString('latin1'), payload.slice(0, 8))
   }
 })
 
-t.test('CK-05: with any one bit changed it does not open', async t => {
+t.test('CK-05: a value with one changed bit does not unseal', async t => {
   const bytes = Buffer.from(sealer.seal('purpose', 'payload', later(60)), 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes)
     changed[bit >> 3]! ^= 1 << (bit & 7)
-    t.equal(sealer.open('purpose', changed.toString('base64url')), undefined, `bit ${bit}`)
+    t.equal(sealer.unseal('purpose', changed.toString('base64url')), undefined, `bit ${bit}`)
   }
 })
 
-t.test('CK-05: cut short or made longer it does not open', async t => {
+t.test('CK-05: a value that is cut short or made longer does not unseal', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   for (let length = 0; length < value.length; length++)
-    t.equal(sealer.open('purpose', value.slice(0, length)), undefined, `${length} characters`)
+    t.equal(sealer.unseal('purpose', value.slice(0, length)), undefined, `${length} characters`)
   for (const more of ['A', 'AA', 'AAAA', '=', '.', ' ', '\n', '%', value]) {
-    t.equal(sealer.open('purpose', value + more), undefined)
-    t.equal(sealer.open('purpose', more + value), undefined)
+    t.equal(sealer.unseal('purpose', value + more), undefined)
+    t.equal(sealer.unseal('purpose', more + value), undefined)
   }
 })
 
-t.test('a value opens in one spelling alone', async t => {
-  // 38 bytes fill 50 characters and two thirds: the last one has four bits that decoding ignores.
+t.test('only one spelling of a value unseals', async t => {
+  // 38 bytes are 50 characters and 4 bits. The decoder ignores the other bits of the last character.
   const value = sealer.seal('purpose', 1, later(60))
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  const opening = [...alphabet].filter(last => sealer.open('purpose', value.slice(0, -1) + last))
-  t.same(opening, [value.at(-1)])
-  t.equal(sealer.open('purpose', value.replaceAll('-', '+').replaceAll('_', '/').concat('=')), undefined)
+  const accepted = [...alphabet].filter(last => sealer.unseal('purpose', value.slice(0, -1) + last))
+  t.same(accepted, [value.at(-1)])
+  t.equal(sealer.unseal('purpose', value.replaceAll('-', '+').replaceAll('_', '/').concat('=')), undefined)
 })
 
-t.test('what was never sealed does not open', async t => {
+t.test('a value that was never sealed does not unseal', async t => {
   for (const value of [
     undefined,
     '',
@@ -74,51 +75,51 @@ t.test('what was never sealed does not open', async t => {
     '%E0%A4%A',
     'é'.repeat(60),
   ])
-    t.equal(sealer.open('purpose', value), undefined)
+    t.equal(sealer.unseal('purpose', value), undefined)
 })
 
-t.test('CK-06: it opens for its own purpose alone', async t => {
+t.test('CK-06: a value unseals only for its own purpose', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
-  for (const other of ['', 'Purpose', 'purpose ', 'purpose\n', 'other']) t.equal(sealer.open(other, value), undefined)
+  for (const other of ['', 'Purpose', 'purpose ', 'purpose\n', 'other']) t.equal(sealer.unseal(other, value), undefined)
 })
 
-t.test('CL-24: it opens for the same registration alone', async t => {
+t.test('CL-24: a value unseals only for the same registration', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
-  t.equal(createSealer([key], 'another context', clock).open('purpose', value), undefined)
-  t.ok(createSealer([key], 'context', clock).open('purpose', value))
+  t.equal(createSealer([key], 'another context', clock).unseal('purpose', value), undefined)
+  t.ok(createSealer([key], 'context', clock).unseal('purpose', value))
 })
 
-t.test('CK-07: it opens until its end, and not from then on', async t => {
+t.test('CK-07: a value unseals until it expires', async t => {
   const value = sealer.seal('purpose', 'payload', later(60))
   t.teardown(() => {
     time = now
   })
   time = later(59)
-  t.ok(sealer.open('purpose', value))
+  t.ok(sealer.unseal('purpose', value))
   time = later(60)
-  t.equal(sealer.open('purpose', value), undefined)
+  t.equal(sealer.unseal('purpose', value), undefined)
   time = later(10 ** 9)
-  t.equal(sealer.open('purpose', value), undefined)
+  t.equal(sealer.unseal('purpose', value), undefined)
 })
 
-t.test('CK-11: an older key still opens, and says so; only the newest seals', async t => {
+t.test('CK-11: an older key still unseals and the result says so; only the newest key seals', async t => {
   const newest = newKey()
   const rotated = createSealer([newest, key], 'context', clock)
   const old = sealer.seal('purpose', 'payload', later(60))
-  t.equal(rotated.open('purpose', old)?.isSealedWithOldKey, true)
+  t.equal(rotated.unseal('purpose', old)?.isSealedWithOldKey, true)
   const fresh = rotated.seal('purpose', 'payload', later(60))
-  t.equal(rotated.open('purpose', fresh)?.isSealedWithOldKey, false)
-  t.equal(sealer.open('purpose', fresh), undefined)
+  t.equal(rotated.unseal('purpose', fresh)?.isSealedWithOldKey, false)
+  t.equal(sealer.unseal('purpose', fresh), undefined)
 })
 
-t.test('CK-11: a key that is gone opens nothing', async t => {
+t.test('CK-11: a value that was sealed with a removed key does not unseal', async t => {
   t.equal(
-    createSealer([newKey()], 'context', clock).open('purpose', sealer.seal('purpose', 'payload', later(60))),
+    createSealer([newKey()], 'context', clock).unseal('purpose', sealer.seal('purpose', 'payload', later(60))),
     undefined,
   )
 })
 
-t.test('SE-07: the ids of the keys tell keys apart, and tell nothing of them', async t => {
+t.test('SE-07: key ids differ between keys and do not contain the key', async t => {
   const other = newKey()
   t.same(createSealer([other, key], 'context', clock).keyIds, [
     createSealer([other], 'x', clock).keyIds[0],
