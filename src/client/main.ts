@@ -8,24 +8,34 @@ import { explain, listen } from './operations/listen.ts'
 import { openLog } from './operations/log.ts'
 import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
 
-/** Ends the process if it cannot start. `build` makes the server; tests pass another product. */
+/**
+ * Ends the process if it cannot start. `build` makes the server; tests pass another product. `isDevelopment` prints readable
+ * log lines and reads templates again each time they are rendered.
+ */
 export async function start(
   environment: NodeJS.ProcessEnv,
   build: (config: Config, options: ServerOptions) => Promise<FastifyInstance> = buildClient,
+  isDevelopment = false,
 ): Promise<void> {
   try {
     const config = readConfig(environment)
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
     // The metrics package is loaded only if somebody reads the metrics.
     const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
-    const { logger, flush } = openLog(config.logLevel, manifest.version)
+    const isReadable = isDevelopment || process.stdout.isTTY
+    const { logger, flush } = await openLog(config.logLevel, manifest.version, isReadable)
     exitOnCrash(logger, flush)
     logger.info({ event: 'settings', settings: config })
     const plainHttp = [loginInternalUrl, apiInternalUrl].filter(address => isPlainHttp(new URL(address)))
     if (plainHttp.length > 0) logger.warn({ event: 'plain_http', addresses: plainHttp })
 
     const draining = new AbortController()
-    const client = await build(config, { logger, ...metrics, draining: draining.signal })
+    const client = await build(config, {
+      logger,
+      ...metrics,
+      draining: draining.signal,
+      reloadTemplates: isDevelopment,
+    })
     const limit = limitConnections(config.maxConnections, logger)
     limit(client.server)
     const metricsServer = await metrics?.listen(host, metricsPort!).catch(error => {
@@ -43,4 +53,4 @@ export async function start(
   }
 }
 
-if (import.meta.main) await start(process.env)
+if (import.meta.main) await start(process.env, buildClient, process.argv.includes('--dev'))

@@ -1,14 +1,21 @@
-// Where log lines go: JSON on the standard output, or lines for the person at a terminal; never in the way of anything.
+// Where log lines go: to the standard output, as JSON or as readable lines for development. Writing never blocks.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 const retryMs = 1_000
 const lastLinesMs = 500
 
-/** `flush` resolves when all lines are written; when that does not succeed at once, they are given up. */
-export function openLog(level: string, version: string): { logger: Logger; flush: () => Promise<void> } {
+type Log = {
+  logger: Logger
+  /** Resolves when all lines are written, or after half a second. */
+  flush: () => Promise<void>
+}
+
+/** `isReadable` asks for readable lines. They need pino-pretty, which is a development package; without it lines are JSON. */
+export async function openLog(level: string, version: string, isReadable: boolean): Promise<Log> {
   const options = { level, base: { app: 'client', version }, timestamp: pino.stdTimeFunctions.isoTime }
-  if (process.stdout.isTTY) return { logger: pino(options, prettyLog(process.stdout)), flush: async () => {} }
+  const readable = isReadable ? await openReadableLog(process.stdout) : undefined
+  if (readable) return { logger: pino(options, readable), flush: async () => {} }
   const output = openOutput()
   async function flush(): Promise<void> {
     const written = new Promise(resolve => output.once('drain', resolve))
@@ -19,12 +26,12 @@ export function openLog(level: string, version: string): { logger: Logger; flush
 }
 
 /**
- * Not synchronous, because a log that nobody reads would stop the process. What does not fit into 1 MiB is lost. A full
- * disk is no fault of the process: it is tried again until there is space.
+ * Not synchronous, because a log that nobody reads would block the process. Lines that do not fit into 1 MiB are lost. If
+ * the disk is full, writing is tried again until there is space.
  */
 function openOutput() {
   let isFailing = false
-  // Rather than 1: a pipe does not block any more once process.stdout was asked for.
+  // Not the number 1: reading process.stdout makes a pipe non-blocking.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -33,23 +40,29 @@ function openOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // At the exit pino would write all that is left, and try without end where nobody reads or the disk is full.
+  // At the exit pino would write the remaining lines, and try forever if nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return output
 }
 
-const levels: Record<number, string> = { 30: ' ', 40: 'warn', 50: 'ERROR', 60: 'FATAL' }
-/** Of interest to those who search a log, and not to those who watch it. */
-const hidden = new Set(['level', 'time', 'pid', 'hostname', 'app', 'version', 'event', 'reqId', 'visitor'])
-
-export function prettyLog(out: NodeJS.WritableStream): DestinationStream {
-  return {
-    write(line) {
-      const entry = JSON.parse(line) as Record<string, unknown>
-      const shown = Object.entries(entry).filter(([name, value]) => !hidden.has(name) && value !== undefined)
-      const details = shown.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(' ')
-      const time = String(entry.time).slice(11, 19)
-      out.write(`${time} ${levels[Number(entry.level)] ?? 'debug'} ${entry.event ?? ''} ${details}\n`)
-    },
-  }
+/** Undefined if pino-pretty is not installed. */
+export async function openReadableLog(out: NodeJS.WritableStream): Promise<DestinationStream | undefined> {
+  const pretty = await import('pino-pretty').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  })
+  const format = pretty?.prettyFactory({
+    colorize: false,
+    singleLine: true,
+    translateTime: 'HH:MM:ss',
+    messageFormat: ({ event, msg = '' }) => String(event ?? msg).replaceAll('\n', ' '),
+    // For searching a log. Nobody reads them at a terminal.
+    ignore: 'event,pid,hostname,app,version,reqId,visitor',
+    // Printed with the lines of its stack.
+    errorLikeObjectKeys: ['cause'],
+  })
+  // A stack can contain what somebody sent. Control characters could change what the terminal shows (LG-03).
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  const controlCharacters = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g
+  return format && { write: line => void out.write(format(line).replace(controlCharacters, '\ufffd')) }
 }

@@ -11,13 +11,18 @@ const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; cha
 /** The addresses of the assets, for the templates. */
 export type Assets = { style: string; script: string; icon: string }
 
-export function serveAssets(app: FastifyInstance): Assets {
+/** With `reload`, each request reads the file again, for development. */
+export function serveAssets(app: FastifyInstance, reload: boolean): Assets {
   const serve = (name: string, type: keyof typeof contentTypes): string => {
-    const content = readFileSync(fileURLToPath(new URL(`${name}.${type}`, folder)))
+    const read = () => readFileSync(fileURLToPath(new URL(`${name}.${type}`, folder)))
+    const content = read()
     const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
     const path = `/assets/${name}.${hash}.${type}`
     app.get(path, { exposeHeadRoute: true }, async (_request, reply) =>
-      reply.type(contentTypes[type]).header('cache-control', 'public, max-age=31536000, immutable').send(content),
+      reply
+        .type(contentTypes[type])
+        .header('cache-control', reload ? 'no-store' : 'public, max-age=31536000, immutable')
+        .send(reload ? read() : content),
     )
     // Browsers ask for this address when a page names no icon.
     if (name === 'icon')

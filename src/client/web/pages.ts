@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { NextStep } from '../errors.ts'
 import type { VisitorInfo } from '../sign-in/visitor.ts'
@@ -38,6 +38,10 @@ export type Message = {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Renders a message without a reply's decorators. Fastify's replies to undecodable addresses do not have them. */
+    renderMessage(request: FastifyRequest, message: Message): string
+  }
   interface FastifyReply {
     /** Renders views/client/`template`.eta. Return the result from the handler. */
     page(template: string, data: { title: string } & Record<string, unknown>): Promise<string>
@@ -52,12 +56,16 @@ export const pages = fastifyPlugin<PagesOptions>(
     // All templates are read now, so that there is an error page even when no file can be opened any more.
     for (const path of globSync('**/*.eta', { cwd: folder }))
       eta.loadTemplate(join(folder, path), readFileSync(join(folder, path), 'utf8'))
-    const common = { site: { name, home }, assets: serveAssets(app), formatTime }
+    const common = { site: { name, home }, assets: serveAssets(app, reloadTemplates), formatTime }
 
-    app.decorateReply('page', async function (this: FastifyReply, template, data) {
-      const { visitorIfAny: visitor, id: requestId } = this.request
+    function render({ visitorIfAny: visitor, id: requestId }: FastifyRequest, template: string, data: object): string {
       const visitorLinks = visitor ? links(visitor) : []
-      const html = eta.render(`/${template}.eta`, { ...common, visitor, requestId, links: visitorLinks, ...data })
+      return eta.render(`/${template}.eta`, { ...common, visitor, requestId, links: visitorLinks, ...data })
+    }
+
+    app.decorate('renderMessage', (request, message) => render(request, 'message', message))
+    app.decorateReply('page', async function (this: FastifyReply, template, data) {
+      const html = render(this.request, template, data)
       this.type('text/html; charset=utf-8')
       return html
     })

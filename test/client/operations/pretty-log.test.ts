@@ -1,36 +1,49 @@
-// The log as a person at a terminal sees it.
+// The log as a developer reads it, with pino-pretty.
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import t from 'tap'
-import { prettyLog } from '../../../src/client/operations/log.ts'
+import { openReadableLog } from '../../../src/client/operations/log.ts'
 
-function lineOf(entry: Record<string, unknown>, level: 'info' | 'warn' | 'error' | 'fatal' | 'debug' = 'info'): string {
+async function print(entry: Record<string, unknown> | string, level: 'info' | 'warn' | 'error' | 'fatal' = 'info') {
   const out = new PassThrough({ encoding: 'utf8' })
-  const options = {
-    level: 'debug',
-    base: { app: 'client', version: '1.0.0' },
-    timestamp: pino.stdTimeFunctions.isoTime,
-  }
-  pino(options, prettyLog(out))[level](entry)
+  const base = { app: 'client', version: '1.0.0' }
+  const options = { base, timestamp: pino.stdTimeFunctions.isoTime }
+  pino(options, (await openReadableLog(out))!)[level](entry)
   return out.read() as string
 }
 
-t.test('a line has the time, the level where it matters, the event and its details', t => {
+t.test('a line has the time, the level, the event and its details', async t => {
   t.match(
-    lineOf({ event: 'request', route: '/page', status: 200, reqId: 'x', visitor: 'y' }),
-    /^\d\d:\d\d:\d\d {3}request route="\/page" status=200\n$/,
+    await print({ event: 'request', route: '/page', status: 200, reqId: 'x', visitor: 'y' }),
+    /^\[\d\d:\d\d:\d\d\] INFO: request \{"route":"\/page","status":200\}\n$/,
   )
-  t.match(lineOf({ event: 'api_timeout' }, 'warn'), /^\d\d:\d\d:\d\d warn api_timeout/)
-  t.match(lineOf({ event: 'internal' }, 'error'), / ERROR internal/)
-  t.match(lineOf({ event: 'crashed' }, 'fatal'), / FATAL crashed/)
-  t.match(lineOf({ event: 'detail' }, 'debug'), / debug detail/)
-  t.end()
+  t.match(await print({ event: 'api_timeout' }, 'warn'), /\] WARN: api_timeout\n$/)
+  t.match(await print({ event: 'internal' }, 'error'), /\] ERROR: internal\n$/)
+  t.match(await print({ event: 'crashed' }, 'fatal'), /\] FATAL: crashed\n$/)
+  t.match(await print('Text of a product'), /\] INFO: Text of a product\n$/)
 })
 
-t.test('LG-03: whatever a line holds, it stays one line, and colours no terminal', t => {
-  const line = lineOf({ event: 'request', route: '\u001b[31m/x\r\n12:00:00   login_succeeded\u0007' })
+t.test('the stack of an error has a line for each call', async t => {
+  const cause = { name: 'Error', stack: 'Error: no\n    at one (a.ts:1:1)\n    at two (b.ts:2:2)' }
+  const lines = (await print({ event: 'internal', cause }, 'error')).split('\n')
+  t.match(lines[0], 'ERROR: internal')
+  t.ok(lines.some(line => /^ +at one/.test(line)))
+  t.ok(lines.some(line => /^ +at two/.test(line)))
+})
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacters = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
+const hostile = '\u001b[31m/x\r\n[12:00:00] INFO: login_succeeded\u0007\u009b31m'
+
+t.test('LG-03: no control character reaches the terminal, and text from outside begins no line', async t => {
+  const line = await print({ event: 'request', route: hostile, [hostile]: 1 })
   t.equal(line.split('\n').length, 2)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-  t.notMatch(line.slice(0, -1), /[\u0000-\u001f]/)
-  t.end()
+  t.notMatch(line, controlCharacters)
+  const stack = await print({ event: 'internal', cause: { stack: hostile, message: hostile } }, 'error')
+  const text = await print(hostile)
+  for (const printed of [stack, text]) t.notMatch(printed, controlCharacters)
+  t.same(
+    (stack + text).split('\n').filter(line => line.startsWith('[12:00:00]')),
+    [],
+  )
 })

@@ -1,0 +1,76 @@
+// npm run dev: readable log lines, changed templates and assets at once, and a restart when code changes.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { appendFileSync, cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { request } from 'undici'
+
+/** A copy of the client that `npm run dev` runs, with its log lines. */
+function startDev(t: Test) {
+  const folder = t.testdir()
+  for (const path of ['src/client', 'views/client', 'package.json'])
+    cpSync(path, join(folder, path), { recursive: true })
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const settings = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    LOGIN_URL: 'http://127.0.0.1:1',
+    API_URL: 'http://127.0.0.1:1',
+    CLIENT_ID: 'client-1',
+    CLIENT_SECRET: 'a-good-client-credential',
+    COOKIE_KEYS: randomBytes(32).toString('base64url'),
+  }
+  const lines = Object.entries(settings).map(setting => setting.join('='))
+  writeFileSync(join(folder, '.env'), lines.join('\n'))
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+  const [, parameters = ''] = /exec node (.*)$/.exec(scripts.dev!) ?? []
+  const child = spawn(process.execPath, parameters.split(' '), {
+    cwd: folder,
+    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  const output = createInterface(child.stdout)[Symbol.asyncIterator]()
+  /** The next line that matches. Waits for it. */
+  async function nextLine(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const { value, done } = await output.next()
+      if (done) throw new Error(`The client ended without a line like ${pattern}`)
+      if (pattern.test(value)) return value
+    }
+  }
+  return { folder, nextLine }
+}
+
+async function get(url: string): Promise<{ headers: Record<string, unknown>; body: string }> {
+  const { headers, body } = await request(url, { reset: true })
+  return { headers, body: await body.text() }
+}
+
+t.test('npm run dev prints readable lines, shows changed pages at once, and restarts when code changes', async t => {
+  const { folder, nextLine } = startDev(t)
+  const findAddress = async () => /http:\/\/\S+/.exec(await nextLine(/Server listening at/))![0]
+  t.match(await nextLine(/settings/), /^\[\d\d:\d\d:\d\d\] INFO: settings /)
+  const address = await findAddress()
+
+  const home = join(folder, 'views/client/home.eta')
+  t.match((await get(address)).body, 'Sign in')
+  writeFileSync(home, readFileSync(home, 'utf8').replaceAll('Sign in', 'Come in'))
+  const page = (await get(address)).body
+  t.match(page, 'Come in')
+
+  appendFileSync(join(folder, 'views/client/assets/style.css'), '/* changed */')
+  const style = await get(new URL(/href="([^"]+\.css)"/.exec(page)![1]!, address).href)
+  t.match(style.body, '/* changed */')
+  t.equal(style.headers['cache-control'], 'no-store')
+
+  const app = join(folder, 'src/client/app.ts')
+  writeFileSync(app, readFileSync(app, 'utf8').replace("title: 'Start'", "title: 'Restarted'"))
+  t.match((await get(await findAddress())).body, '<title>Restarted')
+})
