@@ -99,6 +99,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
+    renderMessage: (request, message) => app.renderMessage(request, message),
     signInAgain: (request, returnTo) => app.signIn.againLink(request, returnTo),
   })
   app.setErrorHandler(handleError)

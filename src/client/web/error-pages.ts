@@ -6,6 +6,7 @@ import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type NextStep, PublicError } from '../errors.ts'
 import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
+import type { Message } from './pages.ts'
 import { localPath } from './security.ts'
 
 const titles: Record<number, string> = {
@@ -20,12 +21,14 @@ const titles: Record<number, string> = {
 type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
+  /** Renders the page. Not `reply.message`: for an undecodable address Fastify passes a reply without decorators. */
+  renderMessage: (request: FastifyRequest, message: Message) => string
   /** A link for signing in again, if the visitor is signed in: the sign-in itself may be what is broken. */
   signInAgain: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
 }
 
 /** The error handler of the whole application. Returns the body of the answer. */
-export function createErrorHandler({ name, signInAgain }: ErrorHandlerOptions) {
+export function createErrorHandler({ name, renderMessage, signInAgain }: ErrorHandlerOptions) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const publicError = toPublicError(error)
     logError(request, publicError)
@@ -39,7 +42,7 @@ export function createErrorHandler({ name, signInAgain }: ErrorHandlerOptions) {
       const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
       const retry = retryPath ? { href: retryPath, text: 'Try again' } : undefined
       const signInLink = isServerError ? signInAgain(request, retryPath) : undefined
-      return await reply.message({
+      const page = renderMessage(request, {
         title: titles[statusCode] ?? 'That did not work',
         message,
         nextStep: publicError.nextStep ?? retry ?? { href: '/', text: 'Go to the start page' },
@@ -47,6 +50,8 @@ export function createErrorHandler({ name, signInAgain }: ErrorHandlerOptions) {
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
         isError: true,
       })
+      reply.type('text/html; charset=utf-8')
+      return page
     } catch (renderingError) {
       // Without this, Fastify would answer with the message of the error, which may contain a path of this machine.
       const internal = toPublicError(renderingError as Error)

@@ -1,0 +1,151 @@
+// A script that asks for JSON gets errors as JSON. Everybody else gets a page.
+import t, { type Test } from 'tap'
+import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
+import { smallApi } from '../support/small-product.ts'
+
+const own = { 'sec-fetch-site': 'same-origin', origin: publicUrl }
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+type Case = {
+  method: 'GET' | 'POST'
+  url: string
+  headers: Record<string, string>
+  status: number
+  code: string
+  message: string
+}
+
+const cases: Record<string, Case> = {
+  'PG-01: a request from another site': {
+    method: 'POST',
+    url: '/note',
+    headers: { ...form, 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
+    status: 403,
+    code: 'cross_site_request',
+    message: 'was not sent from a page of this site',
+  },
+  'an address that does not exist': {
+    method: 'GET',
+    url: '/nowhere',
+    headers: own,
+    status: 404,
+    code: 'not_found',
+    message: 'There is no page at this address.',
+  },
+  'an address that cannot be decoded': {
+    method: 'GET',
+    url: '/%zz',
+    headers: own,
+    status: 400,
+    code: 'bad_request',
+    message: 'The request could not be understood.',
+  },
+  'AP-20: a method that the address does not accept': {
+    method: 'POST',
+    url: '/page',
+    headers: { ...form, ...own },
+    status: 405,
+    code: 'method_not_allowed',
+    message: 'This page does not take that kind of request.',
+  },
+  'a body of a type that is not accepted': {
+    method: 'POST',
+    url: '/note',
+    headers: { 'content-type': 'application/json', ...own },
+    status: 415,
+    code: 'bad_request',
+    message: 'Forms are accepted here, and nothing else.',
+  },
+  'an API that is not working': {
+    method: 'GET',
+    url: '/page',
+    headers: own,
+    status: 502,
+    code: 'api_failed',
+    message: 'The application API is not working right now.',
+  },
+  'an API that is busy': {
+    method: 'GET',
+    url: '/page/1',
+    headers: own,
+    status: 503,
+    code: 'api_busy',
+    message: 'The application API is busy. Please try again in 7 seconds.',
+  },
+}
+
+async function start(t: Test) {
+  const test = await buildTestClient(t, { scripts: smallApi })
+  await signIn(test.browser)
+  test.platform.answer('GET /things', { status: 500, body: { secret: 'canary' } })
+  test.platform.answer('GET /things/1', { status: 503, headers: { 'retry-after': '7' }, body: {} })
+  return test
+}
+
+const accepted = {
+  JSON: 'application/json',
+  'JSON before anything else': 'application/json, text/plain, */*',
+  'JSON in capitals with a quality': 'Application/JSON;q=0.9',
+}
+const declined = {
+  'what a browser asks for': 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'both HTML and JSON': 'application/json, text/html',
+  anything: '*/*',
+  nothing: undefined,
+}
+
+for (const [what, { method, url, headers, status, code, message }] of Object.entries(cases)) {
+  const send = (test: Awaited<ReturnType<typeof start>>, accept: string | undefined) =>
+    test.client.inject({
+      method,
+      url,
+      headers: {
+        ...headers,
+        cookie: test.browser.cookieHeader(),
+        'x-request-id': 'request-1',
+        ...(accept && { accept }),
+      },
+      ...(method === 'POST' && { payload: '{}' }),
+    })
+
+  t.test(`${what} is a ${status} in JSON for a script that asks for JSON`, async t => {
+    const test = await start(t)
+    for (const accept of Object.values(accepted)) {
+      const answer = await send(test, accept)
+      t.equal(answer.statusCode, status, accept)
+      t.match(answer.headers['content-type'], /^application\/json\b/, accept)
+      t.same(Object.keys(answer.json()), ['error'], accept)
+      t.match(answer.json().error, { code, message }, accept)
+      t.same(Object.keys(answer.json().error), ['code', 'message', 'requestId'], accept)
+      t.equal(answer.json().error.requestId, 'request-1', 'the id by which the error is found in the log')
+      t.ok(
+        test.log.some(line => JSON.parse(line).event === code && JSON.parse(line).reqId === 'request-1'),
+        'the error is logged',
+      )
+      t.equal(answer.headers['cache-control'], 'no-store')
+      t.equal(answer.headers['x-content-type-options'], 'nosniff')
+      t.notMatch(answer.body, /canary|127\.0\.0\.1/)
+      if (status === 503) t.equal(answer.headers['retry-after'], '7')
+      if (status === 405) t.equal(answer.headers.allow, 'GET')
+    }
+  })
+
+  t.test(`${what} is a ${status} page for everybody else`, async t => {
+    const test = await start(t)
+    for (const [accept, value] of Object.entries(declined)) {
+      const answer = await send(test, value)
+      t.equal(answer.statusCode, status, accept)
+      t.match(answer.headers['content-type'], /^text\/html\b/, accept)
+      t.match(answer.body, message, accept)
+      t.match(answer.body, '<code>request-1</code>', accept)
+    }
+  })
+}
+
+t.test('without a session a script gets a 401 in JSON instead of a redirect to the login', async t => {
+  const { client } = await start(t)
+  const answer = await client.inject({ method: 'GET', url: '/page', headers: { ...own, accept: 'application/json' } })
+  t.equal(answer.statusCode, 401)
+  t.match(answer.json(), { error: { code: 'sign_in_required', message: 'Please sign in again.', requestId: /./ } })
+  t.equal(answer.headers.location, undefined)
+})
