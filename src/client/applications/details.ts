@@ -27,6 +27,8 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
 
   async function renderApplication(request: FastifyRequest, reply: FastifyReply, notice: string | undefined) {
     const { visitor } = request
+    // The two calls run at the same time, so the id is checked before either of them.
+    idOf(request)
     // One request makes at most two calls. If the session had to be renewed, the group is shown by its id.
     const [application, groups] = await Promise.all([
       getApplication(request),

@@ -46,10 +46,7 @@ export const newSecretSchema = {
 } as const satisfies JSONSchema
 
 /** Nothing is required: without a usable id the form says that the group could not be created. */
-export const createdGroupSchema = {
-  type: 'object',
-  properties: { '@id': {} },
-} as const satisfies JSONSchema
+export const createdGroupSchema = { type: 'object', properties: { '@id': {} } } as const satisfies JSONSchema
 
 /** The query of the list page. */
 export const listQuerySchema = {

@@ -99,7 +99,9 @@ export function createApi(options: ApiOptions): Api {
     // Only a 200 answers a GET with the whole resource. A 202 or a 206 does not (RFC 9110 15.3).
     const isSuccess = method === 'GET' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
     if (isSuccess) return answer
-    throw errorFor(answer) ?? upstream.unexpectedStatus(answer)
+    // A 422 is about the fields of a form, so it makes no sense without a body.
+    const error = answer.status === 422 && !body ? undefined : errorFor(answer)
+    throw error ?? upstream.unexpectedStatus(answer)
   }
 
   /** The JSON of the answer. Throws PublicError 502 if it does not match the schema. */

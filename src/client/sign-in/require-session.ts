@@ -8,6 +8,7 @@ import type { Sealer } from '../web/seal.ts'
 import { localPath } from '../web/security.ts'
 import { createApi, SignInRequired } from './api.ts'
 import { askToSignIn, hasWithheldCookies } from './ask-to-sign-in.ts'
+import { LoginError } from './protocol/login-error.ts'
 import type { Portal } from './protocol/portal.ts'
 import { type LoadedSession, type Sessions, toVisitorInfo } from './session/session.ts'
 import { expireSessionCookies, type Session } from './session/session-cookies.ts'
@@ -62,18 +63,26 @@ export function createRequireSession(options: RequireSessionOptions) {
     // The cookies that the browser has after this answer. Only their refresh token still works.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let { accessToken } = session
+    let renewal: Promise<void> | undefined
+
+    async function renew() {
+      const renewed = await sessions.renew(cookies, context)
+      report(renewed, request, reply)
+      cookies = afterSetting(cookies, renewed.cookies)
+      if (!renewed.session) throw new SignInRequired()
+      accessToken = renewed.session.accessToken
+    }
+
     const api = createApi({
       upstream,
       apiUrl,
       request,
       context,
       accessToken: () => accessToken,
-      async renewAccessToken() {
-        const renewed = await sessions.renew(cookies, context)
-        report(renewed, request, reply)
-        cookies = afterSetting(cookies, renewed.cookies)
-        if (!renewed.session) throw new SignInRequired()
-        accessToken = renewed.session.accessToken
+      // Once for all calls of this request, whenever their refusals arrive.
+      renewAccessToken: () => {
+        renewal ??= renew()
+        return renewal
       },
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
@@ -101,7 +110,13 @@ export function createRequireSession(options: RequireSessionOptions) {
     const data = await loadSessionData(request, request.visitor)
     if (!data) return
     request.visitorIfAny = { ...request.visitor, data }
-    setCookies(reply, sessions.sealWithData(session, data))
+    try {
+      setCookies(reply, sessions.sealWithData(session, data))
+    } catch (error) {
+      // The session works without its data, which is then loaded for each request.
+      if (!(error instanceof LoginError)) throw error
+      logEvent(request, 'session_data_too_long', { level: 'warn' })
+    }
   }
 
   /** Sets the cookies of a loaded session, and logs what has happened to it. */

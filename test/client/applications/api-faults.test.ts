@@ -7,7 +7,7 @@ import { nowhere } from '../support/nowhere.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
-import { giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
+import { accessTokenOf, giveTokens, type Received, type Script, send } from '../support/scripted-platform.ts'
 import { timed } from '../support/stopwatch.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -149,4 +149,42 @@ t.test('UP-14: an API that always answers 403 ends no session and renews nothing
   }
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
   t.ok(browser.cookie('__Host-session'))
+})
+
+t.test('UP-14: a 422 without a form to correct is an answer that makes no sense', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  platform.answer('GET /apps/v1', { status: 422, body: { error: { message: { name: ['canary'] } } } })
+  const list = await browser.get('/applications')
+  t.equal(list.statusCode, 502)
+  t.notMatch(list.body, /canary|fields that are marked/)
+
+  // The look at the list that precedes a new application may fail.
+  platform.answer('POST /apps/v1', { status: 403, body: {} })
+  const form = readForm(await browser.get('/applications/new'), '/applications')
+  const page = await browser.post('/applications', { ...form, ...typed })
+  t.equal(page.statusCode, 422)
+  t.match(textOf(page, 'problem'), 'You are not a member of this group.')
+})
+
+t.test('UP-14: two calls of one page whose token is refused at different times renew the session once', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: renewed, refresh_token: 'second' }))
+  const accept = (request: Received, response: ServerResponse, body: object) => {
+    const isNew = request.headers.authorization === `Bearer ${renewed}`
+    send(response, isNew ? { body } : { status: 401, body: {} })
+  }
+  platform.answer('GET /apps/v1/app-1', (request, response) => accept(request, response, applicationRecord('app-1')))
+  // The groups are refused only after the application was read with the renewed token.
+  const link = { to: 'group-1', data: { name: 'Weather people' } }
+  platform.answer('GET /identities/v1/visitor-1/links', async (request, response) => {
+    await platform.isAsked('GET /apps/v1/app-1', 2)
+    accept(request, response, collection([link]))
+  })
+  const page = await browser.get('/applications/app-1', { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'Weather people')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
 })

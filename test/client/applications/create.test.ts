@@ -309,7 +309,7 @@ for (const [what, answer, status, words] of [
     'knows a conflict',
     { status: 409, body: { error: { status: 409, message: 'x' } } },
     409,
-    'has changed in the meantime',
+    'Somebody has changed this in the meantime',
   ],
 ] as const) {
   t.test(`nothing typed is lost where the API ${what}`, async t => {

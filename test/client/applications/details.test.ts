@@ -124,16 +124,32 @@ t.test('a new client secret is shown once, and says what still works', async t =
 for (const [what, answer] of Object.entries({
   'no secret': { status: 201, body: {} },
   'a secret that is no text': { status: 201, body: { clientSecret: ['s'] } },
-  'a secret with another status': { status: 200, body: { clientSecret: 'of-a-200' } },
+  'no content': { status: 204, body: '' },
 })) {
-  t.test(`where the API gives ${what}, the page says that its answer makes no sense, and shows nothing`, async t => {
+  t.test(`if the API answers a new secret with ${what}, the page says that the answer makes no sense`, async t => {
     const { browser, platform } = await withApplications(t)
     const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
     platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
     const page = await browser.post('/applications/app-1/secret', form)
     t.equal(page.statusCode, 502)
     t.match(textOf(page), 'that this site does not understand')
-    t.notMatch(page.body, 'of-a-200')
+  })
+}
+
+for (const [status, secret, shown] of [
+  [200, 'of-a-200', true],
+  [302, 'of-a-302', false],
+  [409, 'of-a-409', false],
+  [500, 'of-a-500', false],
+] as const) {
+  t.test(`a secret in an answer with status ${status} is ${shown ? 'shown' : 'not shown'}`, async t => {
+    const { browser, platform } = await withApplications(t)
+    const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
+    platform.answer('POST /apps/v1/app-1/refreshSecret', { status, body: { clientSecret: secret } })
+    const answer = await browser.post('/applications/app-1/secret', form)
+    t.equal(answer.statusCode === 303, shown)
+    const page = shown ? await browser.get('/applications/app-1') : answer
+    t.equal(page.body.includes(secret), shown)
   })
 }
 

@@ -67,12 +67,23 @@ t.test('a page beyond the last, or no number at all, shows a page that is there'
     ['two', 1],
     ['', 1],
     ['NaN', 1],
-    ['1&page=2', 1],
   ] as const) {
     const answer = await browser.get(`/applications?page=${page}`)
     t.equal(answer.statusCode, 200, `page=${page}`)
     t.match(textOf(answer), `Page ${shown} of 2`, `page=${page}`)
   }
+})
+
+t.test('a query parameter that comes twice is refused with a page, and the API is not called', async t => {
+  const { browser, platform } = await buildApplicationsClient(t)
+  await signIn(browser)
+  for (const query of ['page=1&page=2', 'q=a&q=b', 'sort=name&sort=oldest']) {
+    const answer = await browser.get(`/applications?${query}`)
+    t.equal(answer.statusCode, 400, query)
+    t.match(textOf(answer), 'The request could not be understood.')
+    t.notMatch(textOf(answer), /querystring|must be/, 'without the words of the validator')
+  }
+  t.equal(platform.received('GET /apps/v1').length, 0)
 })
 
 t.test(

@@ -1,24 +1,23 @@
-// A form that is sent after the session ended, or as another visitor: nothing typed is lost, and nothing is sent by itself.
+// Forms that are sent after the session has ended, or as another visitor. No text is lost, and none is sent by itself.
 import t, { type Test } from 'tap'
-import type { TestProduct } from '../support/test-product.ts'
-import { visitorOf } from '../../../src/client/sign-in/sign-in.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
 import { smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
 
 const note = 'Typed <b>“at length”</b> & not sent'
 const long = 'x'.repeat(2_600)
 const scripts = { 'GET /things': { body: ['first thing'] }, 'POST /things': { status: 201, body: {} } }
 
-/** A visitor with the form open, who is signed in for another hour. */
+/** A visitor who has opened the form and stays signed in for an hour. */
 async function openForm(t: Test, product: TestProduct = smallProduct) {
   const test = await buildTestClient(t, { scripts, product })
   const { browser, platform } = test
   await signIn(browser)
   const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
-  /** Signs in by the link of the page; returns where that leads. */
+  /** Signs in through the link on the page, and returns the address that the login leads to. */
   const signInAgain = async (page: { body: string }, visitor = 'visitor-1') => {
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(visitor) }))
     const link = linksOf(page).find(href => href.startsWith('/login?'))!
@@ -29,7 +28,7 @@ async function openForm(t: Test, product: TestProduct = smallProduct) {
   return { ...test, form, signInAgain, sent }
 }
 
-/** The same, and then the session ends: the portal refuses to renew it. */
+/** Like openForm, but then the session ends, because the portal refuses to renew it. */
 async function openFormAndWait(t: Test, product?: TestProduct) {
   const test = await openForm(t, product)
   test.clock.advance(3601)
@@ -37,27 +36,30 @@ async function openFormAndWait(t: Test, product?: TestProduct) {
   return test
 }
 
-t.test('PG-14: a form sent after the session ended is filled again after signing in, and not sent', async t => {
-  const { browser, form, signInAgain, sent } = await openFormAndWait(t)
-  const page = await browser.post('/note', { ...form, note })
-  t.equal(page.statusCode, 401)
-  t.match(textOf(page), 'Your session has ended')
-  t.match(textOf(page), 'Nothing was sent')
-  t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
-  t.same(sent(), [])
+t.test(
+  'PG-14: after the session has ended and the visitor signs in again, the form has the typed text and was not sent',
+  async t => {
+    const { browser, form, signInAgain, sent } = await openFormAndWait(t)
+    const page = await browser.post('/note', { ...form, note })
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), 'Your session has ended')
+    t.match(textOf(page), 'Nothing was sent')
+    t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+    t.same(sent(), [])
 
-  const path = await signInAgain(page)
-  t.equal(path, '/note')
-  const again = await browser.get(path!, { site: 'same-origin' })
-  t.equal(readForm(again, '/note').note, note)
-  t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
-  t.same(sent(), [], 'it waits for the visitor')
+    const path = await signInAgain(page)
+    t.equal(path, '/note')
+    const again = await browser.get(path!, { site: 'same-origin' })
+    t.equal(readForm(again, '/note').note, note)
+    t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
+    t.same(sent(), [], 'only the visitor sends it')
 
-  t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
-  t.same(sent(), [note])
-})
+    t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
+    t.same(sent(), [note])
+  },
+)
 
-t.test('PG-14: what was kept comes back once', async t => {
+t.test('PG-14: a draft is shown once', async t => {
   const { browser, form, signInAgain } = await openFormAndWait(t)
   const path = await signInAgain(await browser.post('/note', { ...form, note }))
   await browser.get(path!, { site: 'same-origin' })
@@ -65,14 +67,14 @@ t.test('PG-14: what was kept comes back once', async t => {
   t.equal(readForm(await browser.get(path!, { site: 'same-origin' }), '/note').note, '')
 })
 
-t.test('PG-14: what was kept can be read by nobody on the way', async t => {
+t.test('PG-14: the draft in the cookie is encrypted', async t => {
   const { browser, form } = await openFormAndWait(t)
   await browser.post('/note', { ...form, note })
   const kept = browser.cookie('__Host-handover')!
   t.notMatch(Buffer.from(kept, 'base64url').toString('latin1'), 'at length')
 })
 
-t.test('PG-14: what was kept is gone after ten minutes', async t => {
+t.test('PG-14: a draft expires after ten minutes', async t => {
   const { browser, form, signInAgain, clock } = await openFormAndWait(t)
   const page = await browser.post('/note', { ...form, note })
   const kept = browser.cookie('__Host-handover')
@@ -86,7 +88,7 @@ t.test('PG-14: what was kept is gone after ten minutes', async t => {
 })
 
 t.test(
-  'PG-14: a form too long for a cookie is shown again, filled, and can be sent after signing in beside it',
+  'PG-14: a text too long for a cookie is shown in the form, and can be sent after signing in in another tab',
   async t => {
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note: long })
@@ -103,7 +105,7 @@ t.test(
   },
 )
 
-t.test('PG-14: a form without a field does nothing after the session ended, and says where to go on', async t => {
+t.test('PG-14: a form without fields does nothing after the session has ended, and links to the login', async t => {
   const { browser, form, signInAgain, sent } = await openFormAndWait(t)
   const page = await browser.post('/note', { formToken: form.formToken! })
   t.equal(page.statusCode, 401)
@@ -113,7 +115,7 @@ t.test('PG-14: a form without a field does nothing after the session ended, and 
   t.same(sent(), [])
 })
 
-t.test('PG-14: a form that was not shown here keeps nothing: nobody can plant a draft', async t => {
+t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant one', async t => {
   const { browser } = await openFormAndWait(t)
   const page = await browser.post('/note', { note, formToken: 'forged' })
   t.equal(page.statusCode, 401)
@@ -122,7 +124,7 @@ t.test('PG-14: a form that was not shown here keeps nothing: nobody can plant a 
 })
 
 t.test(
-  'PG-14: a form that was open for more than a day is shown again, filled, and shown once more with a fresh token',
+  'PG-14: a form that was open for more than a day comes back with its text, and then with a new token',
   async t => {
     const { browser, form, signInAgain, sent, clock } = await openFormAndWait(t)
     clock.advance(24 * 60 * 60)
@@ -140,7 +142,7 @@ t.test(
   },
 )
 
-t.test('F-23: a session that can be renewed is renewed between the form and its sending', async t => {
+t.test('F-23: a session that ran out while the form was open is renewed, and the form is sent', async t => {
   const { browser, form, platform, sent } = await openFormAndWait(t)
   platform.answer('POST /api/exchangeToken', giveTokens())
   const answer = await browser.post('/note', { ...form, note })
@@ -150,7 +152,7 @@ t.test('F-23: a session that can be renewed is renewed between the form and its 
   t.ok(setCookieLine(answer, '__Host-session'))
 })
 
-t.test('F-42: what one visitor typed is not shown to another who signs in', async t => {
+t.test('F-42: a draft is not shown to another visitor', async t => {
   const { browser, form, signInAgain, sent } = await openFormAndWait(t)
   const path = await signInAgain(await browser.post('/note', { ...form, note }), 'visitor-2')
   const page = await browser.get(path!, { site: 'same-origin' })
@@ -160,7 +162,7 @@ t.test('F-42: what one visitor typed is not shown to another who signs in', asyn
   t.same(sent(), [])
 })
 
-t.test('F-42: a form of the visitor before is refused, and does nothing', async t => {
+t.test('F-42: a form that was opened by an earlier visitor is refused, and does nothing', async t => {
   const { browser, platform, form } = await openForm(t)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf('visitor-2') }))
   await signIn(browser)
@@ -168,12 +170,12 @@ t.test('F-42: a form of the visitor before is refused, and does nothing', async 
   const page = await browser.post('/note', { ...form, note })
   t.equal(page.statusCode, 409)
   t.match(textOf(page), 'You are now signed in as someone else')
-  t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'and as whom')
-  t.ok(linksOf(page).includes('/note'), 'with the way to a form of one’s own')
+  t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'the page says who is signed in')
+  t.ok(linksOf(page).includes('/note'), 'and links to a new form')
   t.equal(platform.received().length, calls)
 })
 
-t.test('F-42: signed out in one tab, a form in the other leads to the login', async t => {
+t.test('F-42: after a sign-out in one tab, a form in another tab leads to the login', async t => {
   const { browser, form, sent } = await openForm(t)
   t.equal((await browser.post('/logout')).statusCode, 303)
   const page = await browser.post('/note', { ...form, note })
@@ -182,7 +184,7 @@ t.test('F-42: signed out in one tab, a form in the other leads to the login', as
   t.same(sent(), [])
 })
 
-t.test('PG-21: every page behind the login says who is signed in, and offers to sign out', async t => {
+t.test('PG-21: every signed-in page says who is signed in, and has a sign-out button', async t => {
   const { browser } = await openForm(t)
   for (const path of ['/', '/page', '/note']) {
     const page = await browser.get(path, { site: 'same-origin' })
@@ -191,7 +193,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
   }
 })
 
-t.test('PG-14: what was kept is in the form again, also where the first login after it fails', async t => {
+t.test('PG-14: a draft survives a login that fails', async t => {
   const { browser, form, platform, signInAgain } = await openFormAndWait(t)
   const page = await browser.post('/note', { ...form, note })
   platform.answer('POST /api/exchangeToken', { status: 500, body: {} })
@@ -203,7 +205,7 @@ t.test('PG-14: what was kept is in the form again, also where the first login af
   t.equal(readForm(await browser.get(path!, { site: 'same-origin' }), '/note').note, note)
 })
 
-/** The API refuses the access token while a form is handled, and the portal renews nothing: the session ends there. */
+/** The session ends while a form is handled: the API refuses the access token and the portal refuses to renew it. */
 async function endWhileHandled(t: Test, product?: TestProduct) {
   const test = await openForm(t, product)
   test.platform.answer('POST /things', { status: 401, body: { error: { status: 401, message: 'Unauthorized' } } })
@@ -216,15 +218,18 @@ for (const [what, text] of [
   ['fits into a cookie', note],
   ['does not fit into a cookie', long],
 ] as const)
-  t.test(`PG-21: a session that ends while a form is handled has no visitor left; the text ${what}`, async t => {
-    const { browser, form } = await endWhileHandled(t)
-    const page = await browser.post('/note', { ...form, note: text })
-    t.equal(page.statusCode, 401)
-    t.match(page.body, 'Your session has ended')
-    t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
-  })
+  t.test(
+    `PG-21: if the session ends while a form is handled, the page shows nobody as signed in; the text ${what}`,
+    async t => {
+      const { browser, form } = await endWhileHandled(t)
+      const page = await browser.post('/note', { ...form, note: text })
+      t.equal(page.statusCode, 401)
+      t.match(page.body, 'Your session has ended')
+      t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
+    },
+  )
 
-t.test('PG-21: a page that follows a sign-in whose token the API refuses says nobody is signed in', async t => {
+t.test('PG-21: if the API refuses the token right after the login, the page shows nobody as signed in', async t => {
   const { browser, platform } = await endWhileHandled(t)
   platform.answer('POST /api/exchangeToken', giveTokens())
   await signIn(browser)
@@ -234,19 +239,30 @@ t.test('PG-21: a page that follows a sign-in whose token the API refuses says no
   t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
 })
 
-/** A product whose form greets the visitor, which it cannot do without one. */
+/** A product whose form shows its visitor, so that its page cannot be rendered without a session. */
 const greeting: TestProduct = {
   ...smallProduct,
-  pages(signedIn, parts) {
-    const defineForm: typeof parts.defineForm = definition =>
-      signedIn.defineForm({
-        ...definition,
-        data: async (request, shown) => ({
-          ...(await definition.data?.(request, shown)),
-          heading: `A note by ${request.visitor.sessionOwner}`,
-        }),
-      })
-    smallProduct.pages(signedIn, { ...parts, defineForm })
+  home: '/note',
+  async pages(signedIn) {
+    const form = signedIn.defineForm({
+      page: '/note',
+      template: 'form',
+      data: request => ({
+        title: 'A note',
+        heading: `A note by ${request.visitor.sessionOwner}`,
+        inputs: [{ name: 'note', label: 'Note', rows: 3 }],
+        button: 'Send it',
+      }),
+    })
+    signedIn.get('/note', form.show)
+    signedIn.post(
+      '/note',
+      form.route,
+      form.submit(async (request, reply, { fields, once }) => {
+        await once(() => request.visitor.api.post('/things', { note: fields.note ?? '' }, { type: 'object' }))
+        return reply.redirect('/note', 303)
+      }),
+    )
   },
 }
 
@@ -254,7 +270,7 @@ for (const [when, open] of Object.entries({
   'before it is sent': (t: Test) => openFormAndWait(t, greeting),
   'while it is handled': (t: Test) => endWhileHandled(t, greeting),
 }))
-  t.test(`PG-14: a form that needs the visitor loses nothing where the session ends ${when}`, async t => {
+  t.test(`PG-14: a form whose page needs a visitor loses no text if the session ends ${when}`, async t => {
     const { browser, platform, form, log, signInAgain, sent } = await open(t)
     const earlier = sent().length
     const page = await browser.post('/note', { ...form, note: long })
@@ -262,7 +278,7 @@ for (const [when, open] of Object.entries({
     t.match(page.body, '<title>Your session has ended · Small product</title>')
     t.equal(readForm(page, '/note').note, long)
     t.match(page.body, /<a href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
-    t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the operator learns of it')
+    t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
     t.notMatch(log.join(''), 'xxxxx')
 
     await signInAgain(page)
@@ -272,7 +288,7 @@ for (const [when, open] of Object.entries({
     t.ok(sent().length > earlier)
   })
 
-t.test('PG-14: a text that fits into a cookie waits for the login, also in a form that needs the visitor', async t => {
+t.test('PG-14: a form whose page needs a visitor keeps a short text for after the login', async t => {
   const { browser, form, signInAgain } = await openFormAndWait(t, greeting)
   const path = await signInAgain(await browser.post('/note', { ...form, note }))
   const page = await browser.get(path!, { site: 'same-origin' })
@@ -280,7 +296,7 @@ t.test('PG-14: a text that fits into a cookie waits for the login, also in a for
   t.match(textOf(page), 'A note by visitor-1')
 })
 
-t.test('PG-14: names of fields that nobody has defined become no part of a page', async t => {
+t.test('PG-14: field names that the sender made up do not become part of the page', async t => {
   const { browser, form } = await openFormAndWait(t, greeting)
   const planted = { '"><script>alert(1)</script>': 'x', 'a b': 'x' }
   const page = await browser.post('/note', { ...form, note: long, ...planted })

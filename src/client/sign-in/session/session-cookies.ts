@@ -94,8 +94,8 @@ export function unsealSession(
   const unsealed =
     sealer.unseal(sessionName, value) ?? (secondPart ? sealer.unseal(sessionName, value + secondPart) : undefined)
   if (!unsealed) return undefined
-  const payload = unsealed.payload as SessionPayload
-  if (payload.v !== payloadVersion) return undefined
+  const payload = unsealed.payload as SessionPayload | null
+  if (payload?.v !== payloadVersion) return undefined
   return {
     accessToken: payload.token,
     owner: payload.owner,
@@ -117,13 +117,7 @@ export function unsealSession(
  */
 export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date): Cookie | undefined {
   const { value, owner, name } = token
-  const payload: RefreshPayload = {
-    v: payloadVersion,
-    token: value,
-    owner,
-    name: name || undefined,
-    at: now.getTime(),
-  }
+  const payload: RefreshPayload = { v: payloadVersion, token: value, owner, name: name || undefined, at: now.getTime() }
   const cookieName = refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
   const cookie = sealer.sealCookie(cookieName, payload, token.expiresAt, 'strict')
   if (cookie.name.length + cookie.value.length <= maxRefreshCookieLength) return cookie
@@ -134,7 +128,7 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
 export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefreshToken[] {
   const tokens = refreshCookieNames(cookies).flatMap(cookieName => {
     const unsealed = sealer.unsealCookie(cookieName, cookies)
-    const payload = unsealed?.payload as RefreshPayload | undefined
+    const payload = unsealed?.payload as RefreshPayload | null | undefined
     if (!unsealed || payload?.v !== payloadVersion) return []
     const { token: value, owner, name = '', at } = payload
     return [{ cookieName, value, owner, name, at, expiresAt: unsealed.expiresAt }]

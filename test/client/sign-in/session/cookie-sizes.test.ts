@@ -21,7 +21,11 @@ async function buildWithToken(t: Test, length: number) {
   return { ...test, token }
 }
 
-for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500]) {
+/** In characters, for a visitor whose id has 36 characters. Clients before the named fields took 3,538. */
+const longestToken = 3540
+const longestRefreshToken = 86
+
+for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500, 3538, longestToken]) {
   t.test(`CK-03: a token of ${length} characters signs in, and no cookie is longer than 4,096 bytes`, async t => {
     const { browser, platform, token } = await buildWithToken(t, length)
     const lines = setCookieLines(await signIn(browser))
@@ -30,6 +34,48 @@ for (const length of [100, 2800, 2900, 3000, 3100, 3300, 3500]) {
     t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
   })
 }
+
+t.test('CK-03: the longest tokens stay within the budget: 5,000 bytes for the session and 300 to renew it', async t => {
+  const { browser, platform, clock, token } = await buildWithToken(t, longestToken)
+  const refreshToken = ofLength(longestRefreshToken)
+  platform.answer(
+    'POST /api/exchangeToken',
+    giveTokens({ access_token: token, refresh_token: refreshToken, expires_in: 400 * 24 * 3600 }),
+  )
+  await signIn(browser)
+  const bytesOf = (prefix: string) =>
+    browser
+      .cookieHeader()
+      .split('; ')
+      .filter(cookie => cookie.startsWith(prefix))
+      .join('; ').length
+  t.ok(bytesOf('__Host-session') > 4_990, 'this token is as long as a token can be')
+  t.ok(bytesOf('__Host-session') <= 5_000, `${bytesOf('__Host-session')} bytes`)
+  t.ok(bytesOf('__Host-refresh-') > 290, 'so is this refresh token')
+  t.ok(bytesOf('__Host-refresh-') <= 301, 'with the equals sign between name and value')
+
+  clock.advance(30 * 24 * 3600 - 30)
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${token}`)
+
+  browser.cookies.delete('__Host-session')
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'renewed')
+  t.equal(platform.received('POST /api/exchangeToken').at(-1)?.form.get('refresh_token'), refreshToken)
+})
+
+t.test('CK-03: one character more is too long for an access token, and keeps no refresh token', async t => {
+  const { browser } = await buildWithToken(t, longestToken + 1)
+  const page = await signIn(browser)
+  t.equal(page.statusCode, 502)
+  t.match(page.body, 'too long for a cookie')
+
+  const { browser: other, platform, token: access_token } = await buildWithToken(t, 200)
+  const refresh_token = ofLength(longestRefreshToken + 1)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token, refresh_token }))
+  t.equal((await signIn(other)).statusCode, 200)
+  t.ok(other.cookie('__Host-session'))
+  t.notMatch(other.cookieHeader(), '__Host-refresh-')
+})
 
 for (const length of [3800, 8 * 1024, 40 * 1024]) {
   t.test(`CK-03: a token of ${length} characters is refused, visibly`, async t => {

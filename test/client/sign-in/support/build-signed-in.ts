@@ -1,11 +1,11 @@
 // A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
 import type { Test } from 'tap'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
-import type { TestProduct } from '../../support/test-product.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, type Script } from '../../support/scripted-platform.ts'
 import { smallProduct } from '../../support/small-product.ts'
 import type { TestBrowser } from '../../support/test-browser.ts'
+import type { TestProduct } from '../../support/test-product.ts'
 
 export const tokenRoute = 'POST /api/exchangeToken'
 export const renewedToken = accessTokenOf('visitor-1', { jti: 'renewed' })
