@@ -35,8 +35,9 @@ export function createRequireSession(options: RequireSessionOptions) {
       const loaded = await sessions.load(request.cookies, callContext(request))
       report(loaded, request, reply)
       if (!loaded.session) return askToSignIn(request, reply, { portal, home })
-      request.visitorIfAny = createVisitor(request, reply, loaded.session, loaded)
-      await addSessionData(request, reply, loaded.session)
+      const { visitor, currentSession } = createVisitor(request, reply, loaded.session, loaded)
+      request.visitorIfAny = visitor
+      await addSessionData(request, reply, currentSession)
     })
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof SignInRequired) return askToSignIn(request, reply, { portal, home })
@@ -58,11 +59,11 @@ export function createRequireSession(options: RequireSessionOptions) {
     reply: FastifyReply,
     session: Session,
     { cookies: set, event }: LoadedSession,
-  ): Visitor {
+  ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
     // The cookies that the browser has after this answer. Only their refresh token still works.
     let cookies: Cookies = afterSetting(request.cookies, set)
-    let { accessToken } = session
+    let current = session
     let renewal: Promise<void> | undefined
 
     async function renew() {
@@ -70,7 +71,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       report(renewed, request, reply)
       cookies = afterSetting(cookies, renewed.cookies)
       if (!renewed.session) throw new SignInRequired()
-      accessToken = renewed.session.accessToken
+      current = renewed.session
     }
 
     const api = createApi({
@@ -78,7 +79,7 @@ export function createRequireSession(options: RequireSessionOptions) {
       apiUrl,
       request,
       context,
-      accessToken: () => accessToken,
+      accessToken: () => current.accessToken,
       // Once for all calls of this request, whenever their refusals arrive.
       renewAccessToken: () => {
         renewal ??= renew()
@@ -87,7 +88,8 @@ export function createRequireSession(options: RequireSessionOptions) {
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
     const wasRenewalTried = event === 'session_renewed' || event === 'session_not_renewed'
-    return { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
+    const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
+    return { visitor, currentSession: () => current }
   }
 
   /** The visitor during a sign-in or a sign-out. The session is not renewed: its tokens are new, or about to end. */
@@ -104,14 +106,21 @@ export function createRequireSession(options: RequireSessionOptions) {
     return { ...toVisitorInfo(session, cookies), api, wasRenewalTried: false }
   }
 
-  /** Loads the product's data when a session begins, and adds it to the session cookie. */
-  async function addSessionData(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
-    if (session.data) return
+  /**
+   * Loads the product's data when a session begins, and adds it to the session cookie. The product may call the API for
+   * that, and such a call may renew the session, so the session is asked for again afterwards.
+   */
+  async function addSessionData(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    currentSession: () => Session,
+  ): Promise<void> {
+    if (currentSession().data) return
     const data = await loadSessionData(request, request.visitor)
     if (!data) return
     request.visitorIfAny = { ...request.visitor, data }
     try {
-      setCookies(reply, sessions.sealWithData(session, data))
+      setCookies(reply, sessions.sealWithData(currentSession(), data))
     } catch (error) {
       // The session works without its data, which is then loaded for each request.
       if (!(error instanceof LoginError)) throw error

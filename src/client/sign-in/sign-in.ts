@@ -127,7 +127,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     ): Promise<void> {
       if (!options.afterSignIn && !options.loadSessionData) return
       request.visitorIfAny = createFixedVisitor(request, session, cookies)
-      await addSessionData(request, reply, session)
+      await addSessionData(request, reply, () => session)
       await runHook(request, async () => options.afterSignIn?.(request.visitor, request))
     }
 

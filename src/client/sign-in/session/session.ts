@@ -131,8 +131,18 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       refreshEndsAt,
       data,
     }
-    const sealed = [...sealSession(sealer, session), ...(refreshCookie ? [refreshCookie] : [])]
+    const sealed = [...sealWithDataIfItFits(session), ...(refreshCookie ? [refreshCookie] : [])]
     return { session, cookies: [...expireSessionCookies(sealer, cookies, sealed), ...sealed] }
+  }
+
+  /** A renewed access token may be longer and leave no room for the product's data. The data is then loaded again. */
+  function sealWithDataIfItFits(session: Session): Cookie[] {
+    try {
+      return sealSession(sealer, session)
+    } catch (error) {
+      if (!session.data) throw error
+      return sealSession(sealer, { ...session, data: undefined })
+    }
   }
 
   function end(cookies: Cookies, event: 'session_ended' | 'session_unreadable'): LoadedSession {

@@ -1,0 +1,193 @@
+// The product's own data in the session: loaded once by `loadSessionData`, kept across renewals, readable in `links`.
+import t, { type Test } from 'tap'
+import type { Visitor } from '../../../src/client/sign-in/visitor.ts'
+import { buildTestClient, signIn } from '../support/build-test-client.ts'
+import { linksOf } from '../support/read-form.ts'
+import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
+import { smallApi, smallProduct } from '../support/small-product.ts'
+import type { TestProduct } from '../support/test-product.ts'
+
+declare module '../../../src/client/sign-in/visitor.ts' {
+  interface SessionData {
+    role?: string
+  }
+}
+
+const unauthorized = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: {} }
+const roleSchema = { type: 'object', properties: { role: { type: 'string' } }, required: ['role'] } as const
+
+/** A product that asks the API for the visitor's role, or does what `load` says. */
+async function start(t: Test, load?: (visitor: Visitor) => Promise<{ role?: string }>) {
+  let timesLoaded = 0
+  const product: TestProduct = {
+    ...smallProduct,
+    links: ({ data }) => (data.role === 'admin' ? [{ href: '/admin', text: 'Administration' }] : []),
+    async loadSessionData(visitor) {
+      timesLoaded++
+      if (load) return load(visitor)
+      const { role } = await visitor.api.get('/role', roleSchema)
+      return { role }
+    },
+    async pages(signedIn, options) {
+      await signedIn.register(smallProduct.pages, options)
+      signedIn.get('/data', async request => request.visitor.data)
+    },
+  }
+  const scripts = { ...smallApi, 'GET /role': { body: { role: 'admin' } } }
+  const test = await buildTestClient(t, { product, scripts })
+  const { browser, log, platform } = test
+  return {
+    ...test,
+    timesLoaded: () => timesLoaded,
+    read: async () => (await browser.get('/data', { site: 'same-origin' })).json(),
+    renewals: () => platform.received('POST /api/exchangeToken').length - 1,
+    errors: () => log.map(line => JSON.parse(line)).filter(({ event }) => event === 'hook_failed'),
+  }
+}
+
+t.test('session data is loaded once, at the sign-in, and every request can read it', async t => {
+  const { browser, timesLoaded, read } = await start(t)
+  t.equal((await signIn(browser)).statusCode, 200)
+  t.equal(timesLoaded(), 1)
+  t.same(await read(), { role: 'admin' })
+  t.same(await read(), { role: 'admin' })
+  t.equal(timesLoaded(), 1)
+})
+
+t.test('links can read the session data, in the signed-in scope and on public pages', async t => {
+  const { browser } = await start(t)
+  t.notOk(linksOf(await browser.get('/')).includes('/admin'), 'a stranger')
+  const { body } = await signIn(browser)
+  t.notMatch(body, 'admin', 'the page that continues has no header')
+  for (const path of ['/', '/page', '/note']) {
+    const page = await browser.get(path, { site: 'same-origin' })
+    t.equal(page.statusCode, 200, path)
+    t.ok(linksOf(page).includes('/admin'), path)
+  }
+})
+
+t.test('links of a visitor without this role', async t => {
+  const { browser } = await start(t, async () => ({ role: 'reader' }))
+  await signIn(browser)
+  t.notOk(linksOf(await browser.get('/page', { site: 'same-origin' })).includes('/admin'))
+})
+
+t.test('session data is kept when the session is renewed before it ends', async t => {
+  const { browser, clock, platform, timesLoaded, read, renewals } = await start(t)
+  await signIn(browser)
+  platform.answer('GET /role', { status: 500, body: {} })
+  for (let hour = 1; hour <= 3; hour++) {
+    clock.advance(3_570)
+    t.same(await read(), { role: 'admin' })
+    t.equal(renewals(), hour)
+  }
+  t.equal(timesLoaded(), 1)
+})
+
+t.test('session data is kept when the session is renewed because the API refused the access token', async t => {
+  const { browser, platform, timesLoaded, read, renewals } = await start(t)
+  await signIn(browser)
+  platform.answer('GET /things', (_request, response) => {
+    const isFirst = platform.received('GET /things').length === 1
+    send(response, isFirst ? unauthorized : { body: [] })
+  })
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  t.equal(renewals(), 1)
+  t.same(await read(), { role: 'admin' })
+  t.equal(timesLoaded(), 1)
+})
+
+t.test('session data is loaded again when the session cookie has expired and a refresh token is left', async t => {
+  const { browser, clock, platform, timesLoaded, read } = await start(t)
+  await signIn(browser)
+  platform.answer('GET /role', { body: { role: 'reader' } })
+  clock.advance(3_601)
+  t.same(await read(), { role: 'reader' })
+  t.same(await read(), { role: 'reader' })
+  t.equal(timesLoaded(), 2)
+})
+
+t.test('another sign-in loads the session data again', async t => {
+  const { browser, platform, timesLoaded, read } = await start(t)
+  await signIn(browser)
+  platform.answer('GET /role', { body: { role: 'reader' } })
+  await signIn(browser)
+  t.same(await read(), { role: 'reader' })
+  t.equal(timesLoaded(), 2)
+})
+
+t.test('up to 500 bytes of session data are kept; more are logged and left out', async t => {
+  // {"role":"…"} has 11 characters besides the text. ä has two bytes.
+  for (const [role, isKept] of [
+    ['x'.repeat(489), true],
+    ['x'.repeat(490), false],
+    [`x${'ä'.repeat(244)}`, true],
+    ['ä'.repeat(245), false],
+  ] as const) {
+    const { browser, read, errors, log } = await start(t, async () => ({ role }))
+    t.equal((await signIn(browser)).statusCode, 200, 'the sign-in works')
+    t.same(await read(), isKept ? { role } : {})
+    t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200, 'the pages work')
+    if (isKept) {
+      t.same(errors(), [])
+    } else {
+      t.equal(errors()[0].level, 50)
+      t.match(errors()[0].cause.message, /loadSessionData returned 501 bytes of JSON\. .* room for 500/)
+    }
+    t.notMatch(log.join(''), role.slice(0, 20), 'the data itself is not logged')
+  }
+})
+
+t.test(
+  'an error of loadSessionData is logged, the visitor is signed in without data, and it is tried again',
+  async t => {
+    const { browser, platform, read, errors } = await start(t)
+    platform.answer('GET /role', { status: 500, body: {} })
+    t.equal((await signIn(browser)).statusCode, 200)
+    t.same(await read(), {})
+    t.match(errors()[0], { level: 50, cause: { code: 'api_failed' } })
+    platform.answer('GET /role', { body: { role: 'admin' } })
+    t.same(await read(), { role: 'admin' })
+  },
+)
+
+t.test('if the API refuses the access token while session data is loaded, the renewed session is kept', async t => {
+  const { browser, platform, read, renewals, timesLoaded } = await start(t)
+  platform.answer('GET /role', { status: 500, body: {} })
+  await signIn(browser)
+  const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: renewed, refresh_token: 'second' }))
+  platform.answer('GET /role', ({ headers }, response) => {
+    send(response, headers.authorization === `Bearer ${renewed}` ? { body: { role: 'admin' } } : unauthorized)
+  })
+  t.same(await read(), { role: 'admin' })
+  t.equal(renewals(), 1)
+  t.same(await read(), { role: 'admin' })
+  t.equal(timesLoaded(), 2, 'the data is in the renewed session')
+  t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
+  t.equal(platform.received('GET /things').at(-1)?.headers.authorization, `Bearer ${renewed}`)
+  t.equal(browser.names().filter(name => name.startsWith('__Host-refresh-')).length, 1, 'with its refresh token')
+})
+
+t.test('a session whose access token leaves no room for the data works without it in the cookie', async t => {
+  const { browser, platform, read, timesLoaded, log } = await start(t, async () => ({ role: 'x'.repeat(480) }))
+  const long = accessTokenOf('visitor-1', { padding: 'x'.repeat(2_300) })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: long }))
+  t.equal((await signIn(browser)).statusCode, 200)
+  t.same(await read(), { role: 'x'.repeat(480) })
+  t.same(await read(), { role: 'x'.repeat(480) })
+  t.equal(timesLoaded(), 3, 'it did not fit, so it is loaded for each request')
+  t.ok(log.some(line => JSON.parse(line).event === 'session_data_too_long'))
+})
+
+t.test('a renewed access token that leaves no room for the data does not end the session', async t => {
+  const { browser, clock, platform, read, renewals } = await start(t, async () => ({ role: 'x'.repeat(480) }))
+  await signIn(browser)
+  const long = accessTokenOf('visitor-1', { padding: 'x'.repeat(2_300) })
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: long }))
+  clock.advance(3_570)
+  for (let times = 0; times < 2; times++) {
+    t.same(await read(), { role: 'x'.repeat(480) })
+    t.equal(renewals(), 1)
+  }
+})
