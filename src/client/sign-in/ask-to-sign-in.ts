@@ -33,6 +33,7 @@ export async function askToSignIn(
     const nextStep = loginLink(form.pathOf(request), 'Sign in and continue')
     return reply.send(await form.keepDraft(request, reply, nextStep))
   }
+  if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await sendNothingDone(reply, home))
   const path = localPath(request.url) ?? home
   if (hasWithheldCookies(request)) return reply.send(await sendContinuePage(reply, path))
   if (arrivedCookie.name in request.cookies) return reply.send(await sendCouldNotStaySignedIn(request, reply, path))
@@ -46,6 +47,17 @@ export async function askToSignIn(
  */
 export function hasWithheldCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
+}
+
+/** A login leads to a page, and the address of this request may have none. So the visitor has to start again. */
+function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
+  return reply
+    .code(401)
+    .message({
+      title: 'Your session has ended',
+      message: 'Nothing was done. Please sign in and try again.',
+      nextStep: loginLink(home, 'Sign in'),
+    })
 }
 
 /** The visitor has just signed in and there is no session. Another login would lead here again. */

@@ -1,5 +1,6 @@
 // Forms that are sent after the session has ended, or as another visitor. No text is lost, and none is sent by itself.
 import t, { type Test } from 'tap'
+import { FieldError } from '../../../src/client/errors.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
@@ -303,4 +304,91 @@ t.test('PG-14: field names that the sender made up do not become part of the pag
   t.equal(page.statusCode, 401)
   t.equal(readForm(page, '/note').note, long)
   t.notMatch(page.body, /alert\(1\)|"a b"/)
+})
+
+/** A product whose form calls the API to be shown, as the list of groups of a new application does. */
+const asking: TestProduct = {
+  ...smallProduct,
+  home: '/note',
+  async pages(signedIn) {
+    const form = signedIn.defineForm({
+      page: '/note',
+      template: 'form',
+      async data(request, { signInHref }) {
+        if (!signInHref) await request.visitor.api.get('/things', { type: 'array' })
+        return { title: 'A note', inputs: [{ name: 'note', label: 'Note', rows: 3 }], button: 'Send it' }
+      },
+    })
+    signedIn.get('/note', form.show)
+    signedIn.post(
+      '/note',
+      form.route,
+      form.submit(async () => {
+        throw new FieldError({ note: ['Too odd.'] })
+      }),
+    )
+  },
+}
+
+for (const [what, text] of [
+  ['fits into a cookie', note],
+  ['does not fit into a cookie', long],
+] as const)
+  t.test(
+    `PG-21: a session that ends while a refused form is shown again leads to the login; the text ${what}`,
+    async t => {
+      const { browser, form, log } = await endWhileHandled(t, asking)
+      const page = await browser.post('/note', { ...form, note: text })
+      t.equal(page.statusCode, 401)
+      t.match(page.body, '<title>Your session has ended · Small product</title>')
+      t.notMatch(page.body, /Signed in as|Sign out|Too odd/)
+      t.ok(linksOf(page).includes('/login?returnTo=%2Fnote'))
+      t.equal(setCookieLine(page, '__Host-handover') === undefined, text === long)
+      if (text === long) t.equal(readForm(page, '/note').note, long)
+      t.notMatch(log.join(''), 'form_not_shown')
+    },
+  )
+
+/** A product with a POST that was registered without a form. */
+const withPlainPost: TestProduct = {
+  ...smallProduct,
+  async pages(signedIn, options) {
+    await signedIn.register(smallProduct.pages, options)
+    signedIn.post('/plain', async (request, reply) => {
+      await request.visitor.api.post('/things', { note: 'plain' }, { type: 'object' })
+      return reply.redirect('/page', 303)
+    })
+  },
+}
+
+for (const [when, open] of Object.entries({
+  'before it is sent': (t: Test) => openFormAndWait(t, withPlainPost),
+  'while it is handled': (t: Test) => endWhileHandled(t, withPlainPost),
+}))
+  t.test(`PG-14: a POST without a form, whose session ends ${when}, says that nothing was done`, async t => {
+    const { browser, platform, signInAgain } = await open(t)
+    const page = await browser.post('/plain')
+    t.equal(page.statusCode, 401)
+    t.match(textOf(page), 'Your session has ended Nothing was done. Please sign in and try again.')
+    t.notMatch(page.body, /Signed in as/)
+    t.equal(await signInAgain(page), '/page', 'not to the address of the POST, which may have no page')
+    platform.answer('POST /things', { status: 201, body: {} })
+    t.equal((await browser.post('/plain')).statusCode, 303)
+  })
+
+t.test('a script that accepts JSON and has no session gets a 401 as JSON, and no draft is left', async t => {
+  const { browser, form, sent } = await openFormAndWait(t, withPlainPost)
+  for (const [path, fields] of [
+    ['/plain', {}],
+    ['/note', { ...form, note }],
+  ] as const) {
+    const answer = await browser.post(path, fields, { headers: { accept: 'application/json' } })
+    t.equal(answer.statusCode, 401)
+    t.match(answer.headers['content-type'], /^application\/json/)
+    t.match(answer.json(), { error: { code: 'sign_in_required', message: 'Please sign in again.' } })
+    t.equal(setCookieLine(answer, '__Host-handover'), undefined)
+  }
+  const list = await browser.get('/page', { site: 'same-origin', headers: { accept: 'application/json' } })
+  t.equal(list.statusCode, 401)
+  t.same(sent(), [])
 })
