@@ -1,5 +1,5 @@
-// Makes a client of one's own of this repository: npm run eject -- --name my-client [--bare] [--sandbox]
-// The starter is made in a copy. The project itself changes at the end, by renames that are undone if one of them fails.
+// Turns this repository into a client of your own: npm run eject -- --name my-client [--bare] [--sandbox]
+// The starter is made in a copy. At the end the project changes by renames, which are undone if one of them fails.
 import { execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -15,27 +15,29 @@ import {
 } from 'node:fs'
 import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
+import { toBareApp, toBareTest } from './starter/bare/make-bare.ts'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
 import { leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
 import { type Move, renameAll } from './starter/rename-all.ts'
 
 const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
-/** On Windows npm is a batch file, which only a shell starts; execSync uses one. */
+/** On Windows npm is a batch file. Only a shell can start it; execSync uses one. */
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-/** Neither needed in the copy nor changed. */
+/** The copy does not need these, and they do not change. */
 const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
 const app = 'src/client/app.ts'
-const home = 'views/client/home.eta'
+const startPage = 'views/client/home.eta'
+const bareFiles = { page: 'src/client/home.ts', test: 'test/client/home.test.ts' }
 
 const help = `npm run eject -- --name NAME [options]
 
-Makes a client of your own of this repository: removes the sandbox and everything that needs it.
+Turns this repository into a client of your own: removes the sandbox and everything that needs it.
 
   --name NAME   the name of your client: small letters, digits, dots, hyphens and underscores
-  --bare        removes the pages of the applications, too
+  --bare        has one page for signed-in visitors in place of the pages for applications
   --sandbox     keeps the sandbox
-  --force       goes on although there are changes that are not committed
+  --force       goes on even if there are changes that are not committed
   --help        this text`
 const { name, force, help: isHelp, ...size } = readOptions()
 if (isHelp) {
@@ -47,12 +49,13 @@ if (!existsSync('src/sandbox') || !existsSync('bench')) fail('This is a starter 
 const inGit = isInGit()
 const leftBehindFolder = 'data/left-behind'
 if (!inGit && existsSync(leftBehindFolder))
-  fail(`${leftBehindFolder} is there already. Move it away: what goes is kept there.`)
+  fail(`${leftBehindFolder} is there already. Move it away: this command keeps there what it removes.`)
 checkNpm()
 
 const going = outermost(leftBehind(size).filter(path => existsSync(path)))
 const documents = globSync('docs/**/*.md').filter(path => !isGoing(path))
-const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, home, ...documents]
+const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, startPage, ...documents]
+const added = ['.ci', ...(size.bare ? Object.values(bareFiles) : [])]
 
 const project = process.cwd()
 const isDataNew = !existsSync('data')
@@ -86,41 +89,47 @@ ${name} is ready:
   npm start
 What to change first is in docs/make-it-yours.md.`)
 
-/** The whole starter, in a folder that is not there yet. */
+/** Makes the whole starter in a new folder. */
 function makeStarter(copy: string): void {
   const isCopied = (path: string) => !isGoing(path) && basename(path) !== 'node_modules'
   for (const path of readdirSync('.').filter(path => !notCopied.includes(path) && isCopied(path)))
     cpSync(path, join(copy, path), { recursive: true, verbatimSymlinks: true, filter: isCopied })
   const ciRun = readFileSync('scripts/starter/ci-run')
-  const bareHome = readFileSync('scripts/starter/bare-home.eta', 'utf8')
+  const bare = {
+    page: readFileSync('scripts/starter/bare/home.ts', 'utf8'),
+    test: readFileSync('test/eject/home.test.ts', 'utf8'),
+    startPage: readFileSync('scripts/starter/bare/home.eta', 'utf8'),
+  }
 
   process.chdir(copy)
   try {
     mkdirSync('.ci')
     writeFileSync('.ci/run', ciRun, { mode: 0o755 })
     if (size.bare) {
-      rewrite(app, text => text.replace("'./applications/product.ts'", "'./bare/product.ts'"))
-      rewrite(home, () => bareHome)
+      rewrite(app, toBareApp)
+      writeFileSync(bareFiles.page, bare.page)
+      writeFileSync(bareFiles.test, toBareTest(bare.test))
+      writeFileSync(startPage, bare.startPage)
     }
     rewrite('Dockerfile', text => rewriteDockerfile(text, name))
     for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
     writeFileSync('README.md', writeReadme(name, size))
     rewrite('package.json', text => `${JSON.stringify(slim(JSON.parse(text) as Manifest, name), null, 2)}\n`)
     rewrite('package-lock.json', text => `${JSON.stringify({ ...JSON.parse(text), name }, null, 2)}\n`)
-    // npm removes from the lock file what nothing needs any more. It downloads nothing for that.
+    // npm removes unused packages from the lock file. It downloads nothing for that.
     execSync(`${npm} install --package-lock-only --ignore-scripts --no-audit --no-fund`, { stdio: 'inherit' })
   } finally {
     process.chdir(project)
   }
 }
 
-/** What goes or changes is moved to `before`, and what changed or is new comes from the copy. */
+/** Moves files that go or change to `before`, and moves changed and new files from the copy. */
 function replaceWith(copy: string, before: string): void {
   const away = (path: string): Move => ({ from: path, to: join(before, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
-  // With a handler, Ctrl-C and the like end the process only after the moves.
+  // With a handler, Ctrl-C ends the process only after the moves.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-  renameAll([...[...going, ...changing].map(away), ...[...changing, '.ci'].map(fromCopy)])
+  renameAll([...[...going, ...changing].map(away), ...[...changing, ...added].map(fromCopy)])
 }
 
 function cleanUp(): void {
@@ -149,10 +158,10 @@ function readOptions() {
   }
 }
 
-/** Ends where git could not bring back what is not committed. */
+/** Ends the process if git could not bring back uncommitted changes. */
 function isInGit(): boolean {
   const git = (...parameters: string[]) => spawnSync('git', parameters, { encoding: 'utf8' })
-  // A folder inside of another repository is not in it.
+  // The project may be in a folder of another repository that does not track it.
   if (git('ls-files', '--error-unmatch', 'package.json').status !== 0) return false
   const { status, stdout, stderr } = git('status', '--porcelain', '--', '.')
   if (status !== 0) fail(`git status failed, so nothing was changed: ${stderr}`)
@@ -169,7 +178,7 @@ function checkNpm(): void {
   }
 }
 
-/** Without the paths inside folders that go themselves. */
+/** The paths without those inside folders that are in the list themselves. */
 function outermost(paths: string[]): string[] {
   const all = new Set(paths.map(normalize))
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))

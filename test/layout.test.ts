@@ -1,3 +1,4 @@
+// The rules of CONTRIBUTING.md and docs/design: what may import what, and what the documents must list.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -21,97 +22,103 @@ const clientFiles = globSync('src/client/**/*.ts')
 const sandboxFiles = globSync('src/sandbox/**/*.ts')
 
 t.test('the client and the sandbox never import each other', async t => {
-  t.ok(clientFiles.length > 20, 'the client is there; the sandbox may have been left behind')
+  t.ok(clientFiles.length > 20, 'the client is there')
   for (const path of [...clientFiles, ...globSync('test/client/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('sandbox/')),
-      `${path} knows no sandbox`,
+      `${path} imports nothing of the sandbox`,
     )
   for (const path of [...sandboxFiles, ...globSync('test/sandbox/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('client/')),
-      `${path} knows no client`,
+      `${path} imports nothing of the client`,
     )
 })
 
-t.test('conformance plays the sandbox, knows no client, and nobody needs it', async t => {
+t.test('conformance imports nothing of the client, and neither client nor sandbox imports conformance', async t => {
   for (const path of globSync('{src,test}/conformance/**/*.ts'))
     t.same(
       importsOf(path).filter(name => /^(src|test)\/(client|journey)\//.test(name)),
       [],
-      `${path} knows no client`,
+      `${path} imports nothing of the client`,
     )
   for (const path of globSync('src/conformance/browser/*.ts'))
     t.same(
       importsOf(path).filter(name => name.startsWith('src/') && !name.startsWith('src/conformance/browser/')),
       [],
-      `${path} is a browser and nothing else`,
+      `${path} imports only files of the browser`,
     )
   for (const path of [...clientFiles, ...sandboxFiles, ...globSync('test/client/**/*.ts')])
     t.notOk(
       importsOf(path).some(name => name.includes('conformance/')),
-      `${path} is judged by others`,
+      `${path} imports nothing of conformance`,
     )
 })
 
-t.test(
-  'the protocol knows nothing of Fastify, has no words for visitors, and reaches out only through upstream',
-  async t => {
-    const paths = globSync('src/client/sign-in/protocol/*.ts')
-    t.ok(paths.length > 1)
-    for (const path of paths) {
-      t.same(
-        importsOf(path).filter(name => !/^node:|^src\/client\/(sign-in\/protocol\/|upstream|secret)/.test(name)),
-        [],
-        path,
-      )
-      t.notMatch(read(path), /Please /, path)
-    }
-  },
-)
+/** Which files of the client a file may import: the first entry whose path it starts with. Other files are a product. */
+const clientArrows: [path: string, mayImport: RegExp][] = [
+  ['main.ts', /^(app|config)\.ts$|^operations\//],
+  ['app.ts', /^(?!main\.ts$|app\.ts$)/],
+  ['config.ts', /^secret\.ts$/],
+  ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
+  ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret)\.ts$|^operations\/request-log\.ts$/],
+  // Of sign-in only the type of the visitor, which every page shows.
+  ['web/', /^web\/|^(errors|expiring-map|secret|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/],
+  ['operations/doctor.ts', /^(config|upstream)\.ts$|^sign-in\/protocol\//],
+  ['operations/', /^operations\/|^(config|upstream)\.ts$/],
+  ['upstream.ts', /^errors\.ts$/],
+  ['errors.ts', /(?!)/],
+  ['expiring-map.ts', /(?!)/],
+  ['secret.ts', /(?!)/],
+  ['', /^(?!main\.ts$|app\.ts$|sign-in\/(?!(sign-in|visitor)\.ts$)|operations\/(?!request-log\.ts$))/],
+]
 
-t.test('the client has two rooms with one door, and no arrow points back', async t => {
-  /** What each part may import of the client; a part that is not named may import anything. */
-  const allowed: Record<string, RegExp> = {
-    'src/client/applications/':
-      /client\/(applications\/|product|sign-in\/sign-in|web\/|upstream|errors|once|operations\/request-log)/,
-    'src/client/bare/': /client\/(bare\/|product|sign-in\/sign-in|web\/|upstream|errors|once)/,
-    'src/client/sign-in/': /client\/(sign-in\/|web\/|upstream|errors|once|secret|operations\/request-log)/,
-    'src/client/web/': /client\/(web\/|errors|once|secret|upstream|operations\/(request-log|connections))/,
-    'src/client/operations/': /client\/(operations\/|config|upstream)/,
-    'src/client/upstream.ts': /client\/errors/,
-    'src/client/errors.ts': /(?!)/,
+t.test('in the client imports go from main to app, to the product, to sign-in and web, and never back', async t => {
+  const inClient = (path: string) => path.replace('src/client/', '')
+  for (const path of clientFiles) {
+    const [, mayImport] = clientArrows.find(([begin]) => inClient(path).startsWith(begin))!
+    const own = importsOf(path).filter(name => name.startsWith('src/'))
+    t.same(
+      own.filter(name => !mayImport.test(inClient(name))),
+      [],
+      path,
+    )
   }
-  for (const path of clientFiles)
-    for (const [part, isAllowed] of Object.entries(allowed))
-      if (path.startsWith(part))
-        t.same(
-          importsOf(path).filter(name => name.startsWith('src/') && !isAllowed.test(name)),
-          [],
-          path,
-        )
-  for (const path of ['src/client/upstream.ts', 'src/client/errors.ts'])
-    t.notOk(importsOf(path).includes('fastify'), `${path} knows no Fastify`)
 })
 
-t.test('nothing but the applications and what is marked as yours speaks of applications', async t => {
+t.test('the protocol of the login uses no package, and the core of the client does not use Fastify', async t => {
+  const protocol = globSync('src/client/sign-in/protocol/*.ts')
+  t.ok(protocol.length > 1)
+  for (const path of protocol)
+    t.same(
+      importsOf(path).filter(name => !name.startsWith('node:') && !name.startsWith('src/')),
+      [],
+      path,
+    )
+  for (const name of ['upstream', 'errors', 'secret', 'expiring-map'])
+    t.notOk(importsOf(`src/client/${name}.ts`).includes('fastify'), name)
+})
+
+t.test('sign-in, web and operations, and the pages of every product, do not mention applications', async t => {
   const paths = ['src/client/{sign-in,web,operations}/**/*.ts', 'views/client/*.eta'].flatMap(one => globSync(one))
   t.ok(paths.length > 30)
   for (const path of paths.filter(path => path !== 'views/client/home.eta'))
     t.notMatch(read(path), /applications/i, path)
 })
 
-t.test('what every product has is tested without the applications', async t => {
-  const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts')
+t.test('the tests of sign-in, web, upstream and operations do not use the pages for applications', async t => {
+  const paths = globSync('test/client/{web,upstream,operations,sign-in,support}/**/*.ts').filter(
+    // The doctor asks the real path of the API.
+    path => !path.endsWith('/doctor.test.ts'),
+  )
   t.ok(paths.length > 60)
   for (const path of paths)
     t.notMatch(read(path), /\/applications|\/apps\/v1|\/identities\/|applicationRecord|buildApplications/, path)
-  // Deleting the applications breaks no test of these: they import none of it, and need no word of it.
   for (const path of paths.filter(path => /\/(sign-in|support)\//.test(path)))
     t.notMatch(read(path), /applications/i, path)
 })
 
-t.test('no file of the sandbox imports itself by way of others, types included', async t => {
+t.test('the sandbox has no circular imports, not even of types', async t => {
   const graph = new Map(sandboxFiles.map(path => [path, importsOf(path)]))
   t.same(findCycle(graph), undefined)
   t.ok(
@@ -123,11 +130,11 @@ t.test('no file of the sandbox imports itself by way of others, types included',
         ['d', ['a']],
       ]),
     ),
-    'one that is there is found',
+    'the function finds a cycle',
   )
 })
 
-/** The files of one circle, the first one once more at the end; undefined when there is none. */
+/** The files of one cycle, with the first one again at the end. Undefined if there is no cycle. */
 function findCycle(graph: Map<string, string[]>): string[] | undefined {
   const done = new Set<string>()
   const walk = (path: string, trail: string[]): string[] | undefined => {
@@ -147,7 +154,7 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
   return undefined
 }
 
-t.test('the arrows of the sandbox point from api and portal to tokens to store, and never back', async t => {
+t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
   const wiring = 'app\\.ts|main|start\\.ts|seed\\.ts|config\\.ts|commands/'
   const above: Record<string, string> = {
     'src/sandbox/api/': `portal/|lab/|${wiring}`,
@@ -157,7 +164,7 @@ t.test('the arrows of the sandbox point from api and portal to tokens to store, 
     'src/sandbox/tokens/': `api/|portal/|lab/|groups/|web/|${wiring}`,
     'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|parts\\.ts|${wiring}`,
     'src/sandbox/parts.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
-    // Makes of everything what can be started, and is above it all.
+    // Builds the servers from all of these.
     'src/sandbox/app.ts': 'main|start\\.ts|commands/',
   }
   for (const path of sandboxFiles)
@@ -170,7 +177,7 @@ t.test('the arrows of the sandbox point from api and portal to tokens to store, 
         )
 })
 
-t.test('the routes of each listener of the sandbox are listed in one file', async t => {
+t.test('one file lists all routes of each sandbox server', async t => {
   const route = /\.(get|post|put|patch|delete|route)(<[^>]*>)?\(\s*['"`]/
   for (const [folder, list] of [
     ['portal', 'build-portal.ts'],
@@ -181,10 +188,10 @@ t.test('the routes of each listener of the sandbox are listed in one file', asyn
       t.equal(route.test(read(path)), path.endsWith(`/${list}`), path)
 })
 
-t.test('the laboratory knows what is recorded and nothing of how it came about, and nobody needs it', async t => {
+t.test('the laboratory imports only what is recorded, and only app.ts and main.ts import the laboratory', async t => {
   for (const path of sandboxFiles) {
     const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
-    // What sets up does what people do at the portal and the API, by the same functions; one file wires both to them.
+    // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
     const isAllowed = /^src\/sandbox\/lab\/(set-up\/|open-lab\.ts$)/.test(path)
       ? /^src\/sandbox\/(?!(app|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
       : /^src\/sandbox\/(lab\/|web\/|(describe|mail|refusal|secret|server|steps)\.ts$)/
@@ -197,19 +204,19 @@ t.test('the laboratory knows what is recorded and nothing of how it came about, 
     else if (!/^src\/sandbox\/(app|main)\.ts$/.test(path))
       t.notOk(
         own.some(name => name.startsWith('src/sandbox/lab/')),
-        `${path} knows no laboratory`,
+        `${path} imports nothing of the laboratory`,
       )
   }
 })
 
-t.test('only main.ts reads the environment, and only demo.ts knows both applications', async t => {
+t.test('only programs that are started read the environment', async t => {
   for (const path of globSync('src/**/*.ts')) {
     const isEntry = /(^|\/)(main|demo|doctor)\.ts$/.test(path) || path.includes('commands/')
     if (!isEntry) t.notMatch(read(path), /process\.env\b/, path)
   }
 })
 
-t.test('.env.example holds the settings of the client, with their defaults and what they are for', async t => {
+t.test('.env.example lists the settings of the client with their defaults and descriptions', async t => {
   const expected = settings.flatMap(setting => [
     `# ${setting.about}`,
     'default' in setting ? `#${setting.name}=${setting.default}` : `${setting.name}=`,
@@ -218,7 +225,7 @@ t.test('.env.example holds the settings of the client, with their defaults and w
   t.same(found, expected)
 })
 
-t.test('the README lists the settings of the client, with their defaults', async t => {
+t.test('the README lists the settings of the client with their defaults', async t => {
   const rows = settings.map(setting => {
     const value = 'default' in setting ? (setting.default ? `\`${setting.default}\`` : 'not set') : 'needed'
     return `| \`${setting.name}\` | ${value} | ${setting.about} |`
@@ -229,7 +236,7 @@ t.test('the README lists the settings of the client, with their defaults', async
   t.same(found, rows)
 })
 
-t.test('every script that a document names is there, and so is every local file that it links to', async t => {
+t.test('every script, link and path in a document exists', async t => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   for (const path of globSync(['*.md', 'docs/**/*.md'])) {
     const text = read(path)
@@ -241,7 +248,7 @@ t.test('every script that a document names is there, and so is every local file 
   }
 })
 
-t.test('each decision has a number of its own, and each that the code names is there', async t => {
+t.test('each decision has its own number, and each decision named in the code exists', async t => {
   const numbers = [...globSync('docs/decisions/*.md')].map(path => /(\d{3})-/.exec(path)?.[1])
   t.equal(new Set(numbers).size, numbers.length)
   for (const path of globSync(['{src,test,scripts,views,bench}/**/*.{ts,eta,css}']))
@@ -249,36 +256,42 @@ t.test('each decision has a number of its own, and each that the code names is t
       t.ok(numbers.includes(number), `${path} names ${number}`)
 })
 
-t.test(
-  'SC-09: nothing that is run makes code or markup of text, starts a program, or makes a pattern of what comes in',
-  async t => {
-    // A command of a developer: it starts the client that it was told to start, with a pattern of theirs.
-    const told = ['src/conformance/client-process.ts', 'src/conformance/settings.ts']
-    for (const path of [...globSync('src/**/*.ts'), ...globSync('views/**/*.{eta,js}')]) {
-      if (told.includes(path)) continue
-      const found = read(path).match(
-        /\beval\(|new Function\b|innerHTML|outerHTML|node:child_process|node:vm|new RegExp\(/g,
-      )
-      t.same(found ?? [], [], path)
-    }
-    t.match(JSON.parse(read('tsconfig.json')).compilerOptions, { strict: true })
-  },
-)
+t.test('SC-09: no code builds code, markup or patterns from text, or starts a program', async t => {
+  // A developer tells the conformance command which client to start, and gives it a pattern.
+  const allowed = ['src/conformance/client-process.ts', 'src/conformance/settings.ts']
+  for (const path of [...globSync('src/**/*.ts'), ...globSync('views/**/*.{eta,js}')]) {
+    if (allowed.includes(path)) continue
+    const found = read(path).match(
+      /\beval\(|new Function\b|innerHTML|outerHTML|node:child_process|node:vm|new RegExp\(/g,
+    )
+    t.same(found ?? [], [], path)
+  }
+  t.match(JSON.parse(read('tsconfig.json')).compilerOptions, { strict: true })
+})
 
-t.test('every package that the code imports is declared, and those of src for production', async t => {
+t.test('package.json declares every imported package, and those of src for production', async t => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'))
   const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
   const isPackage = (name: string) => !name.startsWith('node:') && !existsSync(name)
   const paths = globSync(['src/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], {
-    // They hold imports of made-up packages as text.
+    // They contain imports of made-up packages as text.
     exclude: ['test/container/*.test.ts'],
   })
   t.ok(paths.length > 50)
-  for (const path of paths)
+  const withoutTypes = (text: string) => text.replace(/^import type .*$/gm, '')
+  for (const path of paths) {
+    const inProduction = importsOf(path, withoutTypes(read(path)))
+      .filter(isPackage)
+      .map(packageOf)
     for (const name of importsOf(path).filter(isPackage).map(packageOf)) {
-      // The demo runs where developers work, and is in no image.
-      const isOfDevelopers = !path.startsWith('src/') || path.startsWith('src/demo')
-      const isDeclared = name in dependencies || (isOfDevelopers && name in devDependencies)
+      // The demo runs where developers work and is in no image. log.ts works without pino-pretty.
+      const isForDevelopment =
+        !path.startsWith('src/') ||
+        path.startsWith('src/demo') ||
+        !inProduction.includes(name) ||
+        name === 'pino-pretty'
+      const isDeclared = name in dependencies || (isForDevelopment && name in devDependencies)
       if (!isDeclared) t.fail(`${path} imports ${name}, which package.json does not declare`)
     }
+  }
 })

@@ -1,20 +1,19 @@
-// What a starter reads of itself: its README, and the documents that stay, without what is about the repository it left.
+// The documents of a starter: a README of its own, and those that stay, without what is only about this repository.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { settings } from '../../src/client/config.ts'
 import type { Size } from './left-behind.ts'
 
-/** In place of its files: the product is what is replaced, and no document has to be changed with it. */
-const ofProduct =
-  '| Its name, home, links and routes, and the data model of its API | the folder that `app.ts` imports it from |\n'
-const isOfProduct = (path: string) => /^src\/client\/(applications|bare)\//.test(path)
+/** In place of the product's files. The owner replaces the product, and no document should have to change then. */
+const productRow = '| The pages of your product | the plugin that `app.ts` registers |\n'
+const isOfProduct = (path: string) => path.startsWith('src/client/applications/')
 
-/** A document that stays: without the parts on leaving and on what is not there, and with no link that leads nowhere. */
+/** A document that stays. Parts about leaving this repository or about removed files go, and so do links to removed files. */
 export function rewriteDocument(path: string, text: string, { sandbox }: Size): string {
   const about = /<!-- From here on it is about the sandbox\. -->\n/
   return text
     .replace(/<!-- Before it is yours\. -->[\s\S]*<!-- From here on it is\. -->\n/, '')
-    .replace(/^\|.*`src\/client\/\w+\/product\.ts`.*\|\n/m, ofProduct)
+    .replace(/^\|.*`src\/client\/applications\/applications\.ts`.*\|\n/m, productRow)
     .replace(/^\|.*`(src\/[\w./-]+)`.*\|\n/gm, (row, path) => (existsSync(path) && !isOfProduct(path) ? row : ''))
     .replace(sandbox ? about : new RegExp(`\\n${about.source}[\\s\\S]*`), '')
     .replace(/\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g, (link, words, target) =>
@@ -22,7 +21,7 @@ export function rewriteDocument(path: string, text: string, { sandbox }: Size): 
     )
 }
 
-/** A Dockerfile of the client's image alone, which bears the starter's name. */
+/** A Dockerfile that builds only the client's image, under the starter's name. */
 export function rewriteDockerfile(text: string, name: string): string {
   return text
     .replace(/^# Two images:[\s\S]*?\n\n/, `# The client's image: docker build --tag ${name} .\n\n`)
@@ -37,15 +36,16 @@ export function rewriteDockerfile(text: string, name: string): string {
 const onSandbox = `
 ## The sandbox
 
-\`npm ci && npm run demo\` starts client and sandbox together, with secrets of its own making; \`npm run sandbox\` the sandbox
-alone ([settings](docs/sandbox-settings.md)), and \`npm run sandbox:register -- --redirect-uri URI\` prints the settings of a client
-of it. Its [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)). None of them is part of the image.
+\`npm ci && npm run demo\` starts client and sandbox together, with generated secrets. \`npm run sandbox\` starts only the sandbox
+([settings](docs/sandbox-settings.md)). \`npm run sandbox:register -- --redirect-uri URI\` registers a client in it and prints its settings.
+The [laboratory](docs/laboratory.md) shows what went wrong. \`npm run conformance\` judges the client ([more](docs/conformance.md)).
+None of them is part of the image.
 `
 
 export function writeReadme(name: string, { sandbox }: Size): string {
   return `# ${name}
 
-Signs people in through the platform's login portal, and works with its API in their name.
+Signs people in through the platform's login portal, and calls its API on their behalf.
 
 Register an application at your platform with the redirect URI \`http://localhost:3000/exchangeToken\`. Then:
 
@@ -58,17 +58,19 @@ Put \`LOGIN_URL\`, \`API_URL\`, \`CLIENT_ID\` and \`CLIENT_SECRET\` into \`.env\
 
 \`\`\`sh
 npm run doctor
-npm start
+npm run dev
 \`\`\`
+
+\`npm run dev\` restarts when a file changes. \`npm start\` runs the client as in production.
 
 | Setting | Default | What it is |
 |---|---|---|
 ${settings.map(row).join('\n')}
 
 \`npm test\` runs every test, \`npm run validate\` checks format, style and types, and \`.ci/run\` does both on a clean clone.
-Begin reading with \`src/client/app.ts\`; [make it yours](docs/make-it-yours.md) says what to change first. See also the
-[security model](docs/security-model.md), [operations](docs/operations.md), and the [decisions](docs/decisions), which say
-why what looks odd is as it is.
+Begin reading with \`src/client/app.ts\`. [Make it yours](docs/make-it-yours.md) says what to change first. See also the
+[design](docs/design/client.md), the [security model](docs/security-model.md), [operations](docs/operations.md), and the
+[decisions](docs/decisions), which give the reasons for what looks unusual.
 ${sandbox ? onSandbox : ''}`
 }
 

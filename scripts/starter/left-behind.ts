@@ -1,9 +1,9 @@
-// What a starter of each size goes without.
+// The files that a starter does not have, for each size.
 import { globSync } from 'node:fs'
 
 export type Size = { bare: boolean; sandbox: boolean }
 
-/** Compares with others, shows, tests or describes this repository, and makes starters of it. */
+/** What compares, shows, tests or describes this repository, and what makes starters. */
 const always = [
   'bench',
   'docs/screenshots',
@@ -16,7 +16,7 @@ const always = [
   'scripts/starter',
   'scripts/screenshots.ts',
   'test/ci.test.ts',
-  // Its own continuous integration runs what npm test runs, and no more.
+  // The starter's continuous integration runs only npm test.
   'test/conformance/clients/right-clients.ci.ts',
   'test/container',
   'test/eject',
@@ -36,7 +36,7 @@ const sandbox = [
   'views/sandbox',
   'test/sandbox',
   'test/conformance',
-  // Each port is still found the same way.
+  // The client's tests need free-port.ts.
   ...globSync('test/support/*').filter(path => !path.endsWith('free-port.ts')),
   'test/demo.test.ts',
   'scripts/lend.ts',
@@ -47,9 +47,8 @@ const sandbox = [
 const together = ['test/journey', 'test/browser']
 
 const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
-const bare = ['src/client/bare', 'test/client/bare']
 
-/** Paths of files and folders, of which some may not be there. */
+/** Paths of files and folders. Some may not exist. */
 export function leftBehind(size: Size): string[] {
   const keptDocs = size.sandbox
     ? /^docs\/((make-it-yours|security-model|operations|backup|clients-in-other-languages|laboratory|faults|sandbox-settings|conformance|conformance-checks)\.md|decisions\/(0[012]\d|05[89]|060|031|043|044|046|045|047|050)-.*)$/
@@ -58,7 +57,7 @@ export function leftBehind(size: Size): string[] {
     ...always,
     ...(size.sandbox ? [] : sandbox),
     ...(size.bare || !size.sandbox ? together : []),
-    ...(size.bare ? applications : bare),
+    ...(size.bare ? applications : []),
     ...globSync(['docs/*.*', 'docs/decisions/*.*']).filter(path => !keptDocs.test(path)),
   ]
 }

@@ -42,3 +42,12 @@ export class FieldError extends PublicError {
     this.fields = fields
   }
 }
+
+/** The cause of an error as the log may contain it. */
+export function describeCause(cause: unknown, withStack = false): unknown {
+  if (!(cause instanceof Error)) return cause
+  const { name, message, stack } = cause
+  const code = 'code' in cause ? String(cause.code) : undefined
+  // If a name has several addresses, Node collects their errors in an AggregateError without a message.
+  return withStack ? { name, code, stack } : { name, code, message: message || undefined }
+}

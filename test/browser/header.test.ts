@@ -7,7 +7,7 @@ import { openPage } from '../support/open-page.ts'
 import { tooWide } from './support/too-wide.ts'
 
 const texts = ['Your things', 'Notes', 'Shared with me']
-const product = { ...smallProduct, links: texts.map(text => ({ href: '/page', text })) }
+const product = { ...smallProduct, links: () => texts.map(text => ({ href: '/page', text })) }
 
 for (const [what, width] of [
   ['a phone', 360],

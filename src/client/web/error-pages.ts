@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import findMyWay, { type HTTPMethod } from 'find-my-way'
-import { type NextStep, PublicError } from '../errors.ts'
+import { describeCause, type NextStep, PublicError } from '../errors.ts'
 import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { Message } from './pages.ts'
@@ -112,15 +112,6 @@ function toPublicError(error: Error & { statusCode?: number }): PublicError {
 export function logError(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
   logEvent(request, code, { status: statusCode, cause: describeCause(cause, code === 'internal'), level })
-}
-
-/** The cause of an error as the log may contain it. */
-export function describeCause(cause: unknown, withStack = false): unknown {
-  if (!(cause instanceof Error)) return cause
-  const { name, message, stack } = cause
-  const code = 'code' in cause ? String(cause.code) : undefined
-  // If a name has several addresses, Node collects their errors in an AggregateError without a message.
-  return withStack ? { name, code, stack } : { name, code, message: message || undefined }
 }
 
 /** For errors in the templates themselves. */

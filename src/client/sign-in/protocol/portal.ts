@@ -1,7 +1,8 @@
 // Calls to the login portal: metadata, code exchange, renewal, revocation and the visitor's name.
+
+import { describeCause } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type Answer, isRecord, type RequestContext, type Upstream } from '../../upstream.ts'
-import { describeCause } from '../../web/error-pages.ts'
 import { LoginError } from './login-error.ts'
 
 /** This client's registration at the portal. */

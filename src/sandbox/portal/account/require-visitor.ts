@@ -6,7 +6,7 @@ import { setPageHeaders } from '../../web/page-headers.ts'
 import { findVisitor, type Visitor } from '../portal-session.ts'
 import { showSignInPage } from '../sign-in-page.ts'
 
-const decoratorName = 'visitor'
+const decoratorName = 'accountVisitor'
 
 /** Who is signed in; only in a scope that called requireVisitor. */
 export function visitorOf(request: FastifyRequest): Visitor {
