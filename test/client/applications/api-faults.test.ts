@@ -1,4 +1,4 @@
-// An API that is slow, down, endless or refuses: what becomes of the pages of the applications.
+// The pages for applications when the API is slow, down, endless or refuses calls.
 import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 
 const typed = { groupId: 'group-1', name: 'Tides', redirectUris: 'https://a.test/' }
 
-t.test('UP-03: all calls of one request together have one deadline, and what comes after it is not begun', async t => {
+t.test('UP-03: all calls of one request share one deadline, and no call starts after it', async t => {
   const api = rememberingApi({ read: () => new Date() })
   const { browser, clock, platform } = await buildApplicationsClient(t, {
     scripts: api.scripts,
@@ -23,7 +23,7 @@ t.test('UP-03: all calls of one request together have one deadline, and what com
   })
   await signIn(browser)
   const form = readForm(await browser.get('/applications/new'), '/applications')
-  /** Each call alone is well within its own deadline. */
+  /** Each call stays well within its own deadline. */
   const slowly = (script: Script) => async (request: Received, response: ServerResponse) => {
     await wait(400)
     return typeof script === 'function' ? script(request, response) : send(response, script)
@@ -35,12 +35,12 @@ t.test('UP-03: all calls of one request together have one deadline, and what com
   t.equal(page.statusCode, 504)
   t.ok(took.own < 2, `${took.own} s`)
   t.equal(readForm(page, '/applications').name, 'Tides')
-  t.ok(setCookieLine(page, '__Host-refresh-'), 'what was renewed by then is delivered')
+  t.ok(setCookieLine(page, '__Host-refresh-'), 'the renewed session reaches the browser')
   t.equal(platform.received('POST /apps/v1').length, 0)
   t.equal(api.records.size, 0)
 })
 
-t.test('an API that is silent about groups holds the form up for two seconds at most', async t => {
+t.test('an API that does not answer the call for groups delays the form by at most two seconds', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   platform.answer('GET /identities/v1/visitor-1/links', () => {})
   await signIn(browser)
@@ -49,17 +49,17 @@ t.test('an API that is silent about groups holds the form up for two seconds at 
   t.ok(took.own < 3, `${took.own} s`)
 })
 
-t.test('F-19: with the API down the list says so, and a new application can be typed', async t => {
+t.test('F-19: if the API is down, the list says so, and the form for a new application still works', async t => {
   const { browser } = await buildApplicationsClient(t, { environment: { API_URL: nowhere } })
   await signIn(browser)
   const list = await browser.get('/applications')
   t.equal(list.statusCode, 502)
   t.match(textOf(list), 'The application API could not be reached')
   t.match(list.body, 'href="/applications"')
-  t.equal((await browser.get('/applications/new')).statusCode, 200, 'the group is typed')
+  t.equal((await browser.get('/applications/new')).statusCode, 200, 'the visitor types the group')
 })
 
-t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not sent again', async t => {
+t.test('UP-07, UP-16: a POST whose connection breaks is reported, and not sent again', async t => {
   const list = rawAnswer(JSON.stringify(collection([])))
   const api = await startRawUpstream(t, socket => socket.write(list))
   const { browser } = await buildApplicationsClient(t, { environment: { API_URL: api.url } })
@@ -72,7 +72,7 @@ t.test('UP-07, UP-16: a POST on a connection that is closed is reported, and not
   t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
 })
 
-t.test('UP-04: a list of two thousand applications is shown, and one of over 8 MiB is not', async t => {
+t.test('UP-04: a list of 2,000 applications is shown, and a list of more than 8 MiB is not', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const records = Array.from({ length: 2_000 }, (_, index) =>
@@ -89,7 +89,7 @@ t.test('UP-04: a list of two thousand applications is shown, and one of over 8 M
   t.equal((await browser.get('/applications')).statusCode, 502)
 })
 
-t.test('UP-04: groups without end do not keep the form from being shown', async t => {
+t.test('UP-04: the form is shown even if the list of groups never ends', async t => {
   const block = ' '.repeat(2 ** 16)
   const api = await startRawUpstream(t, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
@@ -104,7 +104,7 @@ t.test('UP-04: groups without end do not keep the form from being shown', async 
   t.equal((await browser.get('/applications/new')).statusCode, 200)
 })
 
-t.test('F-18: a 409 of the list is a page of that status, and nothing of its body is shown or logged', async t => {
+t.test('F-18: a 409 for the list becomes a page with status 409, without anything from its body', async t => {
   const { browser, platform, log } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 409, body: { error: { message: 'canary' } } })
@@ -113,7 +113,7 @@ t.test('F-18: a 409 of the list is a page of that status, and nothing of its bod
   t.notMatch(`${JSON.stringify(page.headers)}${page.body}${log.join('')}`, 'canary')
 })
 
-t.test('a refused list speaks of no application', async t => {
+t.test('the page for a refused list does not mention an application', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 403, body: {} })
@@ -122,7 +122,7 @@ t.test('a refused list speaks of no application', async t => {
   t.match(page.body, '<p class="lead">You are not allowed to do this.</p>')
 })
 
-t.test('UP-04: the page of a list of as many values as are read is shown', async t => {
+t.test('UP-04: a list with the largest number of JSON values is shown, and one more value is too many', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const listOf = (count: number) => JSON.stringify({ ItemList: Array(count).fill(0) })
@@ -151,7 +151,7 @@ t.test('UP-14: an API that always answers 403 ends no session and renews nothing
   t.ok(browser.cookie('__Host-session'))
 })
 
-t.test('UP-14: a 422 without a form to correct is an answer that makes no sense', async t => {
+t.test('UP-14: a 422 to a call that sent nothing is an unexpected answer', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   platform.answer('GET /apps/v1', { status: 422, body: { error: { message: { name: ['canary'] } } } })
@@ -159,7 +159,7 @@ t.test('UP-14: a 422 without a form to correct is an answer that makes no sense'
   t.equal(list.statusCode, 502)
   t.notMatch(list.body, /canary|fields that are marked/)
 
-  // The look at the list that precedes a new application may fail.
+  // Before a new application the list is read, and that may fail.
   platform.answer('POST /apps/v1', { status: 403, body: {} })
   const form = readForm(await browser.get('/applications/new'), '/applications')
   const page = await browser.post('/applications', { ...form, ...typed })
@@ -167,7 +167,7 @@ t.test('UP-14: a 422 without a form to correct is an answer that makes no sense'
   t.match(textOf(page, 'problem'), 'You are not a member of this group.')
 })
 
-t.test('UP-14: two calls of one page whose token is refused at different times renew the session once', async t => {
+t.test('UP-14: if the token of two calls is refused at different times, the session is renewed once', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   await signIn(browser)
   const renewed = accessTokenOf('visitor-1', { jti: 'renewed' })

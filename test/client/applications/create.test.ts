@@ -1,4 +1,4 @@
-// Creating an application: what is sent, what is shown this once, and what happens to what was typed.
+// Creating an application: the request to the API, the credentials that are shown once, and the errors.
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
@@ -54,9 +54,9 @@ for (const [what, answer] of Object.entries({
   'refuses it': { status: 403, body: {} },
   'answers with a list, but as a 404': { status: 404, body: collection([{ to: 'group-1' }]) },
   'answers in another shape': { body: { ItemList: 'none' } },
-  'is out of order': { status: 500, body: '' },
+  fails: { status: 500, body: '' },
 })) {
-  t.test(`a group is typed where the API ${what}`, async t => {
+  t.test(`the visitor types the group’s id if the API ${what}`, async t => {
     const { browser, platform } = await openForm(t)
     platform.answer('GET /identities/v1/visitor-1/links', answer)
     const page = await browser.get('/applications/new')
@@ -72,11 +72,11 @@ t.test('a visitor in several groups has to choose', async t => {
     body: collection([{ to: 'group-1' }, { to: 'group-2' }, null, { to: 5 }]),
   })
   const several = await browser.get('/applications/new')
-  t.equal(readForm(several, '/applications').groupId, '', 'none is chosen beforehand')
+  t.equal(readForm(several, '/applications').groupId, '', 'none is preselected')
   t.equal(several.body.match(/<option/g)?.length, 3)
 })
 
-t.test('a group is offered by its name, and the one of the visitor’s own making is chosen beforehand', async t => {
+t.test('groups are offered by name, and a group that the visitor created is preselected', async t => {
   const { browser, platform } = await openForm(t)
   const link = (to: string, name: string, status?: string) => ({ to, data: { name, ...(status && { status }) } })
   const rows: [string, unknown[], chosen: string, texts: string[]][] = [
@@ -138,24 +138,22 @@ t.test('PG-16: a created application answers 303, and a reload sends nothing aga
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test(
-  'the client id, the client secret and the app access tokens are shown once, and no more on a reload',
-  async t => {
-    const { browser, platform, api, form } = await openForm(t)
-    const answer = await browser.post('/applications', { ...form, ...typed })
-    const handover = setCookieLine(answer, '__Host-handover')
-    t.match(handover, /; Max-Age=600;.* HttpOnly; Secure; SameSite=Strict/)
+t.test('the client id, the client secret and the app access tokens are shown once, and not after a reload', async t => {
+  const { browser, platform, api, form } = await openForm(t)
+  const answer = await browser.post('/applications', { ...form, ...typed })
+  const handover = setCookieLine(answer, '__Host-handover')
+  t.match(handover, /; Max-Age=600;.* HttpOnly; Secure; SameSite=Strict/)
 
-    const first = await browser.get(String(answer.headers.location), { site: 'same-origin' })
-    const shown = [api.secrets[0]!, 'app-access-token-1-of-app-1', 'app-access-token-2-of-app-1']
-    t.equal(first.statusCode, 200)
-    for (const one of ['app-1', ...shown]) t.match(first.body, `>${one}<`)
-    t.match(textOf(first), 'You will not see them again once you leave or reload this page')
-    t.match(textOf(first), 'Weather <b>& tides</b> is registered')
-    const file = linksOf(first).find(link => link.startsWith('data:text/plain'))!
-    t.equal(
-      decodeURIComponent(file.slice(file.indexOf(',') + 1)),
-      `# Weather <b>& tides</b>
+  const first = await browser.get(String(answer.headers.location), { site: 'same-origin' })
+  const shown = [api.secrets[0]!, 'app-access-token-1-of-app-1', 'app-access-token-2-of-app-1']
+  t.equal(first.statusCode, 200)
+  for (const one of ['app-1', ...shown]) t.match(first.body, `>${one}<`)
+  t.match(textOf(first), 'You will not see them again once you leave or reload this page')
+  t.match(textOf(first), 'Weather <b>& tides</b> is registered')
+  const file = linksOf(first).find(link => link.startsWith('data:text/plain'))!
+  t.equal(
+    decodeURIComponent(file.slice(file.indexOf(',') + 1)),
+    `# Weather <b>& tides</b>
 LOGIN_URL=${platform.url}
 API_URL=${platform.url}
 CLIENT_ID=app-1
@@ -165,18 +163,17 @@ APP_ACCESS_TOKEN_1=app-access-token-1-of-app-1
 # Valid until 2028-02-29T12:00:00.000Z
 APP_ACCESS_TOKEN_2=app-access-token-2-of-app-1
 `,
-      'as a file of settings',
-    )
-    t.equal(textOf(first).match(/Valid until 2028-02-29 12:00 UTC/g)?.length, 2)
-    t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
-    t.equal(browser.cookie('__Host-handover'), undefined)
+    'as a file of settings',
+  )
+  t.equal(textOf(first).match(/Valid until 2028-02-29 12:00 UTC/g)?.length, 2)
+  t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
+  t.equal(browser.cookie('__Host-handover'), undefined)
 
-    const second = await browser.get('/applications/app-1')
-    t.equal(second.statusCode, 200)
-    for (const one of shown) t.notMatch(second.body, one)
-    t.match(textOf(second), 'Weather <b>& tides</b>')
-  },
-)
+  const second = await browser.get('/applications/app-1')
+  t.equal(second.statusCode, 200)
+  for (const one of shown) t.notMatch(second.body, one)
+  t.match(textOf(second), 'Weather <b>& tides</b>')
+})
 
 t.test('the credentials are not shown ten minutes later, on another page, or to another visitor', async t => {
   const { browser, api, form, clock } = await openForm(t)
@@ -194,7 +191,7 @@ t.test('the credentials are not shown ten minutes later, on another page, or to 
   t.notMatch(page.body, secret)
 })
 
-t.test('credentials with tokens as the platform makes them fit into the cookie, beside a long name', async t => {
+t.test('credentials with tokens of the platform’s size and a long name fit into the cookie', async t => {
   const { browser, platform, form } = await openForm(t)
   // ES256, with the claims of RFC 9068 and ids that are UUIDs: 700 characters.
   const tokens = [1, 2].map(n => ({ id: randomUUID(), token: `${n}${'e'.repeat(699)}`, expires_in: 63_072_000 }))
@@ -208,7 +205,7 @@ t.test('credentials with tokens as the platform makes them fit into the cookie, 
   for (const { token } of tokens) t.match(page.body, `>${token}<`)
 })
 
-t.test('a name of several lines makes no setting of its own in the file', async t => {
+t.test('a name of several lines adds no setting to the file', async t => {
   const { browser, form } = await openForm(t)
   await browser.post('/applications', { ...form, ...typed, name: 'Weather\r\nCLIENT_ID=planted\rAPI_URL=planted' })
   const file = linksOf(await browser.get('/applications/app-1')).find(link => link.startsWith('data:'))!
@@ -217,7 +214,7 @@ t.test('a name of several lines makes no setting of its own in the file', async 
   t.notOk(lines.some(line => line.endsWith('=planted') && !line.includes('#')))
 })
 
-t.test('F-44: tokens that tell no end, or an impossible one, are shown without', async t => {
+t.test('F-44: tokens without a valid lifetime are shown without an end', async t => {
   const { browser, platform, form } = await openForm(t)
   const tokens = [undefined, null, '5', -1, 0, 1e300, {}].map((expires_in, index) => ({
     token: `t-${index}`,
@@ -232,7 +229,7 @@ t.test('F-44: tokens that tell no end, or an impossible one, are shown without',
   t.notMatch(decodeURIComponent(page.body), /Valid until|Invalid Date|NaN/)
 })
 
-t.test('credentials that are too long for a cookie are shown on the answer itself', async t => {
+t.test('credentials that are too long for a cookie are shown in the answer to the form', async t => {
   const { browser, platform, form } = await openForm(t)
   const token = 'long'.repeat(1000)
   platform.answer('POST /apps/v1', {
@@ -250,7 +247,7 @@ t.test('credentials that are too long for a cookie are shown on the answer itsel
   t.equal(setCookieLine(page, '__Host-handover'), undefined)
 })
 
-t.test('PG-16: faults that the API finds stand beside their fields, with everything typed still there', async t => {
+t.test('PG-16: the problems that the API reports are shown next to their fields, with the typed text', async t => {
   const { browser, platform, form } = await openForm(t)
   platform.answer('POST /apps/v1', {
     status: 422,
@@ -274,7 +271,7 @@ t.test('PG-16: faults that the API finds stand beside their fields, with everyth
     textOf(page, 'problem'),
     'Redirect URIs: Not a <valid> URL. Redirect URIs: Must be https. Scopes: Unknown scope.',
   )
-  t.match(textOf(page, 'problem'), 'Never heard of.', 'a fault of no field of the form is told as well')
+  t.match(textOf(page, 'problem'), 'Never heard of.', 'a problem of an unknown field is shown as well')
   t.notMatch(page.body, 'colour')
   t.same(
     readForm(page, '/applications'),
@@ -288,31 +285,36 @@ for (const [status, words] of [
   [403, 'You are not a member of this group.'],
   [404, 'There is no group with this id.'],
 ] as const) {
-  t.test(`UP-14: a ${status} to a new application is a fault of its group`, async t => {
+  t.test(`UP-14: a ${status} to a new application is shown as a problem of its group`, async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('POST /apps/v1', { status, body: { error: { status, message: 'No.' } } })
     const page = await browser.post('/applications', { ...form, ...typed })
     t.equal(page.statusCode, 422)
     t.equal(faultOf(page, 'groupId'), words)
     t.equal(readForm(page, '/applications').name, typed.name)
-    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'and no reason to renew the session')
+    t.equal(platform.received('POST /api/exchangeToken').length, 1, 'the session is not renewed')
   })
 }
 
 for (const [what, answer, status, words] of [
-  ['is out of order', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'is not working right now'],
+  ['fails', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'is not working right now'],
   ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, 'Please try again in 7 seconds'],
   ['answers without an application', { status: 201, body: {} }, 502, 'that this site does not understand'],
-  ['answers without its client', { status: 201, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
-  ['answers 200', { status: 200, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
+  ['answers without a client', { status: 201, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
   [
-    'knows a conflict',
+    'answers 200 without a client',
+    { status: 200, body: { '@id': 'app-1' } },
+    502,
+    'that this site does not understand',
+  ],
+  [
+    'reports a conflict',
     { status: 409, body: { error: { status: 409, message: 'x' } } },
     409,
     'Somebody has changed this in the meantime',
   ],
 ] as const) {
-  t.test(`nothing typed is lost where the API ${what}`, async t => {
+  t.test(`no typed text is lost if the API ${what}`, async t => {
     const { browser, platform, form } = await openForm(t)
     platform.answer('POST /apps/v1', answer)
     const page = await browser.post('/applications', { ...form, ...typed })
@@ -325,26 +327,26 @@ for (const [what, answer, status, words] of [
   })
 }
 
+t.test('UP-15: the API gets the visitor’s access token, and only the portal gets the client secret', async t => {
+  const { browser, platform, form } = await openForm(t)
+  await browser.post('/applications', { ...form, ...typed })
+  await browser.get('/applications/app-1')
+  await browser.get('/applications/app-1')
+  const calls = platform.received().filter(({ url }) => !url.startsWith('/api/') && !url.startsWith('/.well-known/'))
+  t.ok(calls.length >= 4)
+  for (const { headers } of calls) t.match(headers.authorization, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/)
+  t.notMatch(JSON.stringify(calls), clientSecret)
+})
+
 t.test(
-  'UP-15: the API gets the visitor’s access token, and the client secret goes nowhere but to the portal',
+  'contract 4: a visitor whose user id is unknown types the group’s id, and the API is not asked for groups',
   async t => {
-    const { browser, platform, form } = await openForm(t)
-    await browser.post('/applications', { ...form, ...typed })
-    await browser.get('/applications/app-1')
-    await browser.get('/applications/app-1')
-    const calls = platform.received().filter(({ url }) => !url.startsWith('/api/') && !url.startsWith('/.well-known/'))
-    t.ok(calls.length >= 4)
-    for (const { headers } of calls) t.match(headers.authorization, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/)
-    t.notMatch(JSON.stringify(calls), clientSecret)
+    const { browser, platform } = await buildApplicationsClient(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))
+    await signIn(browser)
+    const page = await browser.get('/applications/new', { site: 'same-origin' })
+    t.equal(page.statusCode, 200)
+    t.match(page.body, /<input type="text" id="groupId"/)
+    t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
   },
 )
-
-t.test('contract 4: for a visitor without a known subject no group list is asked for: the group is typed', async t => {
-  const { browser, platform } = await buildApplicationsClient(t)
-  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'opaque-access-token' }))
-  await signIn(browser)
-  const page = await browser.get('/applications/new', { site: 'same-origin' })
-  t.equal(page.statusCode, 200)
-  t.match(page.body, /<input type="text" id="groupId"/)
-  t.notOk(platform.received().some(({ url }) => url.startsWith('/identities/')))
-})

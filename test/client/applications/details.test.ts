@@ -1,4 +1,4 @@
-// The page of one application: what it shows, a new client secret, and the removal with its question.
+// The page of one application, a new client secret, and the removal.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
@@ -26,7 +26,7 @@ async function withApplications(t: Test) {
   return { ...test, api }
 }
 
-t.test('the page of an application shows what the API tells, and leads to what can be done with it', async t => {
+t.test('the page of an application shows its fields and links to its actions', async t => {
   const { browser, platform } = await withApplications(t)
   platform.answer('GET /apps/v1/app-1', {
     body: applicationRecord('app-1', { description: 'Rain', webPageUrl: 'https://weather.test/' }, { client }),
@@ -42,7 +42,7 @@ t.test('the page of an application shows what the API tells, and leads to what c
   t.ok(linksOf(page).includes('/applications'))
 })
 
-t.test('the page of an application copes with an API that does not tell its client', async t => {
+t.test('the page of an application works if the API does not return the client', async t => {
   const { browser, platform } = await withApplications(t)
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
   const page = await browser.get('/applications/app-1')
@@ -59,8 +59,8 @@ for (const [what, record] of Object.entries({
     inLinks: { '0': 1 },
     client: { redirectUris: [1, 'https://a.test/', null], scopes: 7, defaultScopes: {} },
   },
-  'nothing but nulls': { '@id': 'app-1', data: null, metadata: null, inLinks: null, client: null },
-  'another user’s shape': { '@id': 'app-1', '@type': 'Person', email: 'x@y.test', data: [] },
+  'only nulls': { '@id': 'app-1', data: null, metadata: null, inLinks: null, client: null },
+  'the fields of another resource': { '@id': 'app-1', '@type': 'Person', email: 'x@y.test', data: [] },
 })) {
   t.test(`F-44: an application with ${what} is shown with placeholders, and can be edited`, async t => {
     const { browser, platform } = await withApplications(t)
@@ -83,7 +83,7 @@ for (const [what, answer, status] of [
   ['is out of order', { status: 500, body: 'stack trace' }, 502],
   ['is busy', { status: 503, headers: { 'retry-after': '20' }, body: '' }, 503],
 ] as const) {
-  t.test(`an application is a page with a next step where the API ${what}`, async t => {
+  t.test(`the page of an application offers a next step if the API ${what}`, async t => {
     const { browser, platform } = await withApplications(t)
     platform.answer('GET /apps/v1/app-1', answer)
     for (const path of ['/applications/app-1', '/applications/app-1/edit', '/applications/app-1/delete']) {
@@ -97,7 +97,7 @@ for (const [what, answer, status] of [
   })
 }
 
-t.test('a new client secret is shown once, and says what still works', async t => {
+t.test('a new client secret is shown once, and the page says which secrets still work', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   const answer = await browser.post('/applications/app-1/secret', form)
@@ -123,7 +123,7 @@ t.test('a new client secret is shown once, and says what still works', async t =
 
 for (const [what, answer] of Object.entries({
   'no secret': { status: 201, body: {} },
-  'a secret that is no text': { status: 201, body: { clientSecret: ['s'] } },
+  'a secret that is not a string': { status: 201, body: { clientSecret: ['s'] } },
   'no content': { status: 204, body: '' },
 })) {
   t.test(`if the API answers a new secret with ${what}, the page says that the answer makes no sense`, async t => {
@@ -153,7 +153,7 @@ for (const [status, secret, shown] of [
   })
 }
 
-t.test('F-41: a new client secret that is asked for twice with one form is made once', async t => {
+t.test('F-41: a form for a new client secret that is delivered twice creates one secret', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   const copies = [browser.copy(), browser.copy()]
@@ -162,7 +162,7 @@ t.test('F-41: a new client secret that is asked for twice with one form is made 
   for (const copy of copies) t.match((await copy.get('/applications/app-1')).body, api.secrets[0]!)
 })
 
-t.test('F-41: what was done with one form is remembered while others are sent', async t => {
+t.test('F-41: the result of one form is remembered while other forms are sent', async t => {
   const { browser, platform } = await withApplications(t)
   const renew = async (id: string, form: Record<string, string>) => browser.post(`/applications/${id}/secret`, form)
   const [first, second] = [
@@ -196,7 +196,7 @@ t.test('the title of every page of an application names it', async t => {
   ])
 })
 
-t.test('a form for one application makes no secret for another, and removes no other', async t => {
+t.test('a form of one application creates no secret for another application, and removes no other', async t => {
   const { browser, platform, api } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/secret'), '/applications/app-1/secret')
   await browser.copy().post('/applications/app-1/secret', form)
@@ -208,10 +208,10 @@ t.test('a form for one application makes no secret for another, and removes no o
   await browser.post('/applications/app-1/delete', removal)
   const answer = await browser.post('/applications/app-2/delete', removal)
   const isGone = platform.received('DELETE /apps/v1/app-2').length === 1
-  t.equal(answer.headers.location === '/applications', isGone, 'gone only if it is gone')
+  t.equal(answer.headers.location === '/applications', isGone, 'the answer says so only after a removal')
 })
 
-t.test('the removal is asked once more, on a page that says what stops working', async t => {
+t.test('before a removal, a page says what will stop working and asks for confirmation', async t => {
   const { browser, platform } = await withApplications(t)
   const page = await browser.get('/applications/app-1/delete')
   t.equal(page.statusCode, 200)
@@ -222,7 +222,7 @@ t.test('the removal is asked once more, on a page that says what stops working',
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
 })
 
-t.test('a removed application is gone from the list, which says so', async t => {
+t.test('after a removal, the list says so and no longer has the application', async t => {
   const { browser, platform } = await withApplications(t)
   const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
   const answer = await browser.post('/applications/app-1/delete', form)
@@ -234,24 +234,27 @@ t.test('a removed application is gone from the list, which says so', async t => 
   t.equal((await browser.get('/applications/app-1')).statusCode, 404)
 })
 
-t.test('F-41: a removal that is delivered twice is answered twice, and done once', async t => {
-  const { browser, platform } = await withApplications(t)
-  const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
-  const [first, second] = [
-    await browser.post('/applications/app-1/delete', form),
-    await browser.post('/applications/app-1/delete', form),
-  ]
-  t.equal(first.statusCode, 303)
-  t.equal(second.statusCode, 303)
-  t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
-})
+t.test(
+  'F-41: a removal that is delivered twice is carried out once, and both deliveries get the same answer',
+  async t => {
+    const { browser, platform } = await withApplications(t)
+    const form = readForm(await browser.get('/applications/app-1/delete'), '/applications/app-1/delete')
+    const [first, second] = [
+      await browser.post('/applications/app-1/delete', form),
+      await browser.post('/applications/app-1/delete', form),
+    ]
+    t.equal(first.statusCode, 303)
+    t.equal(second.statusCode, 303)
+    t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
+  },
+)
 
 for (const action of ['secret', 'delete'] as const) {
   const [path, call] =
     action === 'secret'
       ? ['/applications/app-1/secret', 'POST /apps/v1/app-1/refreshSecret']
       : ['/applications/app-1/delete', 'DELETE /apps/v1/app-1']
-  t.test(`UP-14: an API that forbids the ${action} is a page that says so, and no reason to renew`, async t => {
+  t.test(`UP-14: if the API forbids the ${action}, a page says so and the session is not renewed`, async t => {
     const { browser, platform } = await withApplications(t)
     platform.answer(call, { status: 403, body: { error: { status: 403, message: 'Permission denied' } } })
     const form = readForm(await browser.get(path), `/applications/app-1/${action}`)

@@ -1,4 +1,4 @@
-// An edit that somebody else has overtaken changes nothing: the visitor sees both values of each field and decides.
+// Somebody changes an application while the visitor edits it: nothing is overwritten, and the visitor chooses.
 import t, { type Test } from 'tap'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
@@ -56,7 +56,7 @@ async function openForm(t: Test, { hasTags = true, tagOf = (version: number) => 
   const form = readForm(await browser.get(action), action)
   const puts = () => platform.received('PUT /apps/v1/app-1')
   const fields = () => ({ ...stored.data, ...stored.client })
-  /** As a browser does it: the radio buttons that are checked, or those that are given. */
+  /** The fields as a browser sends them, with the radio buttons that are checked or given. */
   const choose = (page: { body: string }, choices: Record<string, string> = {}) => {
     const shown = readForm(page, action)
     const keeps = Object.keys(shown).filter(name => name.startsWith('keep-'))
@@ -75,7 +75,7 @@ const asked = (page: { body: string }) => [
   ...new Set([...page.body.matchAll(/type="radio" name="keep-(\w+)"/g)].map(([, name]) => name!)),
 ]
 
-t.test('PG-16: changes go out with the tag that the form was shown with, in one call', async t => {
+t.test('PG-16: changes are sent in one call, with the ETag of the values that the form has shown', async t => {
   const { browser, form, puts, platform } = await openForm(t)
   const before = platform.received().length
   t.equal((await browser.post(action, { ...form, name: 'Tides' })).statusCode, 303)
@@ -87,11 +87,11 @@ t.test('PG-16: changes go out with the tag that the form was shown with, in one 
 })
 
 for (const [what, settings] of Object.entries({
-  'an API with tags': { hasTags: true },
-  'an API without tags': { hasTags: false },
-  'an API with weak tags': { tagOf: (version: number) => `W/"${version}"` },
+  'an API with ETags': { hasTags: true },
+  'an API without ETags': { hasTags: false },
+  'an API with weak ETags': { tagOf: (version: number) => `W/"${version}"` },
 })) {
-  t.test(`an edit that was overtaken changes nothing, and shows both values of each field (${what})`, async t => {
+  t.test(`an edit that conflicts saves nothing and shows both values of each field (${what})`, async t => {
     const { browser, form, change, fields, puts } = await openForm(t, settings)
     change({ description: 'Theirs', scopes: 'read' })
     const before = fields()
@@ -113,7 +113,7 @@ for (const [what, settings] of Object.entries({
     t.equal(puts().filter(({ headers }) => headers['if-match'] === undefined).length, 0, 'nothing unconditional')
   })
 
-  t.test(`what the visitor chose is saved, and nothing else is touched (${what})`, async t => {
+  t.test(`only the values that the visitor chose are saved (${what})`, async t => {
     const { browser, form, change, fields, choose } = await openForm(t, settings)
     change({ description: 'Theirs', scopes: 'read', redirectUris: 'https://weather.test/back,https://new.test/back' })
     const typed = { name: 'Mine', description: 'Also\nmine', defaultRedirectUri: 'https://weather.test/back' }
@@ -129,7 +129,7 @@ for (const [what, settings] of Object.entries({
     })
   })
 
-  t.test(`what both have changed alike is no conflict (${what})`, async t => {
+  t.test(`the same change by both people is not a conflict (${what})`, async t => {
     const { browser, form, change, fields } = await openForm(t, settings)
     const uri = 'https://weather.test/back'
     change({ description: 'The same', redirectUris: uri, defaultRedirectUri: uri })
@@ -140,7 +140,7 @@ for (const [what, settings] of Object.entries({
   })
 }
 
-t.test('a form that is delivered twice is saved, and the second delivery sees no conflict', async t => {
+t.test('a form that is delivered twice is saved without a conflict', async t => {
   const { browser, form, fields } = await openForm(t)
   for (let delivery = 0; delivery < 2; delivery += 1)
     t.equal(
@@ -150,7 +150,7 @@ t.test('a form that is delivered twice is saved, and the second delivery sees no
   t.equal(fields().name, 'Mine')
 })
 
-t.test('a new secret in the meantime gives a new tag and no conflict', async t => {
+t.test('a new secret changes the ETag but causes no conflict', async t => {
   const { browser, form, change, fields, puts } = await openForm(t)
   change()
   t.equal((await browser.post(action, { ...form, name: 'Mine' })).statusCode, 303)
@@ -162,7 +162,7 @@ t.test('a new secret in the meantime gives a new tag and no conflict', async t =
   )
 })
 
-t.test('an application that changes again and again ends in the form, with everything typed', async t => {
+t.test('if the application changes twice in a row, the form comes back with the typed text', async t => {
   const { browser, form, platform, puts } = await openForm(t)
   platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
   const page = await browser.post(action, { ...form, name: 'Mine' })
@@ -172,7 +172,7 @@ t.test('an application that changes again and again ends in the form, with every
   t.equal(puts().length, 2)
 })
 
-t.test('a choice that is missing or makes no sense is asked for again, and the others stay', async t => {
+t.test('a missing or invalid choice is asked for again, and the other choices stay', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)
   change({ description: 'Theirs', scopes: 'read' })
   const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
@@ -189,7 +189,7 @@ t.test('a choice that is missing or makes no sense is asked for again, and the o
   }
 })
 
-t.test('a change after the page of choices was shown is asked about, and only that one again', async t => {
+t.test('a change made after the choices were shown is asked about, and only that change', async t => {
   const { browser, form, change, fields, choose } = await openForm(t)
   change({ description: 'Theirs', scopes: 'read' })
   const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
@@ -206,7 +206,7 @@ t.test('a change after the page of choices was shown is asked about, and only th
   t.match(fields(), { name: 'Mine', description: 'Theirs, later', scopes: 'read' })
 })
 
-t.test('chosen values that do not go together are back in the form, as they were chosen', async t => {
+t.test('if the chosen values contradict each other, the form comes back with them', async t => {
   const { browser, form, change, choose, fields } = await openForm(t)
   change({ redirectUris: 'https://new.test/back', defaultRedirectUri: 'https://new.test/back' })
   const page = await browser.post(action, { ...form, defaultRedirectUri: 'https://weather.test/back' })
@@ -225,7 +225,7 @@ t.test('chosen values that do not go together are back in the form, as they were
   t.equal(fields().defaultRedirectUri, 'https://new.test/back')
 })
 
-t.test('a form that was refused keeps its tag: a conflict is seen after the fault was corrected', async t => {
+t.test('a refused form keeps its ETag, so a conflict is found after the correction', async t => {
   const { browser, form, change, fields } = await openForm(t)
   const refused = await browser.post(action, { ...form, name: '' })
   change({ description: 'Theirs' })
@@ -234,7 +234,7 @@ t.test('a form that was refused keeps its tag: a conflict is seen after the faul
   t.equal(fields().name, 'Weather')
 })
 
-t.test('a form without a tag or with a made-up one overwrites nothing unseen', async t => {
+t.test('a form without an ETag or with a forged one overwrites nothing that it has not shown', async t => {
   for (const made of [
     { etag: '*' },
     { etag: '', seen: '' },
@@ -250,7 +250,7 @@ t.test('a form without a tag or with a made-up one overwrites nothing unseen', a
   }
 })
 
-t.test('values of other people are shown as text, whatever they hold', async t => {
+t.test('values of other people are shown as text, even if they contain HTML', async t => {
   const { browser, form, change } = await openForm(t)
   change({ description: '"><script>alert(1)</script>', name: '<b>Bold</b>' })
   const page = await browser.post(action, { ...form, description: '"><img src=x>' })
@@ -259,7 +259,7 @@ t.test('values of other people are shown as text, whatever they hold', async t =
   t.match(textOf(page), '"><script>alert(1)</script>')
 })
 
-t.test('an API that fails while the values are compared loses nothing typed', async t => {
+t.test('no text is lost if the API fails while the values are compared', async t => {
   for (const hasTags of [true, false]) {
     const { browser, form, change, platform, choose, fields } = await openForm(t, { hasTags })
     change({ description: 'Theirs' })
@@ -277,7 +277,7 @@ t.test('an API that fails while the values are compared loses nothing typed', as
   }
 })
 
-t.test('an API that does not tell the client is compared in what it tells', async t => {
+t.test('if the API does not return the client, only the other fields are compared', async t => {
   const { browser, change, platform, stored } = await openForm(t, { hasTags: false })
   const answer = () => ({ body: applicationRecord('app-1', stored.data) })
   platform.answer('GET /apps/v1/app-1', (_request, response) => send(response, answer()))
@@ -294,41 +294,38 @@ for (const [when, isChoosing] of [
   ['the form was sent', false],
   ['the choices were sent', true],
 ] as const) {
-  t.test(
-    `PG-14: what was typed before the session ended, when ${when}, is still compared after signing in`,
-    async t => {
-      const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
-      const typed = { ...form, name: 'Mine', description: 'Also mine' }
-      if (isChoosing) change({ description: 'Theirs' })
-      const page = isChoosing ? await browser.post(action, typed) : undefined
-      clock.advance(3601)
-      platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
-      const sent = page ? choose(page, { 'keep-name': 'typed', 'keep-description': 'stored' }) : typed
-      const ended = await browser.post(action, sent)
-      t.equal(ended.statusCode, 401)
-      if (!isChoosing) change({ description: 'Theirs' })
-      platform.answer('POST /api/exchangeToken', giveTokens())
-      const link = linksOf(ended).find(href => href.startsWith('/login?'))!
-      const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
-      const path = goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
-      t.equal(path, action)
-      const again = await browser.get(action)
-      t.match(textOf(again), 'This is what you typed before your session ended')
+  t.test(`PG-14: a draft from before the session ended is still compared after signing in (${when})`, async t => {
+    const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
+    const typed = { ...form, name: 'Mine', description: 'Also mine' }
+    if (isChoosing) change({ description: 'Theirs' })
+    const page = isChoosing ? await browser.post(action, typed) : undefined
+    clock.advance(3601)
+    platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+    const sent = page ? choose(page, { 'keep-name': 'typed', 'keep-description': 'stored' }) : typed
+    const ended = await browser.post(action, sent)
+    t.equal(ended.statusCode, 401)
+    if (!isChoosing) change({ description: 'Theirs' })
+    platform.answer('POST /api/exchangeToken', giveTokens())
+    const link = linksOf(ended).find(href => href.startsWith('/login?'))!
+    const started = await beginLogin(browser, new URL(link, 'http://here').searchParams.get('returnTo')!)
+    const path = goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
+    t.equal(path, action)
+    const again = await browser.get(action)
+    t.match(textOf(again), 'This is what you typed before your session ended')
 
-      if (isChoosing) {
-        t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
-        t.equal((await browser.post(action, choose(again))).statusCode, 303)
-        t.match(fields(), { name: 'Mine', description: 'Theirs' })
-      } else {
-        const overtaken = await browser.post(action, readForm(again, action))
-        t.equal(overtaken.statusCode, 409)
-        t.match(fields(), { name: 'Weather', description: 'Theirs' })
-      }
-    },
-  )
+    if (isChoosing) {
+      t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
+      t.equal((await browser.post(action, choose(again))).statusCode, 303)
+      t.match(fields(), { name: 'Mine', description: 'Theirs' })
+    } else {
+      const overtaken = await browser.post(action, readForm(again, action))
+      t.equal(overtaken.statusCode, 409)
+      t.match(fields(), { name: 'Weather', description: 'Theirs' })
+    }
+  })
 }
 
-t.test('PG-14: choices that fit into no cookie are asked for again after signing in in another tab', async t => {
+t.test('PG-14: choices too long for a cookie are asked for again after signing in in another tab', async t => {
   const { browser, form, change, clock, platform, choose, fields } = await openForm(t)
   const description = 'x'.repeat(1_900)
   const redirectUris = `https://weather.test/${'y'.repeat(1_900)}`

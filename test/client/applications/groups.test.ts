@@ -1,4 +1,4 @@
-// The groups that applications belong to: by name, and made in the form for who has none.
+// The groups that applications belong to. A visitor without a group creates one in the form.
 import t, { type Test } from 'tap'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
@@ -10,7 +10,7 @@ import { rememberingApi } from './support/remembering-api.ts'
 const typed = { name: 'Weather', description: 'Rain & sun', redirectUris: 'https://weather.test/back' }
 const own = (to: string, name: string) => ({ to, data: { name, status: 'maker' } })
 
-/** A visitor without a group, at an API that remembers the groups it makes. */
+/** A visitor without a group, and an API that remembers new groups. */
 async function withoutGroup(t: Test) {
   const clock = new TestClock()
   const api = rememberingApi(clock)
@@ -32,7 +32,7 @@ async function withoutGroup(t: Test) {
   return { ...test, api, groups, create, form, made }
 }
 
-t.test('a visitor without a group names one in the form, and gets it with the application', async t => {
+t.test('a visitor without a group names one in the form, and it is created with the application', async t => {
   const { browser, platform, form, made } = await withoutGroup(t)
   t.notOk('groupId' in form)
   t.equal((await browser.post('/applications', { ...form, groupName: ' Weather people ' })).statusCode, 303)
@@ -51,47 +51,45 @@ t.test('a visitor without a group names one in the form, and gets it with the ap
   t.match(textOf(await browser.get('/applications/app-1')), 'Group Weather people ID: group-1')
 })
 
-t.test(
-  'PG-16: a new group without a name, or with too long a one, is a fault beside its field; nothing is made',
-  async t => {
-    const { browser, form, made } = await withoutGroup(t)
-    for (const [groupName, words] of [
-      ['', 'This field is required.'],
-      ['g'.repeat(201), 'Use at most 200 characters; this has 201.'],
-    ] as const) {
-      const page = await browser.post('/applications', { ...form, groupName })
-      t.equal(page.statusCode, 422)
-      t.equal(faultOf(page, 'groupName'), words)
-      t.match(textOf(page, 'problem'), `Name of your group: ${words}`)
-      t.hasStrict(readForm(page, '/applications'), { ...typed, groupName })
-    }
-    t.same(made(), [])
-  },
-)
+t.test('PG-16: a new group without a name, or with one that is too long, is refused next to its field', async t => {
+  const { browser, form, made } = await withoutGroup(t)
+  for (const [groupName, words] of [
+    ['', 'This field is required.'],
+    ['g'.repeat(201), 'Use at most 200 characters; this has 201.'],
+  ] as const) {
+    const page = await browser.post('/applications', { ...form, groupName })
+    t.equal(page.statusCode, 422)
+    t.equal(faultOf(page, 'groupName'), words)
+    t.match(textOf(page, 'problem'), `Name of your group: ${words}`)
+    t.hasStrict(readForm(page, '/applications'), { ...typed, groupName })
+  }
+  t.same(made(), [])
+})
 
 for (const [what, answer, words] of [
-  ['a fault of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
+  ['a problem of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
   ['too many groups', { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } }, 'At most 20.'],
-  ['no such call', { status: 404, body: {} }, 'The group could not be created. Create one at the login portal.'],
-  ['a refusal', { status: 403, body: {} }, 'The group could not be created. Create one at the login portal.'],
-  ['another shape', { status: 201, body: {} }, 'The group could not be created. Create one at the login portal.'],
+  ['a 404', { status: 404, body: {} }, 'The group could not be created. Create one at the login portal.'],
+  ['a 403', { status: 403, body: {} }, 'The group could not be created. Create one at the login portal.'],
+  [
+    'an answer without an id',
+    { status: 201, body: {} },
+    'The group could not be created. Create one at the login portal.',
+  ],
 ] as const) {
-  t.test(
-    `UP-14: where a new group meets ${what}, that stands beside it, with everything typed still there`,
-    async t => {
-      const { browser, platform, form } = await withoutGroup(t)
-      platform.answer('POST /identities/v1', answer)
-      const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
-      t.equal(page.statusCode, 422)
-      t.equal(faultOf(page, 'groupName'), words)
-      t.equal(faultOf(page, 'name'), undefined)
-      t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
-      t.equal(platform.received('POST /apps/v1').length, 0)
-    },
-  )
+  t.test(`UP-14: if the API answers a new group with ${what}, the field says so and keeps the typed text`, async t => {
+    const { browser, platform, form } = await withoutGroup(t)
+    platform.answer('POST /identities/v1', answer)
+    const page = await browser.post('/applications', { ...form, groupName: 'Weather people' })
+    t.equal(page.statusCode, 422)
+    t.equal(faultOf(page, 'groupName'), words)
+    t.equal(faultOf(page, 'name'), undefined)
+    t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
+    t.equal(platform.received('POST /apps/v1').length, 0)
+  })
 }
 
-t.test('a group that was made stays chosen where the application is then refused', async t => {
+t.test('a new group stays selected if the application is refused afterwards', async t => {
   const { browser, platform, form, made } = await withoutGroup(t)
   const accept = platform.script('POST /apps/v1')
   platform.answer('POST /apps/v1', { status: 422, body: { error: { message: { scopes: ['Unknown.'] } } } })
@@ -104,7 +102,7 @@ t.test('a group that was made stays chosen where the application is then refused
   t.equal(made().length, 1)
 })
 
-t.test('F-41: a form with a new group that is delivered again makes one group and one application', async t => {
+t.test('F-41: a form with a new group that is delivered twice creates one group and one application', async t => {
   const { browser, platform, form, made } = await withoutGroup(t)
   const sent = { ...form, groupName: 'Weather people' }
   const copies = [browser.copy(), browser.copy()]
@@ -117,7 +115,7 @@ t.test('F-41: a form with a new group that is delivered again makes one group an
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
 
-t.test('F-28: a new group whose answer was lost is found by its name, and no second one is made', async t => {
+t.test('F-28: a new group whose answer was lost is found by its name instead of being created again', async t => {
   const { browser, platform, form, made, groups } = await withoutGroup(t)
   platform.answer('POST /identities/v1', (request, response) => {
     groups.push(own('group-1', JSON.parse(request.body).data.name))
@@ -132,7 +130,7 @@ t.test('F-28: a new group whose answer was lost is found by its name, and no sec
   t.equal(JSON.parse(platform.received('POST /apps/v1')[0]!.body).data.groupId, 'group-1')
 })
 
-t.test('the name of a new group stays typed where the groups cannot be read just then', async t => {
+t.test('the name of a new group stays in the form if the groups cannot be read', async t => {
   const { browser, platform, form } = await withoutGroup(t)
   const broken = { status: 500, body: '' }
   platform.answer('POST /identities/v1', broken)
@@ -142,7 +140,7 @@ t.test('the name of a new group stays typed where the groups cannot be read just
   t.hasStrict(readForm(page, '/applications'), { ...typed, groupName: 'Weather people' })
 })
 
-t.test('the page of an application names its group, with the id beside it; without a name there is the id', async t => {
+t.test('the page of an application shows the name and id of its group, or only the id', async t => {
   const { browser, platform, api, groups } = await withoutGroup(t)
   api.records.set('app-1', applicationRecord('app-1'))
   const shown = async () => /Group (.*?) Web page/.exec(textOf(await browser.get('/applications/app-1')))?.[1]
@@ -158,7 +156,7 @@ t.test('the page of an application names its group, with the id beside it; witho
   }
 })
 
-t.test('F-23: a token that is refused for the name of the group is renewed once, and the page is whole', async t => {
+t.test('F-23: if the token is refused for the groups, it is renewed once, and the page is complete', async t => {
   const { browser, platform, api, groups } = await withoutGroup(t)
   api.records.set('app-1', applicationRecord('app-1'))
   groups.push(own('group-1', 'Weather people'))
@@ -170,7 +168,7 @@ t.test('F-23: a token that is refused for the name of the group is renewed once,
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
 })
 
-t.test('F-23: a token that is refused while the group is made is renewed once, and the form is done', async t => {
+t.test('F-23: if the token is refused for a new group, it is renewed once, and the form succeeds', async t => {
   const { browser, platform, create, form, made } = await withoutGroup(t)
   let calls = 0
   platform.answer('POST /identities/v1', (request, response) =>

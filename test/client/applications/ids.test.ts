@@ -1,4 +1,4 @@
-// What stands in the place of an application's id, and must not lead a request astray.
+// Addresses with something else in the place of an application's id. No request to the API may be made from them.
 import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
@@ -27,7 +27,7 @@ for (const id of [
   '%C3%A5',
   'x'.repeat(101),
 ]) {
-  t.test(`PG-23: an application with the id ${id} is asked for nowhere`, async t => {
+  t.test(`PG-23: the id ${id} causes no request`, async t => {
     const before = platform.received().length
     const cookie = browser.cookieHeader()
     for (const path of ['', '/edit', '/delete']) {
@@ -48,7 +48,7 @@ for (const id of [
   })
 }
 
-t.test('PG-23: an id of a hundred letters, digits, hyphens and low lines goes into the address as it is', async t => {
+t.test('PG-23: an id of 100 letters, digits, hyphens and underscores is used unchanged', async t => {
   const id = 'aZ09-_'.padEnd(100, 'x')
   const { browser, platform } = await buildApplicationsClient(t, {
     scripts: { [`GET /apps/v1/${id}`]: { body: { '@id': id } } },
@@ -58,7 +58,7 @@ t.test('PG-23: an id of a hundred letters, digits, hyphens and low lines goes in
   t.equal(platform.received(`GET /apps/v1/${id}`).length, 1)
 })
 
-t.test('PG-23: who is signed in goes into the address of the groups in one piece', async t => {
+t.test('PG-23: the user id is encoded in the address of the groups', async t => {
   const { browser, platform } = await buildApplicationsClient(t)
   const visitor = '../../admin?x=1#y/%2f'
   const token = `x.${Buffer.from(JSON.stringify({ sub: visitor })).toString('base64url')}.x`
@@ -75,7 +75,7 @@ t.test('PG-23: who is signed in goes into the address of the groups in one piece
 })
 
 for (const sub of ['.', '..'])
-  t.test(`PG-23: a visitor whose id is ${sub} stands in no address of the API: no group list is asked for`, async t => {
+  t.test(`PG-23: the user id ${sub} is used in no address, so no groups are requested`, async t => {
     const { browser, platform } = await buildApplicationsClient(t)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(sub) }))
     await signIn(browser)

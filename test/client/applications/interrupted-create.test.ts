@@ -1,4 +1,4 @@
-// What breaks off while an application is made: the visitor presses Stop, or the replica is killed.
+// Creating an application is interrupted: the visitor presses Stop, or the replica is killed.
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -11,58 +11,62 @@ import { spawnClient } from '../support/spawn-client.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-t.test(
-  'F-40: Stop during a new application undoes nothing: the list shows it, and the form creates no other',
-  async t => {
-    const clock = new TestClock()
-    const api = rememberingApi(clock)
-    const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
-    await signIn(browser)
-    const held = holdAnswer(api.scripts['POST /apps/v1']!)
-    platform.answer('POST /apps/v1', held.script)
-    const shown = readForm(await browser.get('/applications/new'), '/applications')
-    const form = { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' }
-    await postAndHangUp(client, browser, '/applications', form, held.asked)
-    held.goOn()
-    while (api.records.size === 0) await new Promise(setImmediate)
-
-    t.ok(linksOf(await browser.get('/applications')).includes('/applications/app-1'))
-    const again = await browser.post('/applications', form)
-    t.equal(again.headers.location, '/applications/app-1')
-    t.match((await browser.get('/applications/app-1')).body, api.secrets[0]!, 'with the secret that nobody has seen')
-    t.equal(platform.received('POST /apps/v1').length, 1)
-    t.notMatch(log.join(''), '"event":"internal"')
-  },
-)
-
-t.test('F-28: killed while it creates, sent again by the browser to another replica: one application', async t => {
-  const api = rememberingApi({ read: () => new Date() })
-  const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })
-  const environment = {
-    LOGIN_URL: platform.url,
-    API_URL: platform.url,
-    COOKIE_KEYS: randomBytes(32).toString('base64url'),
-  }
-  const [first, second] = await Promise.all([spawnClient(t, environment), spawnClient(t, environment)])
-  const { browser } = first
-  t.equal((await signIn(browser)).statusCode, 200)
-  const form = readForm(await browser.get('/applications/new'), '/applications')
-  const typed = { ...form, name: 'Weather', redirectUris: 'https://weather.test/back' }
-
-  const create = api.scripts['POST /apps/v1'] as (request: unknown, response: unknown) => void
-  platform.answer('POST /apps/v1', (request, response) => {
-    first.child.kill('SIGKILL')
-    void first.exited.then(() => create(request, response))
-  })
-  await t.rejects(browser.post('/applications', typed), 'the connection breaks')
-  t.same(await first.exited, [null, 'SIGKILL'])
+t.test('F-40: Stop does not undo a new application: the list shows it, and the form creates no second one', async t => {
+  const clock = new TestClock()
+  const api = rememberingApi(clock)
+  const { browser, client, platform, log } = await buildApplicationsClient(t, { clock, scripts: api.scripts })
+  await signIn(browser)
+  const held = holdAnswer(api.scripts['POST /apps/v1']!)
+  platform.answer('POST /apps/v1', held.script)
+  const shown = readForm(await browser.get('/applications/new'), '/applications')
+  const form = { ...shown, name: 'Weather', redirectUris: 'https://weather.test/' }
+  await postAndHangUp(client, browser, '/applications', form, held.asked)
+  held.goOn()
   while (api.records.size === 0) await new Promise(setImmediate)
 
-  browser.client = second.client
-  const answer = await browser.post('/applications', typed)
-  t.equal(answer.statusCode, 303)
-  const page = await browser.get(String(answer.headers.location))
-  t.match(textOf(page), 'the answer got lost, and the client secret with it. Create a new client secret below.')
-  t.equal(api.records.size, 1)
+  t.ok(linksOf(await browser.get('/applications')).includes('/applications/app-1'))
+  const again = await browser.post('/applications', form)
+  t.equal(again.headers.location, '/applications/app-1')
+  t.match(
+    (await browser.get('/applications/app-1')).body,
+    api.secrets[0]!,
+    'with the secret, which nobody has seen yet',
+  )
   t.equal(platform.received('POST /apps/v1').length, 1)
+  t.notMatch(log.join(''), '"event":"internal"')
 })
+
+t.test(
+  'F-28: if a replica is killed while it creates, and the browser sends the form to another one, there is one application',
+  async t => {
+    const api = rememberingApi({ read: () => new Date() })
+    const platform = await startScriptedPlatform(t, { ...api.scripts, 'POST /api/exchangeToken': giveTokens() })
+    const environment = {
+      LOGIN_URL: platform.url,
+      API_URL: platform.url,
+      COOKIE_KEYS: randomBytes(32).toString('base64url'),
+    }
+    const [first, second] = await Promise.all([spawnClient(t, environment), spawnClient(t, environment)])
+    const { browser } = first
+    t.equal((await signIn(browser)).statusCode, 200)
+    const form = readForm(await browser.get('/applications/new'), '/applications')
+    const typed = { ...form, name: 'Weather', redirectUris: 'https://weather.test/back' }
+
+    const create = api.scripts['POST /apps/v1'] as (request: unknown, response: unknown) => void
+    platform.answer('POST /apps/v1', (request, response) => {
+      first.child.kill('SIGKILL')
+      void first.exited.then(() => create(request, response))
+    })
+    await t.rejects(browser.post('/applications', typed), 'the connection breaks')
+    t.same(await first.exited, [null, 'SIGKILL'])
+    while (api.records.size === 0) await new Promise(setImmediate)
+
+    browser.client = second.client
+    const answer = await browser.post('/applications', typed)
+    t.equal(answer.statusCode, 303)
+    const page = await browser.get(String(answer.headers.location))
+    t.match(textOf(page), 'the answer got lost, and the client secret with it. Create a new client secret below.')
+    t.equal(api.records.size, 1)
+    t.equal(platform.received('POST /apps/v1').length, 1)
+  },
+)

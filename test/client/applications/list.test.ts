@@ -1,11 +1,11 @@
-// The list of the visitor's applications: search, pages, order, and what it makes of records that are not whole.
+// The list of the visitor's applications: search, pages, order, and incomplete records.
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 
-/** `count` applications, a minute apart, in an order that is neither theirs nor the other way round. */
+/** `count` applications, created a minute apart, in a mixed order. */
 function applications(count: number) {
   const records = Array.from({ length: count }, (_, index) => {
     const createdAt = new Date(Date.parse('2026-01-01T00:00:00Z') + index * 60_000).toISOString()
@@ -33,7 +33,7 @@ t.test('the list asks the API as the visitor, and shows the newest application f
   t.equal(platform.received('GET /apps/v1').length, 1)
 })
 
-t.test('the list shows fifty on a page, and leads from page to page', async t => {
+t.test('the list shows fifty applications on each page, with links to the other pages', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(101)) } },
   })
@@ -53,7 +53,7 @@ t.test('the list shows fifty on a page, and leads from page to page', async t =>
   t.notOk(linksOf(third).some(link => link.endsWith('page=4')))
 })
 
-t.test('a page beyond the last, or no number at all, shows a page that is there', async t => {
+t.test('a page number that is too high or not a number leads to an existing page', async t => {
   const { browser } = await buildApplicationsClient(t, {
     scripts: { 'GET /apps/v1': { body: collection(applications(60)) } },
   })
@@ -86,24 +86,21 @@ t.test('a query parameter that comes twice is refused with a page, and the API i
   t.equal(platform.received('GET /apps/v1').length, 0)
 })
 
-t.test(
-  'the search finds a part of the name in either case, and keeps the words on the way to the next page',
-  async t => {
-    const many = applications(120).map(record => ({
-      ...record,
-      data: { ...record.data, name: Number(record['@id'].slice(4)) % 2 ? 'Weather & Co' : 'Tides' },
-    }))
-    const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(many) } } })
-    await signIn(browser)
-    const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
-    t.equal(idsOf(page).length, 50)
-    t.match(textOf(page), '60 of 120 match “EATHER & c”')
-    t.match(page.body, 'name="q" value="EATHER &amp; c"')
-    const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
-    t.equal(idsOf(next).length, 10)
-    t.match(next.body, 'name="q" value="EATHER &amp; c"')
-  },
-)
+t.test('the search ignores upper and lower case, and links to other pages keep it', async t => {
+  const many = applications(120).map(record => ({
+    ...record,
+    data: { ...record.data, name: Number(record['@id'].slice(4)) % 2 ? 'Weather & Co' : 'Tides' },
+  }))
+  const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body: collection(many) } } })
+  await signIn(browser)
+  const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
+  t.equal(idsOf(page).length, 50)
+  t.match(textOf(page), '60 of 120 match “EATHER & c”')
+  t.match(page.body, 'name="q" value="EATHER &amp; c"')
+  const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
+  t.equal(idsOf(next).length, 10)
+  t.match(next.body, 'name="q" value="EATHER &amp; c"')
+})
 
 t.test('the search finds ids, too', async t => {
   const { browser } = await buildApplicationsClient(t, {
@@ -113,7 +110,7 @@ t.test('the search finds ids, too', async t => {
   t.same(idsOf(await browser.get('/applications?q=APP-17')), ['app-17'])
 })
 
-t.test('the list can be sorted by links, which keep the search, and a search keeps the order', async t => {
+t.test('links sort the list and keep the search, and a search keeps the order', async t => {
   const records = ['Tides 10', 'tides 9', 'Ärzte', 'bus'].map((name, index) =>
     applicationRecord(`app-${index + 1}`, { name }, { metadata: { createdAt: `2026-01-0${index + 1}T00:00:00Z` } }),
   )
@@ -126,7 +123,7 @@ t.test('the list can be sorted by links, which keep the search, and a search kee
   t.equal(await orderOf('/applications'), '4321')
   t.equal(await orderOf('/applications?sort=oldest'), '1234')
   t.equal(await orderOf('/applications?sort=name'), '3421', 'accents, capitals and numbers as people sort them')
-  t.equal(await orderOf('/applications?sort=constructor'), '4321', 'an order that there is not is the usual one')
+  t.equal(await orderOf('/applications?sort=constructor'), '4321', 'an unknown order is ignored')
   const page = await browser.get('/applications?q=tides&sort=name')
   t.same(idsOf(page), ['app-2', 'app-1'])
   t.ok(linksOf(page).includes('/applications?q=tides&sort=oldest'))
@@ -157,7 +154,7 @@ t.test('a visitor without applications is invited to create the first one', asyn
   t.notMatch(page.body, 'role="search"')
 })
 
-t.test('F-44: records with fields missing, of another type, null or too many are shown with placeholders', async t => {
+t.test('F-44: records with missing, null, extra or mistyped fields are shown with placeholders', async t => {
   const odd: unknown[] = [
     null,
     'text',
@@ -207,7 +204,7 @@ const otherShapes: Record<string, unknown> = {
   'a string': '"text"',
 }
 for (const [what, body] of Object.entries(otherShapes)) {
-  t.test(`F-44: a list of another shape (${what}) is a page that says so`, async t => {
+  t.test(`F-44: if the answer is not a list (${what}), a page says so`, async t => {
     const { browser } = await buildApplicationsClient(t, { scripts: { 'GET /apps/v1': { body } } })
     await signIn(browser)
     const page = await browser.get('/applications')

@@ -1,6 +1,6 @@
 // Forms that are sent after the session has ended, or as another visitor. No text is lost, and none is sent by itself.
 import t, { type Test } from 'tap'
-import { FieldError } from '../../../src/client/errors.ts'
+import { FieldError, PublicError } from '../../../src/client/errors.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
@@ -348,6 +348,33 @@ for (const [what, text] of [
       t.notMatch(log.join(''), 'form_not_shown')
     },
   )
+
+t.test('PG-14: a long text is shown even if the product refuses to show its form to nobody', async t => {
+  const { browser, form } = await openFormAndWait(t, {
+    ...smallProduct,
+    home: '/note',
+    async pages(signedIn) {
+      const note = signedIn.defineForm({
+        page: '/note',
+        template: 'form',
+        data(request) {
+          if (!request.visitorIfAny) throw new PublicError('nobody', 401, 'Nobody is signed in.')
+          return { title: 'A note', inputs: [{ name: 'note', label: 'Note', rows: 3 }], button: 'Send it' }
+        },
+      })
+      signedIn.get('/note', note.show)
+      signedIn.post(
+        '/note',
+        note.route,
+        note.submit(async () => {}),
+      )
+    },
+  })
+  const page = await browser.post('/note', { ...form, note: long })
+  t.equal(page.statusCode, 401)
+  t.equal(readForm(page, '/note').note, long)
+  t.match(page.body, '<title>Your session has ended · Small product</title>')
+})
 
 /** A product with a POST that was registered without a form. */
 const withPlainPost: TestProduct = {

@@ -1,6 +1,6 @@
-// What the API tells of applications (part 4.1 of the specification).
+// Answers of the API about applications (specification 4.1).
 
-/** One of them; `data` overrides its fields. */
+/** An application. `data` replaces some of its fields. */
 export function applicationRecord(id: string, data: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
   return {
     '@context': 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

@@ -1,9 +1,9 @@
-// The client as it is, with the applications.
+// The client with the pages for applications.
 import type { Test } from 'tap'
 import { buildClientAsItIs, type Settings } from '../../support/build-test-client.ts'
 
 const notFound = { status: 404, body: {} }
-/** Every page that names a group asks for the visitor's; an API need not know the call. */
+/** Pages that show a group ask for the visitor's groups. An API may not support that call. */
 const withoutGroups = Object.fromEntries([1, 2].map(n => [`GET /identities/v1/visitor-${n}/links`, notFound]))
 
 export function buildApplicationsClient(t: Test, settings: Settings = {}) {

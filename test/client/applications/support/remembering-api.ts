@@ -1,4 +1,4 @@
-// Scripts that together are an application API with a memory: what was created is listed, and what was removed is gone.
+// Scripts of an application API that remembers: new applications are listed, and removed ones are gone.
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { type Received, type Script, send } from '../../support/scripted-platform.ts'
@@ -8,8 +8,9 @@ type Answer = Parameters<typeof send>[1]
 type Stored = ReturnType<typeof applicationRecord>
 
 /**
- * `clock` dates what is created; `ids` are those that have routes; `records` is what there is, and `secrets` every client secret given, in order. With
- * `losesAnswers` whatever changes something is done, and the connection breaks before the answer.
+ * `clock` gives the time of new applications, and `ids` are the applications that have routes. `records` has the stored
+ * applications, and `secrets` every client secret in order. With `losesAnswers` every change is carried out, and the connection
+ * breaks before the answer.
  */
 export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app-2', 'app-3']) {
   const records = new Map<string, Stored>()
@@ -54,7 +55,7 @@ export function rememberingApi(clock: { read: () => Date }, ids = ['app-1', 'app
   scripts['GET /apps/v1'] = respond(() => ({ body: collection([...records.values()]) }))
   scripts['POST /apps/v1'] = create
   scripts['GET /identities/v1/visitor-1/links'] = { body: collection([{ to: 'group-1' }]) }
-  /** The routes of one application, which need not exist yet. */
+  /** The routes of one application, even if it does not exist yet. */
   for (const id of ids) {
     const notFound = { status: 404, body: { error: { status: 404, message: 'App not found.' } } }
     scripts[`GET /apps/v1/${id}`] = respond(() => (records.has(id) ? { body: records.get(id) } : notFound))

@@ -1,4 +1,4 @@
-// How long the cookies may become: browsers drop one of over 4,096 bytes, servers a request of over 16 KiB of headers.
+// The sizes of cookies. Browsers drop a cookie of more than 4,096 bytes, and servers refuse 16 KiB of headers.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
@@ -7,7 +7,7 @@ import { readForm } from '../../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
 import { giveTokens, send } from '../../support/scripted-platform.ts'
 
-/** Random text that can stand in a bearer token. */
+/** A random text of characters that are allowed in a bearer token. */
 const ofLength = (length: number) => randomBytes(length).toString('base64url').slice(0, length)
 
 async function buildWithToken(t: Test, length: number) {
@@ -78,7 +78,7 @@ t.test('CK-03: one character more is too long for an access token, and keeps no 
 })
 
 for (const length of [3800, 8 * 1024, 40 * 1024]) {
-  t.test(`CK-03: a token of ${length} characters is refused, visibly`, async t => {
+  t.test(`CK-03: a token of ${length} characters is refused with a page that says why`, async t => {
     const { browser } = await buildWithToken(t, length)
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
@@ -87,7 +87,7 @@ for (const length of [3800, 8 * 1024, 40 * 1024]) {
   })
 }
 
-t.test('CK-03: a session in two parts becomes one in one part, and the other way round', async t => {
+t.test('CK-03: a session can change from two cookies to one, and back', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 3300)
   await signIn(browser)
   t.ok(browser.cookie('__Host-session-2'))
@@ -101,19 +101,19 @@ t.test('CK-03: a session in two parts becomes one in one part, and the other way
   }
 })
 
-t.test('CK-03: a second part that an earlier session left is not read as part of a shorter one', async t => {
+t.test('CK-03: a second cookie of an earlier session is not read as part of a shorter session', async t => {
   const { browser, platform } = await buildWithToken(t, 3300)
   await signIn(browser)
   const access_token = ofLength(200)
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token }))
   await signIn(browser)
-  t.ok(browser.cookie('__Host-session-2'), 'the callback did not see it')
+  t.ok(browser.cookie('__Host-session-2'), 'the callback did not get this cookie')
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
   t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${access_token}`)
-  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'and needed no renewal for it')
+  t.equal(platform.received('POST /api/exchangeToken').length, 2, 'without a renewal')
 })
 
-t.test('CK-03: a session of exactly one full part does not take in a second one that was left', async t => {
+t.test('CK-03: a session that fills one cookie exactly ignores a second cookie of an earlier session', async t => {
   const { browser, platform } = await buildWithToken(t, 3300)
   await signIn(browser)
   const lengthWith = async (length: number) => {
@@ -121,15 +121,15 @@ t.test('CK-03: a session of exactly one full part does not take in a second one 
     t.equal(setCookieLine(await signIn(browser), '__Host-session-2='), undefined)
     return browser.cookie('__Host-session')!.length
   }
-  // Three bytes of a payload are four characters of its cookie.
+  // Three bytes of the payload become four characters of the cookie.
   const length = 2000 + 3000 - Math.floor(((await lengthWith(2000)) * 3) / 4)
   t.equal(await lengthWith(length), 4000)
-  t.ok(browser.cookie('__Host-session-2'), 'the callback did not see it')
+  t.ok(browser.cookie('__Host-session-2'), 'the callback did not get this cookie')
   for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })
 
-t.test('CK-03: of a session in two parts one part alone is no session, and ends', async t => {
+t.test('CK-03: one of two session cookies is not a session, and is deleted', async t => {
   for (const lost of ['__Host-session', '__Host-session-2']) {
     const { browser } = await buildWithToken(t, 3300)
     await signIn(browser)
@@ -145,7 +145,7 @@ for (const [when, seconds] of [
   ['when it is due', 3600 - 30],
   ['when it has ended', 3601],
 ] as const) {
-  t.test(`CK-03: a session renewed ${when} by a token that is too long ends, and the login says why`, async t => {
+  t.test(`CK-03: if the renewed token is too long (${when}), the session ends, and the login says why`, async t => {
     const { browser, platform, clock } = await buildWithToken(t, 200)
     await signIn(browser)
     platform.answer('POST /api/exchangeToken', giveTokens({ access_token: ofLength(8192) }))
@@ -158,11 +158,11 @@ for (const [when, seconds] of [
   })
 }
 
-t.test('CK-04: everything that the client keeps in a browser fits, beside 4 KB of other people’s cookies', async t => {
+t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into one request', async t => {
   const { browser, client, clock } = await buildWithToken(t, 3450)
   await signIn(browser)
   const form = readForm(await browser.get('/note', { site: 'same-origin' }), '/note')
-  // A draft, as long as one may be, was left by a form that was sent too late; then came another login, and five more.
+  // A draft of the greatest length waits for a login. Then come that login and five more.
   clock.advance(3601)
   for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
   const draft = { ...form, note: 'd'.repeat(2470) }
@@ -180,14 +180,14 @@ t.test('CK-04: everything that the client keeps in a browser fits, beside 4 KB o
   t.match(answer, 'first thing')
 })
 
-t.test('CK-04: without a hand-over, which is taken once, the client’s own cookies stay below 8 KiB', async t => {
+t.test('CK-04: without a handover, the client’s own cookies stay below 8 KiB', async t => {
   const { browser } = await buildWithToken(t, 3450)
   await signIn(browser)
   for (let tab = 0; tab < 5; tab++) await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
   t.ok(browser.cookieHeader().length < 8192, `${browser.cookieHeader().length} bytes`)
 })
 
-t.test('CK-04: signing in again and again does not fill the jar', async t => {
+t.test('CK-04: repeated sign-ins do not add up cookies', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 200)
   for (let index = 0; index < 20; index++) {
     platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: `refresh-token-${index}` }))
@@ -198,7 +198,7 @@ t.test('CK-04: signing in again and again does not fill the jar', async t => {
   t.equal(browser.names().filter(name => name.startsWith('__Host-refresh-')).length, 1)
 })
 
-t.test('CK-04: a refresh token that is too long is not kept: the session ends with its access token', async t => {
+t.test('CK-04: a refresh token that is too long is not kept, and the session ends with its access token', async t => {
   const { browser, platform, clock } = await buildWithToken(t, 200)
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: ofLength(400) }))
   const lines = setCookieLines(await signIn(browser))
@@ -208,7 +208,7 @@ t.test('CK-04: a refresh token that is too long is not kept: the session ends wi
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)
 })
 
-t.test('CK-04: at 431 the answer says how to get out of it', async t => {
+t.test('CK-04: a 431 says what the visitor can do', async t => {
   const { client } = await buildWithToken(t, 200)
   const answer = await exchangeRaw(client, rawGet('/', { cookie: `other=${'x'.repeat(17 * 1024)}` }))
   t.match(answer, /^HTTP\/1\.1 431 /)

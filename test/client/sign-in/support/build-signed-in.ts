@@ -1,4 +1,4 @@
-// A visitor who has signed in, and what then happens to the session: for the tests of its renewal.
+// A signed-in visitor, for the tests of renewals.
 import type { Test } from 'tap'
 import { FieldError, PublicError } from '../../../../src/client/errors.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
@@ -10,7 +10,7 @@ import type { TestProduct } from '../../support/test-product.ts'
 export const tokenRoute = 'POST /api/exchangeToken'
 export const renewedToken = accessTokenOf('visitor-1', { jti: 'renewed' })
 
-/** What else a page can come to: nothing at `GET /gone`, and at `POST /strict` a form that refuses whatever is typed. */
+/** The small product with `GET /gone`, which is always a 404, and `POST /strict`, a form that refuses every text. */
 const product: TestProduct = {
   ...smallProduct,
   async pages(signedIn, options) {
@@ -31,7 +31,7 @@ const product: TestProduct = {
   },
 }
 
-/** Signed in with the refresh token `first`, for an hour; from then on the portal answers a renewal so. */
+/** A visitor who is signed in for an hour with the refresh token `first`. `renewal` is the portal's answer to renewals. */
 export async function buildSignedIn(
   t: Test,
   renewal: Script = giveTokens({ access_token: renewedToken, refresh_token: 'second' }),
@@ -40,7 +40,7 @@ export async function buildSignedIn(
   test.platform.answer(tokenRoute, giveTokens({ refresh_token: 'first' }))
   await signIn(test.browser)
   test.platform.answer(tokenRoute, renewal)
-  /** What reached the portal since. */
+  /** The requests for tokens since the login. */
   const renewals = () => test.platform.received(tokenRoute).slice(1)
   return { ...test, renewals }
 }
