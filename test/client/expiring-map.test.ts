@@ -79,11 +79,14 @@ t.test('a full map removes its oldest entry and no other', async t => {
   map.set('another', 0, minute)
   t.equal(map.get('0'), undefined)
   t.equal(map.get('1'), 1)
-  map.set('1', 1, minute)
+  map.set('2', 2, minute)
+  t.equal(map.get('1'), 1, 'an entry that is set again needs no room')
   map.set('one more', 0, minute)
-  t.equal(map.get('1'), 1, 'an entry that is set again is not the oldest any more')
-  t.equal(map.get('2'), undefined)
-  t.equal(map.get('3'), 3)
+  t.equal(map.get('1'), undefined)
+  map.set('and one more', 0, minute)
+  t.equal(map.get('2'), 2, 'an entry that is set again becomes the newest')
+  t.equal(map.get('3'), undefined)
+  t.equal(map.get('4'), 4)
 })
 
 t.test('work that is running is shared, however long it takes and wherever the clock goes', async t => {
