@@ -1,4 +1,4 @@
-// Whatever must stay secret is in no line of the log, on a walk through all that every product has.
+// No secret is in any line of the log, during a walk through everything that every product has.
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { noteSecrets, unguessable } from '../support/note-secrets.ts'
@@ -67,7 +67,7 @@ t.test('LG-01, LG-02, SE-04: no code, state, token, cookie or secret is in any l
   t.ok(secrets.size > 100, `${secrets.size} secrets`)
 })
 
-t.test('LG-01: a code or a state in an address that is not there is not logged either', async t => {
+t.test('LG-01: the code and the state in the address of a 404 are not logged either', async t => {
   const { client, log } = await buildTestClient(t)
   const canary = unguessable()
   for (const url of [
@@ -82,7 +82,7 @@ t.test('LG-01: a code or a state in an address that is not there is not logged e
   t.notMatch(log.join(''), canary)
 })
 
-t.test('LG-02: what a library hangs on its errors is not logged', async t => {
+t.test('LG-02: the properties that libraries add to their errors are not logged', async t => {
   const canary = unguessable()
   const headers = { 'content-length': '9999', 'x-secret': canary }
   const api = await startRawUpstream(t, (socket, _request, count) =>

@@ -1,4 +1,4 @@
-// The log: every event by its name, for whom and under which request id, and no more than that.
+// The log: every event has its name, its request id and a hash of its visitor, and nothing personal.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
@@ -109,7 +109,7 @@ for (const [event, work] of Object.entries(ofAnybody)) {
   })
 }
 
-t.test('LG-04: who has signed in is told apart in the log from the first', async t => {
+t.test('LG-04: log lines tell visitors apart from their sign-in on', async t => {
   const test = await start(t)
   const lines = await test.logged(async () => {
     await signIn(test.browser)
@@ -120,7 +120,7 @@ t.test('LG-04: who has signed in is told apart in the log from the first', async
   t.equal(visitorOf('login_succeeded'), visitorOf('request'))
 })
 
-t.test('LG-06: what people are called and what they type is in no line', async t => {
+t.test('LG-06: no line contains a name or a text that was typed', async t => {
   const test = await start(t)
   await signIn(test.browser)
   const { browser, platform } = test
@@ -133,7 +133,7 @@ t.test('LG-06: what people are called and what they type is in no line', async t
   t.notMatch(test.log.join(''), /quiet|quill|example\.test|visitor-1|127\.0\.0\.1/i)
 })
 
-t.test('LG-03: whatever is sent, each line is one event in JSON, without control characters', async t => {
+t.test('LG-03: whatever is sent, each line is one JSON event without control characters', async t => {
   const { browser, client, platform, log } = await start(t)
   await signIn(browser)
   const planted = '\u001b[31m\u0007"\\{"level":60,"event":"planted"}\u2028'
@@ -160,7 +160,7 @@ t.test('LG-03: whatever is sent, each line is one event in JSON, without control
   t.ok(log.length > 10)
 })
 
-t.test('CT-05: asking after the health is not worth a line, and calls nobody', async t => {
+t.test('CT-05: a health check writes no line and makes no call', async t => {
   const { client, platform, log } = await start(t)
   const [lines, calls] = [log.length, platform.received().length]
   for (const path of ['/health/live', '/health/ready']) {

@@ -1,4 +1,4 @@
-// What an operator reads of the client: counts without names, on a port of their own.
+// The metrics: counts without names, on their own port.
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +16,7 @@ async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
   return { client, read }
 }
 
-t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
+t.test('LG-08: the counts do not depend on LOG_LEVEL', async t => {
   const counts = async (level: string) => {
     const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url, LOG_LEVEL: level }
@@ -43,7 +43,7 @@ t.test('LG-08: what is counted does not depend on LOG_LEVEL', async t => {
   t.equal(silent.output, '')
 })
 
-t.test('LG-08: what a product logs is no outcome of a login or a renewal', async t => {
+t.test('LG-08: events that a product logs are not counted as logins or renewals', async t => {
   const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
   const program = fileURLToPath(new URL('../support/logging-main.ts', import.meta.url))
   const environment = { LOGIN_URL: platform.url, API_URL: platform.url, METRICS_PORT: '0' }
@@ -55,7 +55,7 @@ t.test('LG-08: what a product logs is no outcome of a login or a renewal', async
   t.same(text.match(/^client_(logins|refreshes)_total.*$/gm), ['client_logins_total{outcome="login_succeeded"} 1'])
 })
 
-t.test('LG-08: every way in which a login ends is one outcome', async t => {
+t.test('LG-08: every login is counted with one outcome', async t => {
   const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
   const { client, read } = await spawnWithMetrics(t, { LOGIN_URL: platform.url, API_URL: platform.url })
   const { browser } = client
@@ -90,7 +90,7 @@ t.test('LG-08: every way in which a login ends is one outcome', async t => {
   )
 })
 
-t.test('LG-08: the gauge of open requests goes up with each, and down with its answer or its visitor', async t => {
+t.test('LG-08: the number of open requests goes down when a request is answered or its visitor leaves', async t => {
   const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
   const { client, read } = await spawnWithMetrics(t, { LOGIN_URL: platform.url, API_URL: platform.url })
   await signIn(client.browser)
@@ -117,7 +117,7 @@ t.test('LG-08: the gauge of open requests goes up with each, and down with its a
 })
 
 t.test(
-  'LG-08: requests, logins, renewals and calls are counted, and no label holds an id, a token or a query',
+  'LG-08: requests, logins, renewals and calls are counted, and no label contains an id, a token or a query',
   async t => {
     const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
     const apiPlatform = await startScriptedPlatform(t, {

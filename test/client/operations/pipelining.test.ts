@@ -1,4 +1,4 @@
-// One connection that asks for thousands of pages at once, and reads none: the others do not notice.
+// A connection that asks for thousands of pages and reads none does not disturb other connections.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -73,7 +73,7 @@ for (const [request, connections] of [
   )
 }
 
-t.test('DO-07: what comes behind the last request that a connection may make ends only that connection', async t => {
+t.test('DO-07: a request beyond the limit of a connection ends only that connection', async t => {
   const client = await spawnClient(t, {})
   const { hostname, port } = new URL(client.url)
   const post = 'POST /logout HTTP/1.1\r\nhost:x\r\n'
@@ -98,7 +98,7 @@ for (const [what, request] of [
   ['name no host', 'GET / HTTP/1.1\r\n\r\n'],
   ['expect something odd', 'GET / HTTP/1.1\r\nhost:x\r\nexpect: more\r\n\r\n'],
 ] as const) {
-  t.test(`DO-07: requests that ${what} are bounded, too, though Node answers them by itself`, async t => {
+  t.test(`DO-07: requests that ${what} are limited as well, although Node answers them by itself`, async t => {
     const { client, log } = await buildTestClient(t)
     const socket = await openSocket(client)
     socket.write(request.repeat(9))
@@ -107,13 +107,16 @@ for (const [what, request] of [
   })
 }
 
-t.test('DO-07: a few requests in one go are all answered, and a connection may be used for any number', async t => {
-  const { client } = await buildTestClient(t)
-  const url = await client.listen({ host: '127.0.0.1', port: 0 })
-  t.equal((await askOften(url, '/health/live', 800)).match(/HTTP\/1\.1 200 /g)?.length, 800)
-})
+t.test(
+  'DO-07: a few requests at once are all answered, and a connection may be used for any number of requests',
+  async t => {
+    const { client } = await buildTestClient(t)
+    const url = await client.listen({ host: '127.0.0.1', port: 0 })
+    t.equal((await askOften(url, '/health/live', 800)).match(/HTTP\/1\.1 200 /g)?.length, 800)
+  },
+)
 
-t.test('DO-07: a connection that is cut is one line of the log', async t => {
+t.test('DO-07: a connection that is cut off writes one log line', async t => {
   const { client, log } = await buildTestClient(t)
   const socket = await openSocket(client)
   socket.write(pipelined('GET /'))

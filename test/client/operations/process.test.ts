@@ -1,4 +1,4 @@
-// The client as a process: where it listens, how it stops or is killed, and what a log that nobody reads does to it. Real time passes.
+// The client's process: where it listens, how it stops, and a log that nobody reads. Real time passes in these tests.
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -82,7 +82,7 @@ async function refusesConnections(client: SpawnedClient) {
   }
 }
 
-t.test('F-26: a request that never comes to its end does not keep it from stopping', async t => {
+t.test('F-26: the process stops even if a request never ends', async t => {
   const client = await spawnClient(t, {})
   const stuck = await openRequest(client)
   client.child.kill('SIGTERM')
@@ -93,7 +93,7 @@ t.test('F-26: a request that never comes to its end does not keep it from stoppi
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`F-27: a second ${signal} ends it at once`, async t => {
+  t.test(`F-27: a second ${signal} ends the process at once`, async t => {
     const client = await spawnClient(t, { PRESTOP_DELAY: '60' })
     client.child.kill(signal)
     await client.says('"event":"stopping"')
@@ -112,13 +112,13 @@ t.test('F-27: SIGHUP is ignored', async t => {
   t.equal(lasting.child.exitCode, null)
 })
 
-t.test('CT-06: it listens where it is told to, on an address of IPv6 as well', async t => {
+t.test('CT-06: the client listens on HOST, which may be an IPv6 address', async t => {
   const client = await spawnClient(t, { HOST: '::1' })
   t.match(client.url, 'http://[::1]:')
   t.equal((await client.get('/health/live')).statusCode, 200)
 })
 
-t.test('LG-05: every line has the time in UTC, the service and its version', async t => {
+t.test('LG-05: every line has the time in UTC, the app and its version', async t => {
   await lasting.get('/')
   await lasting.says('"event":"request"')
   const lines = lasting.log()
@@ -131,7 +131,7 @@ t.test('LG-05: every line has the time in UTC, the service and its version', asy
   t.match(lines.find(({ event }) => event === 'request')?.reqId, /^[\w-]{1,64}$/)
 })
 
-t.test('LG-07: a log that has gone away stops nothing', async t => {
+t.test('LG-07: the client keeps working if its log is closed', async t => {
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
   client.child.stdout.destroy()
   client.child.stderr.destroy()
@@ -140,7 +140,7 @@ t.test('LG-07: a log that has gone away stops nothing', async t => {
   t.same(await client.exited, [0, null])
 })
 
-t.test('LG-07: a log that nobody reads stops nothing', async t => {
+t.test('LG-07: the client keeps working if nobody reads its log', async t => {
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' })
   client.child.stdout.pause()
   // A pipe holds 64 KiB, the two lines of a page have some 400 bytes; a few are held on our side, too.
@@ -150,7 +150,7 @@ t.test('LG-07: a log that nobody reads stops nothing', async t => {
   t.same(await client.exited, [0, null], 'not even the end of the process')
 })
 
-t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the process', async t => {
+t.test('F-39, LG-07: the client keeps working, and can stop, with its log on a full disk', async t => {
   const toFullDisk = ['sh', '-c', 'exec "$0" "$@" >/dev/full']
   const client = await spawnClient(t, { LOG_LEVEL: 'trace' }, { prefix: toFullDisk })
   for (let count = 0; count < 50; count++) t.equal((await client.get('/')).statusCode, 200)
@@ -158,20 +158,23 @@ t.test('F-39, LG-07: a log on a full disk stops nothing, not even the end of the
   t.same(await client.exited, [0, null])
 })
 
-t.test('F-39, LG-07: when the disk has space again the log goes on, also after a mebibyte of it was lost', async t => {
-  const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
-  client.child.kill('SIGUSR2')
-  await askOften(client.url, '/exchangeToken?code=x', 4_000)
-  t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
-  client.child.kill('SIGUSR2')
-  // What comes before the first of it is written is lost, too.
-  while (!client.output().includes('after-the-flood')) {
-    await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
-    await setTimeout(20)
-  }
-})
+t.test(
+  'F-39, LG-07: the log continues when the disk has space again, even after a mebibyte of it was lost',
+  async t => {
+    const client = await spawnClient(t, { NODE_OPTIONS: importing(fillDisk) })
+    client.child.kill('SIGUSR2')
+    await askOften(client.url, '/exchangeToken?code=x', 4_000)
+    t.ok(client.output().length < 300_000, `${client.output().length} bytes before`)
+    client.child.kill('SIGUSR2')
+    // What comes before the first of it is written is lost, too.
+    while (!client.output().includes('after-the-flood')) {
+      await client.get('/nowhere', { 'x-request-id': 'after-the-flood' })
+      await setTimeout(20)
+    }
+  },
+)
 
-t.test('LG-09: a fault that nothing caught is one line and the end of the process', async t => {
+t.test('LG-09: an uncaught error writes one line and ends the process', async t => {
   const client = await spawnClient(t, { NODE_OPTIONS: importing(crash) })
   client.child.kill('SIGUSR2')
   t.same(await client.exited, [1, null])

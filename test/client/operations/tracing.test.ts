@@ -1,4 +1,4 @@
-// A caller's trace goes on to the portal and the API, and nothing else does that calls itself one.
+// A W3C trace context is passed on to the portal and the API. Malformed ones are not.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'
@@ -15,7 +15,7 @@ async function start(t: Test) {
 
 const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-t.test('a trace context of the W3C form is passed on unchanged, each request its own', async t => {
+t.test('the trace context of each request is passed on unchanged', async t => {
   const { traceOf, browser, platform } = await start(t)
   t.equal((await traceOf({ traceparent: trace })).traceparent, trace)
   t.equal((await traceOf({})).traceparent, undefined)
@@ -29,7 +29,7 @@ t.test('a trace context of the W3C form is passed on unchanged, each request its
   t.same(passedOn.sort(), others)
 })
 
-t.test('UP-12: what only calls itself a trace context stays here', async t => {
+t.test('UP-12: a malformed trace context is not passed on', async t => {
   const { traceOf } = await start(t)
   for (const traceparent of [
     'x',

@@ -1,4 +1,4 @@
-// A client that faces a scripted platform, on a clock that the test moves, with everything it logs.
+// Builds a client with a scripted platform, a clock that the test moves, and a record of its log.
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
@@ -18,17 +18,17 @@ export const publicUrl = 'http://localhost:3000'
 export type Settings = {
   /** What the platform answers, by route; see startScriptedPlatform. */
   scripts?: Record<string, Script>
-  /** A platform that is there already, for a second replica. */
+  /** An existing platform, for a second replica. */
   platform?: ScriptedPlatform
   environment?: Record<string, string>
   clock?: TestClock
-  /** Connections of the test's own, in place of the client's. */
+  /** The test's own connections instead of the client's. */
   dispatcher?: Dispatcher
   observeRequests?: (client: FastifyInstance) => void
   requestDeadlineMs?: number
-  /** The product of the client: smallProduct unless a test names another. */
+  /** The product of the client. smallProduct unless set. */
   product?: TestProduct
-  /** Builds the client in place of `product`. */
+  /** Builds the client instead of `product`. */
   build?: (config: Config, options: ServerOptions) => Promise<FastifyInstance>
 }
 
@@ -42,12 +42,12 @@ export class TestClock {
 
 export type TestClient = Awaited<ReturnType<typeof buildTestClient>>
 
-/** The client with a page and a form that are about nothing: for all that every product has. */
+/** The client with the small product, for everything that every product has. */
 export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
 
-/** With the product that app.ts names, unless the settings name one. */
+/** The client of app.ts with its applications, unless the settings name a product. */
 export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
@@ -76,7 +76,7 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const client = await build(config, options)
   await client.ready()
   t.teardown(() => client.close())
-  // Asked at start, in the background: not in the midst of what a test counts.
+  // The client reads the metadata in the background. Wait for that, so that it does not disturb what a test counts.
   if (config.loginInternalUrl === platform.url && !dispatcher) await platform.isAsked(metadata, asked + 1)
   return { client, config, platform, clock, log, browser: new TestBrowser(client, publicUrl, clock.read) }
 }
@@ -96,7 +96,7 @@ export async function beginLogin(browser: TestBrowser, returnTo?: string): Promi
   return new URL(String(response.headers.location)).searchParams
 }
 
-/** The address that the portal sends the browser back to; `change` replaces parameters, undefined leaves one out. */
+/** The address to which the portal sends the browser back. `change` replaces parameters; undefined leaves one out. */
 export function callbackUrl(started: URLSearchParams, change: Record<string, string | undefined> = {}): string {
   const parameters = {
     code: 'Code0123456789Code0123456789ab',
@@ -110,7 +110,7 @@ export function callbackUrl(started: URLSearchParams, change: Record<string, str
   return `/exchangeToken?${new URLSearchParams(given)}`
 }
 
-/** A whole login, as far as the page that goes on by itself. */
+/** A whole login, up to the page that continues by itself. */
 export async function signIn(browser: TestBrowser, returnTo?: string): Promise<LightMyRequestResponse> {
   const started = await beginLogin(browser, returnTo)
   return browser.get(callbackUrl(started), { site: 'cross-site' })

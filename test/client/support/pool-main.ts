@@ -1,4 +1,4 @@
-// The client's process with a product that holds something open, as a pool of database connections would be.
+// The client's process with a product that keeps something open, like a pool of database connections.
 import { setTimeout } from 'node:timers/promises'
 import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'

@@ -1,9 +1,9 @@
-// Reads the forms of a page as a browser would: what stands in the fields, and which fault stands beside which.
+// Reads the forms of a page as a browser would: the values of the fields and the problem of each field.
 import type { LightMyRequestResponse } from 'fastify'
 
 type Page = Pick<LightMyRequestResponse, 'body'>
 
-/** The fields of the form that is sent to `action`, by name, with what stands in them. */
+/** The values of the fields of the form that is sent to `action`, by name. */
 export function readForm({ body }: Page, action: string): Record<string, string> {
   const forms = [...body.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)]
   const form = forms.find(
@@ -14,7 +14,7 @@ export function readForm({ body }: Page, action: string): Record<string, string>
   const fields: Record<string, string> = {}
   for (const [, attributes] of inside.matchAll(/<input\b([^>]*)>/g))
     fields[attributeOf(attributes!, 'name') ?? ''] = attributeOf(attributes!, 'value') ?? ''
-  // Browsers know one line break, and drop it at the beginning.
+  // Browsers turn \r\n into \n, and drop a line break at the beginning.
   for (const [, attributes, text] of inside.matchAll(/<textarea\b([^>]*)>(.*?)<\/textarea>/gs))
     fields[attributeOf(attributes!, 'name') ?? ''] = unescapeHtml(text!.replaceAll('\r\n', '\n').replace(/^\n/, ''))
   for (const [, attributes, options] of inside.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gs)) {
@@ -27,7 +27,7 @@ export function readForm({ body }: Page, action: string): Record<string, string>
   return fields
 }
 
-/** What the page says beside a field, reached from the field itself as a screen reader does; undefined without a fault. */
+/** The problem of a field, found from the field as a screen reader does. Undefined if there is none. */
 export function faultOf({ body }: Page, field: string): string | undefined {
   const element = [...body.matchAll(/<(?:input|textarea|select)\b([^>]*)>/g)].find(
     ([, attributes]) => attributeOf(attributes!, 'name') === field,
@@ -38,7 +38,7 @@ export function faultOf({ body }: Page, field: string): string | undefined {
   return texts.join(' ').trim() || undefined
 }
 
-/** The text of a page, or of its element with this id, as it is read. */
+/** The visible text of a page, or of its element with this id. */
 export function textOf({ body }: Page, id?: string): string {
   const main = id
     ? new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>(.*?)</\\1>`, 's').exec(body)?.[2]

@@ -1,4 +1,4 @@
-// The client's process with the small product in place of its own.
+// The client's process with the small product.
 import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'
 import { buildWith } from './test-product.ts'

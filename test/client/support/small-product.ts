@@ -1,4 +1,4 @@
-// The smallest useful product: pages that call the API once, and a form with one field. Tests use it in place of any other.
+// The smallest useful product, for tests: pages that call the API once, and a form with one field.
 import type { Script } from './scripted-platform.ts'
 import type { TestProduct } from './test-product.ts'
 
@@ -6,8 +6,8 @@ const thingsSchema = { type: 'array', items: {} } as const
 const thingSchema = { type: 'object', properties: { name: {} } } as const
 
 /**
- * `GET /page` shows the first fifty of the texts that `GET /things` of the API answers, `GET /page/:id` the name of
- * `GET /things/:id`; `POST /note` sends its one field to `POST /things`.
+ * `GET /page` shows the first fifty texts of the API's `GET /things`. `GET /page/:id` shows the name of the API's
+ * `GET /things/:id`. `POST /note` sends its field to the API's `POST /things`.
  */
 export const smallProduct: TestProduct = {
   name: 'Small product',
@@ -26,11 +26,7 @@ export const smallProduct: TestProduct = {
 
     app.get<{ Params: { id: string } }>('/page/:id', async (request, reply) => {
       const thing = await request.visitor.api.get(`/things/${encodeURIComponent(request.params.id)}`, thingSchema)
-      return reply.message({
-        title: 'A thing',
-        message: String(thing.name),
-        nextStep: { href: '/page', text: 'All' },
-      })
+      return reply.message({ title: 'A thing', message: String(thing.name), nextStep: { href: '/page', text: 'All' } })
     })
 
     const note = app.defineForm({
@@ -50,7 +46,7 @@ export const smallProduct: TestProduct = {
   },
 }
 
-/** The API that it calls, as long as nothing goes wrong. */
+/** Good answers of the API to the calls of the small product. */
 export const smallApi: Record<string, Script> = {
   'GET /things': { body: ['one', 'two'] },
   'GET /things/1': { body: { name: 'one' } },

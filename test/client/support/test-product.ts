@@ -1,4 +1,4 @@
-// A product as the tests describe it, and the client that is built with it.
+// Describes a product for a test, and builds the client with it.
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { buildServer, type ServerOptions, type SiteOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'

@@ -1,4 +1,4 @@
-// The other side is slow, or silent, or drips: a page comes in time all the same. These tests wait for real deadlines.
+// The other side is slow or silent, and the visitor gets a page in time. These tests wait for real deadlines.
 import { lookup } from 'node:dns'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -122,7 +122,7 @@ async function startSilent(t: Test): Promise<string> {
   return (await startRawUpstream(t, () => {})).url
 }
 
-t.test('a portal that is silent about its metadata holds a login up for a second at most', async t => {
+t.test('a portal that does not answer with its metadata delays a login by a second at most', async t => {
   const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: await startUnacceptingPort(t) } })
   const [answer, took] = await timed(browser.get('/login'))
   t.equal(answer.statusCode, 302)

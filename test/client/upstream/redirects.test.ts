@@ -1,4 +1,4 @@
-// Where requests go is a matter of the settings: no redirect is followed, and no address of anybody's is asked.
+// Only the settings say where requests go. Redirects are not followed, and no address from outside is called.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
@@ -12,7 +12,7 @@ async function start(t: Test) {
 }
 
 for (const status of [301, 302, 303, 307, 308, 300, 304]) {
-  t.test(`UP-02, F-14: a ${status} at the exchange is followed nowhere, and starts no session`, async t => {
+  t.test(`UP-02, F-14: a ${status} at the exchange is not followed and begins no session`, async t => {
     const { browser, platform, listener } = await start(t)
     platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
     const page = await signIn(browser)
@@ -24,7 +24,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
   })
 
-  t.test(`UP-02, F-14: a ${status} of the API is followed nowhere`, async t => {
+  t.test(`UP-02, F-14: a ${status} of the API is not followed`, async t => {
     const { browser, platform, listener } = await start(t)
     await signIn(browser)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
@@ -38,7 +38,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
 }
 
 for (const status of [301, 302, 303, 307, 308]) {
-  t.test(`UP-02: a ${status} at the renewal, the revocation and the metadata is followed nowhere`, async t => {
+  t.test(`UP-02: a ${status} at the renewal, the revocation and the metadata is not followed`, async t => {
     const { browser, platform, listener, clock } = await start(t)
     const redirect = { status, headers: { location: `${listener.url}/steal` }, body: '' }
     platform.answer('GET /.well-known/oauth-authorization-server', {
@@ -69,7 +69,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   })
 }
 
-t.test('UP-01: no address in a request, a token, a callback or an answer is asked', async t => {
+t.test('UP-01: no address in a request, a token, a callback or an answer is called', async t => {
   const { browser, platform, listener, clock } = await start(t)
   const evil = listener.url
   platform.answer('GET /.well-known/oauth-authorization-server', {

@@ -1,4 +1,4 @@
-// The other side sends more than anybody can want: it is cut off, and this process keeps its memory.
+// Answers that are too large are cut off and cost little memory.
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -75,7 +75,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
   }
 }
 
-t.test('UP-04: a token response of just under 64 KiB is read, and one of just over is not', async t => {
+t.test('UP-04: a token response of just under 64 KiB is read, and one of just over 64 KiB is refused', async t => {
   const { browser, platform } = await buildTestClient(t)
   const send = (length: number) =>
     platform.answer('POST /api/exchangeToken', (request, response) => {

@@ -1,4 +1,4 @@
-// What is small on its way and large in memory: it is counted before it is parsed, and costs neither memory nor time.
+// Answers that are small to send and large in memory. Their values are counted before they are parsed.
 import t, { type Test } from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf, workOf } from '../support/process-status.ts'

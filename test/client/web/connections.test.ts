@@ -1,4 +1,4 @@
-// Connections as a proxy keeps them, idle for a while and then used again; and who sends too slowly, who is cut off at the real deadlines.
+// Connections that a proxy keeps open, and senders that are too slow. These tests wait for real deadlines.
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -31,7 +31,7 @@ t.test('F-45: a connection is kept for 72 idle seconds, longer than a proxy keep
   socket.destroy()
 })
 
-t.test('F-45: a kept connection that was idle for longer than an answer may take is used again', async t => {
+t.test('F-45: a connection that was idle for longer than an answer may take can be used again', async t => {
   const { client } = await buildTestClient(t)
   await client.listen({ host: '127.0.0.1', port: 0 })
   client.server.timeout = 500
@@ -44,7 +44,7 @@ t.test('F-45: a kept connection that was idle for longer than an answer may take
   socket.destroy()
 })
 
-t.test('F-45: a sender who waits for 100 Continue is told to go on', async t => {
+t.test('F-45: a sender that waits for 100 Continue gets it', async t => {
   const { client } = await buildTestClient(t)
   const socket = await openSocket(client)
   const head =
@@ -69,7 +69,7 @@ const form =
   `POST /logout HTTP/1.1\r\nhost: localhost:3000\r\norigin: ${publicUrl}\r\n` +
   'content-type: application/x-www-form-urlencoded\r\n'
 
-t.test('DO-02: headers or a body that drip are cut off with 408, and nobody else waits', async t => {
+t.test('DO-02: headers or a body that arrive very slowly get a 408, and nobody else waits', async t => {
   const { client } = await buildTestClient(t)
   // With the interval of the checks.
   const cases = [
@@ -105,7 +105,7 @@ async function ignoreTheEnd(client: FastifyInstance, start: string) {
   return { answer, closed, took }
 }
 
-t.test('DO-02: after a 408, 400 or 431 the connection is closed for good, also if the sender goes on', async t => {
+t.test('DO-02: after a 408, 400 or 431 the connection is closed, even if the sender continues', async t => {
   const { client } = await buildTestClient(t)
   await client.listen({ host: '127.0.0.1', port: 0 })
   const cases = [
@@ -143,7 +143,7 @@ t.test('DO-02: a request whose body arrives after its 408 is not carried out', a
   t.same(handled, ['/'], 'neither the form nor what followed it')
 })
 
-t.test('DO-03: a sender that goes on sending gets the whole 431, and no reset before it', async t => {
+t.test('DO-03: a sender that continues gets the whole 431 before the connection is reset', async t => {
   const { client } = await buildTestClient(t)
   const accepted = once(client.server, 'connection') as Promise<[Socket]>
   const socket = await openSocket(client)

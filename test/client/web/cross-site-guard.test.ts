@@ -1,4 +1,4 @@
-// What another site makes a browser send changes nothing here, and what changes something is sent by a form of ours.
+// Requests that another site makes a browser send change nothing. Only this site's own pages can change something.
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
@@ -8,7 +8,7 @@ import { smallApi } from '../support/small-product.ts'
 
 type Headers = Record<string, string>
 
-/** A signed-in visitor, and for each POST of the client a form that would do what it says. */
+/** A signed-in visitor, and a valid form for each POST of the client. */
 async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = {}) {
   const test = await buildTestClient(t, { scripts: smallApi, ...settings })
   const { browser, client } = test
@@ -17,7 +17,7 @@ async function start(t: Test, settings: Parameters<typeof buildTestClient>[1] = 
     '/note': { ...readForm(await browser.get('/note'), '/note'), note: 'typed' },
     '/logout': {},
   }
-  /** With the Strict cookies, as a sibling's page or a redirect through another site would have it. */
+  /** With the Strict cookies, which browsers send along from a sibling host. */
   const send = (url: string, headers: Headers) =>
     client.inject({
       method: 'POST',
@@ -54,7 +54,7 @@ const one = await start(t)
 
 for (const [what, headers] of Object.entries(refused)) {
   const id = 'host' in headers || 'x-forwarded-host' in headers ? 'PG-02' : 'PG-01'
-  t.test(`${id}: a POST with ${what} is refused, and nothing is called`, async t => {
+  t.test(`${id}: a POST with ${what} is refused, and no call is made`, async t => {
     const { forms, send, platform } = one
     const calls = platform.received().length
     for (const url of Object.keys(forms)) {
@@ -69,17 +69,20 @@ for (const [what, headers] of Object.entries(refused)) {
 
 for (const [what, headers] of Object.entries({
   'same-origin': { 'sec-fetch-site': 'same-origin', origin: publicUrl },
-  'same-origin and Origin null, as under no-referrer': { 'sec-fetch-site': 'same-origin', origin: 'null' },
+  'same-origin and Origin null, as browsers send it under no-referrer': {
+    'sec-fetch-site': 'same-origin',
+    origin: 'null',
+  },
   'Sec-Fetch-Site none': { 'sec-fetch-site': 'none' },
   'no Sec-Fetch-Site and the right Origin': { origin: publicUrl },
 })) {
-  t.test(`PG-01: a POST with ${what} is done`, async t => {
+  t.test(`PG-01: a POST with ${what} is accepted`, async t => {
     const { forms, send } = await start(t)
     for (const url of Object.keys(forms)) t.equal((await send(url, headers as Headers)).statusCode, 303, url)
   })
 }
 
-t.test('PG-02: no header of the request has a say in the addresses that the client makes', async t => {
+t.test('PG-02: no header of a request changes the addresses that the client makes', async t => {
   const { browser, platform } = await start(t)
   const headers = {
     host: 'evil.test',
@@ -101,7 +104,7 @@ t.test('PG-02: no header of the request has a say in the addresses that the clie
   t.notMatch(JSON.stringify(platform.received()), /evil\.test|6\.6\.6\.6/)
 })
 
-t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookies come along', async t => {
+t.test('PG-04: GET and HEAD change nothing, even with the Strict cookies', async t => {
   const { browser, client, platform, forms } = await start(t)
   const before = platform.received().length
   for (const url of Object.keys(forms)) {
@@ -129,12 +132,12 @@ t.test('PG-04: no GET and no HEAD changes anything, also where the Strict cookie
   t.equal((await browser.get('/page')).statusCode, 200, 'still signed in')
 })
 
-t.test('PG-04: a link can put nothing into a form', async t => {
+t.test('PG-04: a link cannot fill in a form', async t => {
   const { browser } = await start(t)
   t.notMatch((await browser.get('/note?note=planted')).body, 'planted')
 })
 
-t.test('PG-19: no answer allows another origin to read it, and no preflight is answered', async t => {
+t.test('PG-19: no answer allows another origin to read it, and preflight requests are refused', async t => {
   const { browser, client } = await start(t)
   for (const url of ['/', '/login', '/exchangeToken', '/page', '/note', '/logout', '/health/ready', '/nowhere']) {
     for (const method of ['OPTIONS', 'GET', 'POST'] as const) {
@@ -158,30 +161,27 @@ t.test('PG-19: no answer allows another origin to read it, and no preflight is a
   }
 })
 
-t.test(
-  'CT-07: forwarded headers are not believed: where a request came from, to which host and by which scheme',
-  async t => {
-    const seen: unknown[] = []
-    const observeRequests = (client: FastifyInstance) =>
-      client.addHook('onRequest', async ({ ip, ips, host, protocol }) => void seen.push({ ip, ips, host, protocol }))
-    const { browser, log } = await start(t, { observeRequests })
-    const ask = async (headers: Record<string, string>) => {
-      const page = await browser.get('/page', { headers: { host: 'localhost:3000', ...headers } })
-      const { date, ...rest } = page.headers
-      t.ok(date)
-      return { status: page.statusCode, headers: rest, body: page.body.replaceAll(/[\w-]{80,}/g, 'sealed') }
-    }
-    const plain = await ask({})
-    const spoofed = await ask({
-      'x-forwarded-for': '203.0.113.77',
-      'x-forwarded-host': 'evil.test',
-      'x-forwarded-proto': 'https',
-      forwarded: 'for=203.0.113.77;host=evil.test;proto=https',
-      'x-real-ip': '203.0.113.77',
-    })
-    t.same(spoofed, plain, 'the very same page')
-    t.same(seen.at(-1), { ip: '127.0.0.1', ips: undefined, host: 'localhost:3000', protocol: 'http' })
-    t.same(seen.at(-1), seen.at(-2))
-    t.notMatch(log.join(''), /203\.0\.113\.77|evil\.test/)
-  },
-)
+t.test('CT-07: forwarded headers do not change the address, host and scheme of a request', async t => {
+  const seen: unknown[] = []
+  const observeRequests = (client: FastifyInstance) =>
+    client.addHook('onRequest', async ({ ip, ips, host, protocol }) => void seen.push({ ip, ips, host, protocol }))
+  const { browser, log } = await start(t, { observeRequests })
+  const ask = async (headers: Record<string, string>) => {
+    const page = await browser.get('/page', { headers: { host: 'localhost:3000', ...headers } })
+    const { date, ...rest } = page.headers
+    t.ok(date)
+    return { status: page.statusCode, headers: rest, body: page.body.replaceAll(/[\w-]{80,}/g, 'sealed') }
+  }
+  const plain = await ask({})
+  const spoofed = await ask({
+    'x-forwarded-for': '203.0.113.77',
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'https',
+    forwarded: 'for=203.0.113.77;host=evil.test;proto=https',
+    'x-real-ip': '203.0.113.77',
+  })
+  t.same(spoofed, plain, 'the same page')
+  t.same(seen.at(-1), { ip: '127.0.0.1', ips: undefined, host: 'localhost:3000', protocol: 'http' })
+  t.same(seen.at(-1), seen.at(-2))
+  t.notMatch(log.join(''), /203\.0\.113\.77|evil\.test/)
+})

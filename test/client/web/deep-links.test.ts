@@ -1,4 +1,4 @@
-// A link in a mail or on another site into a signed-in page: the Strict cookies come with the second request, not the first.
+// Links from mails and other sites to signed-in pages. The browser sends the Strict cookies with the second request only.
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
@@ -8,7 +8,7 @@ import { smallApi as scripts } from '../support/small-product.ts'
 
 const pages = ['/page', '/page?q=wea&page=1', '/note', '/page/1']
 
-t.test('PG-12: a link from another site ends on its page, signed in, after two requests', async t => {
+t.test('PG-12: a link from another site leads to its page, signed in, after two requests', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {
@@ -23,7 +23,7 @@ t.test('PG-12: a link from another site ends on its page, signed in, after two r
   }
 })
 
-t.test('PG-12: without a session a link from another site ends at the login, after three requests', async t => {
+t.test('PG-12: without a session a link from another site leads to the login after three requests', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   for (const path of pages) {
     const first = await browser.get(path, { site: 'cross-site' })
@@ -36,7 +36,7 @@ t.test('PG-12: without a session a link from another site ends at the login, aft
   }
 })
 
-t.test('PG-12: a form from another site is refused, and leads nowhere by itself', async t => {
+t.test('PG-12: a form from another site is refused, and its page does not continue by itself', async t => {
   const { browser, platform } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const calls = platform.received().length
@@ -48,7 +48,7 @@ t.test('PG-12: a form from another site is refused, and leads nowhere by itself'
   t.equal(platform.received().length, calls)
 })
 
-t.test('PG-12: no link leads off this site, however it is written', async t => {
+t.test('PG-12: however a link is written, it does not lead to another site', async t => {
   const { client } = await buildTestClient(t, { scripts })
   for (const path of [...leaving, ...leavingLater, '//evil.test/page', '/page//evil.test/']) {
     const target = `/${encodeURI(path).replace(/^\//, '')}`
@@ -58,7 +58,7 @@ t.test('PG-12: no link leads off this site, however it is written', async t => {
   }
 })
 
-t.test('PG-13: where the Strict cookies do come along from another site, nothing goes round about', async t => {
+t.test('PG-13: if the Strict cookies arrive with a request from another site, the page is shown at once', async t => {
   const { browser, client } = await buildTestClient(t, { scripts })
   await signIn(browser)
   for (const path of pages) {
@@ -72,7 +72,7 @@ t.test('PG-13: where the Strict cookies do come along from another site, nothing
   }
 })
 
-t.test('PG-13: a session cookie that opens nothing ends at the login and not in a loop', async t => {
+t.test('PG-13: a session cookie that does not unseal leads to the login and not into a loop', async t => {
   const { client } = await buildTestClient(t, { scripts })
   const headers = { cookie: '__Host-session=of-another-key', 'sec-fetch-site': 'cross-site' }
   const answer = await client.inject({ url: '/page', headers })
@@ -81,7 +81,7 @@ t.test('PG-13: a session cookie that opens nothing ends at the login and not in 
   t.ok(setCookieLines(answer).some(line => line.startsWith('__Host-session=; Max-Age=0')))
 })
 
-t.test('PG-12: the start page, reached from another site, knows who is signed in', async t => {
+t.test('PG-12: the start page knows who is signed in, even if the visitor comes from another site', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   await signIn(browser)
   const first = await browser.get('/', { site: 'cross-site' })

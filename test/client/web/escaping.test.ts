@@ -1,4 +1,4 @@
-// What people have typed stands on the pages as text, whoever sent it and however it is told.
+// Texts from visitors, the API and the portal are shown as text and never become markup.
 import t, { type Test } from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { hostileTexts, markupOf } from '../support/hostile-texts.ts'
@@ -20,7 +20,7 @@ async function withThing(t: Test, thing: string) {
 const { browser: plain } = await withThing(t, 'plain')
 
 for (const [what, text] of Object.entries(hostileTexts)) {
-  t.test(`PG-07: ${what} from the API is text on every page`, async t => {
+  t.test(`PG-07: ${what} from the API is shown as text on every page`, async t => {
     const { browser } = await withThing(t, text)
     for (const path of ['/page', `/page?q=${encodeURIComponent(text)}`, '/page/1']) {
       const page = await browser.get(path)
@@ -32,7 +32,7 @@ for (const [what, text] of Object.entries(hostileTexts)) {
   })
 }
 
-t.test('PG-07: what was typed into a refused form is text', async t => {
+t.test('PG-07: the fields of a refused form are shown as text', async t => {
   const { browser, platform } = await withThing(t, 'plain')
   platform.answer('POST /things', { status: 503, body: {} })
   const form = readForm(await browser.get('/note'), '/note')
@@ -45,7 +45,7 @@ t.test('PG-07: what was typed into a refused form is text', async t => {
   }
 })
 
-t.test('PG-07: who is signed in and what the portal said are text', async t => {
+t.test('PG-07: the visitor’s name and the portal’s messages are shown as text', async t => {
   const text = '"><svg/onload=alert(1)>'
   const { browser, platform } = await withThing(t, 'plain')
   platform.answer('POST /api/exchangeToken', giveTokens({ access_token: accessTokenOf(text) }))
@@ -61,13 +61,13 @@ t.test('PG-07: who is signed in and what the portal said are text', async t => {
   t.notMatch(refused.body, '<svg')
 })
 
-t.test('PG-07: a page that is not there does not repeat its address', async t => {
+t.test('PG-07: a 404 page does not repeat its address', async t => {
   const { browser } = await withThing(t, 'plain')
   for (const path of ['/%3Ccanary%3E', '/"><canary>', '/page/1/%3Ccanary%3E', '/?x=<canary>', '/logout/canary'])
     t.notMatch((await browser.get(path)).body, 'canary', path)
 })
 
-t.test('PG-06: an address from the API is text and no link', async t => {
+t.test('PG-06: an address from the API is shown as text and not as a link', async t => {
   for (const url of [
     'javascript:alert(1)',
     'data:text/html,<script>alert(1)</script>',

@@ -1,4 +1,4 @@
-// The visitor closes the tab, or presses Stop, while something is under way.
+// The visitor closes the tab or presses Stop while a request is running.
 import { once } from 'node:events'
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
@@ -9,7 +9,7 @@ import { readForm } from '../support/read-form.ts'
 import { giveTokens } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
 
-t.test('F-40: a tab closed during the exchange leaves no session, and the link is used', async t => {
+t.test('F-40: if the tab is closed during the exchange, there is no session and the code is used up', async t => {
   const { browser, client, platform, log } = await buildTestClient(t)
   const held = holdAnswer(giveTokens())
   platform.answer('POST /api/exchangeToken', held.script)
@@ -31,7 +31,7 @@ t.test('F-40: a tab closed during the exchange leaves no session, and the link i
   t.notMatch(log.join(''), '"event":"internal"')
 })
 
-t.test('F-40: Stop while a form is sent undoes nothing, and the form sent again does nothing twice', async t => {
+t.test('F-40: Stop while a form is sent undoes nothing, and sending the form again does not act twice', async t => {
   const { browser, client, platform, log } = await buildTestClient(t, { scripts: smallApi })
   await signIn(browser)
   const held = holdAnswer(smallApi['POST /things']!)

@@ -1,10 +1,10 @@
-// HEAD: what a probe or a link checker asks. It never does what GET on a signed-in page may do.
+// HEAD requests of probes and link checkers. They never do what a GET of a signed-in page may do.
 import t from 'tap'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { setCookieLines } from '../support/read-response.ts'
 
-t.test('AP-20: HEAD answers as GET without a body on the start page, the assets and health', async t => {
+t.test('AP-20: HEAD answers like GET without a body on the start page, the assets and health', async t => {
   const { browser, client } = await buildTestClient(t)
   const start = await browser.get('/')
   const assets = [...start.body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
@@ -26,7 +26,7 @@ t.test('contract 4: another site may ask for HEAD where it may ask for GET', asy
     t.equal((await client.inject({ method: 'HEAD', url: '/', headers: { 'sec-fetch-site': site } })).statusCode, 200)
 })
 
-t.test('CL-31, PG-04: everywhere else HEAD is 405, and renews, shows, begins and sets nothing', async t => {
+t.test('CL-31, PG-04: everywhere else HEAD gets a 405; nothing is renewed, begun or set', async t => {
   const { browser, client, platform, clock } = await buildTestClient(t)
   await signIn(browser)
   const started = await beginLogin(browser)

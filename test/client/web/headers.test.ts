@@ -1,4 +1,4 @@
-// The headers of every answer, whatever it is an answer to.
+// The headers of every answer.
 import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
@@ -51,7 +51,7 @@ const isHtml = ({ headers }: LightMyRequestResponse) => String(headers['content-
 
 const { answers, client, platform } = await everyAnswer(t)
 
-t.test('PG-09: every answer has the headers that keep it to itself, and says what it is', async t => {
+t.test('PG-09: every answer has the security headers and a content type', async t => {
   for (const [what, { headers, body }] of Object.entries(answers)) {
     t.hasStrict(
       headers,
@@ -68,7 +68,7 @@ t.test('PG-09: every answer has the headers that keep it to itself, and says wha
   }
 })
 
-t.test('PG-08: every page has a policy that runs no script but ours, and lets forms end at the portal', async t => {
+t.test('PG-08: the policy of every page allows only our own script, and forms that end at the portal', async t => {
   for (const [what, answer] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
     const policy = String(answer.headers['content-security-policy'])
     const directives = Object.fromEntries(policy.split('; ').map(one => [one.split(' ')[0], one.split(' ').slice(1)]))
@@ -84,46 +84,49 @@ t.test('PG-08: every page has a policy that runs no script but ours, and lets fo
   }
 })
 
-t.test('PG-08: no page needs what its policy forbids: no inline script, no style attribute, no handler', async t => {
+t.test('PG-08: no page contains what its policy forbids: inline scripts, style attributes, handlers', async t => {
   for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer))) {
     t.notMatch(body, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:/i, what)
   }
 })
 
 t.test(
-  'every page is dark from the first moment for who asks for that, before a stylesheet has come or without one',
+  'every page is dark from the start for visitors who prefer that, even before its stylesheet has loaded',
   async t => {
     for (const [what, { body }] of Object.entries(answers).filter(([, answer]) => isHtml(answer)))
       t.match(body, '<meta name="color-scheme" content="light dark">', what)
   },
 )
 
-t.test('PG-03: pages with forms let the browser name their origin; only pages that go on send no Referer', async t => {
-  for (const [what, { headers, body }] of Object.entries(answers)) {
-    const goesOn = /http-equiv="refresh"/.test(body)
-    t.equal(headers['referrer-policy'], goesOn ? 'no-referrer' : 'same-origin', what)
-    if (goesOn) t.notMatch(body, '<form', what)
-  }
-})
+t.test(
+  'PG-03: pages with forms let the browser send their origin; only pages that continue send no Referer',
+  async t => {
+    for (const [what, { headers, body }] of Object.entries(answers)) {
+      const goesOn = /http-equiv="refresh"/.test(body)
+      t.equal(headers['referrer-policy'], goesOn ? 'no-referrer' : 'same-origin', what)
+      if (goesOn) t.notMatch(body, '<form', what)
+    }
+  },
+)
 
-t.test('PG-11: no answer but the assets may be kept', async t => {
+t.test('PG-11: only assets may be cached', async t => {
   const { 'the stylesheet': style, ...others } = answers
   for (const [what, { headers }] of Object.entries(others)) t.equal(headers['cache-control'], 'no-store', what)
   t.match(style!.headers['cache-control'], 'immutable')
 })
 
-t.test('PG-10: https is required for a year where the public address is https, for this host alone', async t => {
+t.test('PG-10: if the public address is https, https is required for a year, only for this host', async t => {
   const { answers } = await everyAnswer(t, { PUBLIC_URL: 'https://client.test' })
   for (const [what, { headers }] of Object.entries(answers))
     t.equal(headers['strict-transport-security'], 'max-age=31536000', what)
 })
 
-t.test('PG-10: nothing of the kind is sent over plain http', async t => {
+t.test('PG-10: over plain http that header is not sent', async t => {
   for (const [what, { headers }] of Object.entries(answers))
     t.equal(headers['strict-transport-security'], undefined, what)
 })
 
-t.test('CT-06: no answer names the software behind it', async t => {
+t.test('CT-06: no answer names the software of the server', async t => {
   for (const [what, { headers, body }] of Object.entries(answers)) {
     t.equal(headers['x-powered-by'], undefined, what)
     t.equal(headers.server, undefined, what)
@@ -131,7 +134,7 @@ t.test('CT-06: no answer names the software behind it', async t => {
   }
 })
 
-t.test('CT-09: no source map is served, and no page shows where the code stands', async t => {
+t.test('CT-09: no source map is served, and no page contains a path of the code', async t => {
   const assets = answers['the start page']!.body.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)
   for (const [, path] of assets) t.equal((await client.inject(`${path}.map`)).statusCode, 404, `${path}.map`)
   for (const path of [
@@ -154,7 +157,7 @@ for (const [what, status, request] of [
   ['with an address of 17 KB', 431, rawGet(`/?${canary}${'x'.repeat(17_000)}`)],
   ['with cookies of 17 KB', 431, rawGet('/', { cookie: `${canary}=${'x'.repeat(17_000)}` })],
 ] as const) {
-  t.test(`PG-09: a request ${what} gets ${status}, and nothing of it comes back`, async t => {
+  t.test(`PG-09: a request ${what} gets ${status}, and the answer repeats nothing of it`, async t => {
     const answer = await exchangeRaw(client, request)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
@@ -164,7 +167,7 @@ for (const [what, status, request] of [
   })
 }
 
-t.test('PG-22: pages load nothing but our own assets, under names that hold a hash of what is in them', async t => {
+t.test('PG-22: pages load only our own assets, whose names contain a hash of their content', async t => {
   const pages = Object.values(answers).filter(isHtml)
   const loads = /<(?:link|script|img|iframe|object|embed|source)\b[^>]*?\s(?:href|src|srcset|data)="([^"]*)"/g
   const loaded = new Set(pages.flatMap(({ body }) => [...body.matchAll(loads)].map(([, address]) => address!)))

@@ -1,4 +1,4 @@
-// What is too large, too odd or not understood is refused early, with a page; and no text makes a check take long.
+// Requests that are too large or malformed are refused early with a page, and no text makes a check slow.
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
@@ -35,7 +35,7 @@ t.test('DO-01: a form of more than 32 KiB is refused', async t => {
   t.not((await post('note='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
 })
 
-t.test('DO-01: a form that does not say how long it is is cut at the limit', async t => {
+t.test('DO-01: a form without a Content-Length is cut off at the limit', async t => {
   const { client, cookie } = await start(t)
   const chunk = `1000\r\n${'x'.repeat(0x1000)}\r\n`
   const head =
@@ -63,7 +63,7 @@ for (const type of [
   'nonsense',
 ]) {
   const id = type.startsWith('multipart') ? 'DO-08' : 'PG-18'
-  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and nothing is called`, async t => {
+  t.test(`${id}: a POST of type ${JSON.stringify(type)} is refused, and no call is made`, async t => {
     const { post, platform } = one
     const calls = platform.received().length
     for (const payload of [
@@ -76,12 +76,12 @@ for (const type of [
   })
 }
 
-t.test('PG-18: a form in capitals and with a charset is a form', async t => {
+t.test('PG-18: the content type of a form may be in capitals and have a charset', async t => {
   const { post } = await start(t)
   t.equal((await post('note=x', 'Application/X-WWW-Form-URLEncoded; charset=UTF-8')).statusCode, 409)
 })
 
-t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from the API makes no sense', async t => {
+t.test('DO-04: JSON with a hundred thousand levels is refused unread; from the API it is a 502', async t => {
   const { post, browser, platform } = await start(t)
   const before = cpuMs()
   t.equal((await post('['.repeat(60_000), 'application/json')).statusCode, 415)
@@ -96,7 +96,7 @@ t.test('DO-04: JSON nested a hundred thousand deep is refused unread, and from t
   t.equal((await browser.get('/page')).statusCode, 502)
 })
 
-t.test('a compressed form is not unpacked', async t => {
+t.test('a compressed form is not decompressed', async t => {
   const { post, platform } = await start(t)
   const page = await post(gzipSync('note=x'.padEnd(1_000_000, 'x')), form, { 'content-encoding': 'gzip' })
   t.ok(page.statusCode >= 400 && page.statusCode < 500)
@@ -109,18 +109,22 @@ for (const [what, path, status] of [
   ['an id of 300 characters', `/page/${'x'.repeat(300)}`, 414],
   ['bad percent-encoding in a query', '/page?q=%E0%A4%A&page=%', 200],
 ] as const) {
-  t.test(`DO-12: an address with ${what} gets ${status}, and the client goes on`, { timeout: 10_000 }, async t => {
-    const { client, cookie, log } = one
-    const before = log.length
-    const answer = await exchangeRaw(client, rawGet(path, { cookie }))
-    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
-    t.match(answer, /\r\ncontent-type: text\/(html|plain); charset=utf-8\r\n/i)
-    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
-    t.match(await exchangeRaw(client, rawGet('/health/live')), /^HTTP\/1\.1 200 /)
-    const lines = log.slice(before).map(line => JSON.parse(line))
-    const refusals = lines.filter(({ event }) => event === 'bad_request')
-    t.equal(refusals.length, status === 400 || status === 414 ? 1 : 0, 'LG-04: logged')
-  })
+  t.test(
+    `DO-12: an address with ${what} gets ${status}, and the client keeps working`,
+    { timeout: 10_000 },
+    async t => {
+      const { client, cookie, log } = one
+      const before = log.length
+      const answer = await exchangeRaw(client, rawGet(path, { cookie }))
+      t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+      t.match(answer, /\r\ncontent-type: text\/(html|plain); charset=utf-8\r\n/i)
+      t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
+      t.match(await exchangeRaw(client, rawGet('/health/live')), /^HTTP\/1\.1 200 /)
+      const lines = log.slice(before).map(line => JSON.parse(line))
+      const refusals = lines.filter(({ event }) => event === 'bad_request')
+      t.equal(refusals.length, status === 400 || status === 414 ? 1 : 0, 'LG-04: logged')
+    },
+  )
 }
 
 for (const [what, request] of [
@@ -146,7 +150,7 @@ for (const [what, request] of [
   })
 }
 
-t.test('DO-11: a request with two hosts, with none, or for another host is no way around anything', async t => {
+t.test('DO-11: a request with two hosts, without a host or for another host circumvents no check', async t => {
   const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
   const two = await exchangeRaw(client, rawGet('/login', { Host: 'evil.test' }))
@@ -154,7 +158,7 @@ t.test('DO-11: a request with two hosts, with none, or for another host is no wa
   for (const answer of [two, absolute]) t.notMatch(answer, 'evil.test')
 })
 
-t.test('DO-03: headers of more than 16 KiB, or two thousand of them, get 431', async t => {
+t.test('DO-03: more than 16 KiB of headers or two thousand headers get a 431', async t => {
   const { client } = await buildTestClient(t)
   t.match(await exchangeRaw(client, rawGet(`/?${'x'.repeat(17 * 1024)}`)), /^HTTP\/1\.1 431 /)
   t.match(await exchangeRaw(client, rawGet('/', { 'x-a': 'x'.repeat(17 * 1024) })), /^HTTP\/1\.1 431 /)
@@ -172,7 +176,7 @@ t.test('DO-13: too many cookies of this host get a 431 that says what to do', as
   t.match(await exchangeRaw(client, rawGet('/page', { cookie: less })), /^HTTP\/1\.1 200 /)
 })
 
-t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async t => {
+t.test('DO-05: 30 KB of any text in any field are answered within 100 ms', async t => {
   const { browser, client } = await buildTestClient(t, { scripts: smallApi })
   await signIn(browser)
   const form = readForm(await browser.get('/note'), '/note')
@@ -180,7 +184,7 @@ t.test('DO-05: 30 KB of anything in any field is answered within 100 ms', async 
   await sendOddForms(t, { browser, client }, '/note', form)
 })
 
-t.test('DO-05: 10 KB of anything in an address, a cookie or a header is answered within 100 ms', async t => {
+t.test('DO-05: 10 KB of any text in an address, a cookie or a header are answered within 100 ms', async t => {
   const { client } = await buildTestClient(t)
   for (const pattern of oddPatterns) {
     const long = repeatTo(10_000, pattern)
@@ -200,7 +204,7 @@ t.test('DO-05: 10 KB of anything in an address, a cookie or a header is answered
   t.pass(`${oddPatterns.length * 6} requests`)
 })
 
-t.test('DO-05: 25 KB of anything from the API is shown within 100 ms', async t => {
+t.test('DO-05: 25 KB of any text from the API are shown within 100 ms', async t => {
   const { browser, platform } = await buildTestClient(t)
   await signIn(browser)
   for (const pattern of oddPatterns) {

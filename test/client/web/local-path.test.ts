@@ -1,3 +1,4 @@
+// localPath accepts only paths that stay on this site.
 import t from 'tap'
 import { localPath } from '../../../src/client/web/security.ts'
 import { leaving, leavingLater, staying } from '../support/redirect-vectors.ts'
@@ -18,13 +19,13 @@ for (const path of [
 }
 
 for (const value of [...leaving, ...leavingLater]) {
-  t.test(`CL-25: ${JSON.stringify(value)} is no path of this site`, async t => {
+  t.test(`CL-25: ${JSON.stringify(value)} is not accepted`, async t => {
     t.equal(localPath(value), undefined)
   })
 }
 
 for (const value of staying) {
-  t.test(`CL-25: ${JSON.stringify(value)} stays on this site, if it is taken at all`, async t => {
+  t.test(`CL-25: ${JSON.stringify(value)} is not accepted or stays on this site`, async t => {
     const path = localPath(value)
     if (path === undefined) return t.pass('not taken')
     t.equal(new URL(path, here).origin, here)
@@ -32,27 +33,27 @@ for (const value of staying) {
   })
 }
 
-t.test('CL-25: what is left of a path is good as a path again, unchanged', async t => {
+t.test('CL-25: an accepted path is accepted again unchanged', async t => {
   for (const value of ['/a/../b', '/./a', '/a/%2e%2e//b', '/"', "/'<>", '/a?b#c', ...staying]) {
     const path = localPath(value)
     if (path !== undefined) t.equal(localPath(path), path, value)
   }
 })
 
-t.test('a fragment is left out: it never reaches a server', async t => {
+t.test('a fragment is left out, because it never reaches a server', async t => {
   t.equal(localPath('/notes#end'), '/notes')
 })
 
-t.test('what is no text is no path', async t => {
+t.test('only a text can be a path', async t => {
   for (const value of [undefined, null, '', 7, ['/notes'], { path: '/' }]) t.equal(localPath(value), undefined)
 })
 
-t.test('a path of 200 characters is kept, and one of 201 is not', async t => {
+t.test('a path may have 200 characters, and not 201', async t => {
   t.equal(localPath('/'.padEnd(200, 'a'))?.length, 200)
   t.equal(localPath('/'.padEnd(201, 'a')), undefined)
 })
 
-t.test('no character outside printable ASCII is taken', async t => {
+t.test('only printable ASCII characters are accepted', async t => {
   for (let code = 0; code <= 0x100; code++) {
     if (code > 0x20 && code < 0x7f && code !== 0x5c) continue
     t.equal(localPath(`/a${String.fromCharCode(code)}b`), undefined, `character ${code}`)

@@ -1,4 +1,4 @@
-// Who reads an answer too slowly holds neither the memory nor a connection for ever. The deadlines are shortened here.
+// A visitor who reads an answer very slowly occupies little memory and no connection for ever. The deadlines are shortened.
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { openSocket } from '../support/raw-socket.ts'
@@ -10,7 +10,7 @@ import { timed } from '../support/stopwatch.ts'
 /** Things so long; each of their characters takes five on a page. */
 const thingsOf = (count: number, length: number) => Buffer.from(JSON.stringify(Array(count).fill('&'.repeat(length))))
 
-t.test('DO-07: 200 visitors who read a page of half a megabyte a byte a second leave memory to the others', async t => {
+t.test('DO-07: 200 visitors who read half a megabyte at a byte a second leave memory for the others', async t => {
   const platform = await startScriptedPlatform(t, {
     'POST /api/exchangeToken': giveTokens(),
     'GET /things': { body: thingsOf(50, 2_000) },

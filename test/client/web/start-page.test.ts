@@ -1,4 +1,4 @@
-// The start page: it knows who is signed in, also where only the means to renew the session are left.
+// The start page. It knows who is signed in, even if only the refresh token is left.
 import t from 'tap'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
@@ -6,7 +6,7 @@ import { type Script, send } from '../support/scripted-platform.ts'
 
 const onward = (page: { body: string }) => linksOf(page).filter(href => href === '/login' || href === '/page')
 
-t.test('a stranger is offered to sign in, and nothing else', async t => {
+t.test('a stranger gets only a link for signing in', async t => {
   const { browser } = await buildTestClient(t)
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
@@ -17,7 +17,7 @@ for (const [what, isKept] of [
   ['a session alone', (name: string) => name === '__Host-session'],
   ['a refresh token alone', (name: string) => name.startsWith('__Host-refresh-')],
 ] as const) {
-  t.test(`whoever has ${what} is led on to the product`, async t => {
+  t.test(`a visitor with ${what} gets a link to the product`, async t => {
     const { browser } = await buildTestClient(t)
     await signIn(browser)
     for (const name of browser.names()) if (!isKept(name)) browser.cookies.delete(name)
@@ -36,7 +36,7 @@ const documentWith =
   ({ headers }, response) =>
     send(response, { body: { issuer: `http://${headers.host}`, ...members } })
 
-t.test('a signed-out visitor reads so, and finds where to sign out of the portal, until the next login', async t => {
+t.test('after a sign-out the page says so and links the portal’s sign-out, until the next login', async t => {
   const listed = documentWith({ end_session_endpoint: 'https://elsewhere.test/end' })
   const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
   await signIn(browser)
@@ -80,19 +80,22 @@ for (const [what, document] of Object.entries(noSignOutPage))
     }
   })
 
-t.test('contract 4: the link stays if the document cannot be read just now, and goes if it is taken back', async t => {
-  const listed = documentWith({ end_session_endpoint: 'listed' })
-  const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })
-  const isLinked = async () => {
-    await signIn(browser)
-    await browser.post('/logout')
-    return linksOf(await browser.get('/')).includes(`${platform.url}/sign-out`)
-  }
-  t.equal(await isLinked(), true)
-  platform.answer(metadata, { status: 503, body: {} })
-  clock.advance(61 * 60)
-  t.equal(await isLinked(), true)
-  platform.answer(metadata, documentWith({}))
-  clock.advance(31)
-  t.equal(await isLinked(), false)
-})
+t.test(
+  'contract 4: the link stays while the metadata cannot be read, and disappears when it is removed from the metadata',
+  async t => {
+    const listed = documentWith({ end_session_endpoint: 'listed' })
+    const { browser, platform, clock } = await buildTestClient(t, { scripts: { [metadata]: listed } })
+    const isLinked = async () => {
+      await signIn(browser)
+      await browser.post('/logout')
+      return linksOf(await browser.get('/')).includes(`${platform.url}/sign-out`)
+    }
+    t.equal(await isLinked(), true)
+    platform.answer(metadata, { status: 503, body: {} })
+    clock.advance(61 * 60)
+    t.equal(await isLinked(), true)
+    platform.answer(metadata, documentWith({}))
+    clock.advance(31)
+    t.equal(await isLinked(), false)
+  },
+)
