@@ -1,4 +1,4 @@
-// The list page as everyone but our client makes it: one call of the API, and our own templates, without any check.
+// The list page of every server except our client: one call of the API and our own templates, without any check.
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'
@@ -9,7 +9,7 @@ const eta = new Eta({ views: fileURLToPath(new URL('../../../views/client', impo
 const orders = { newest: { text: 'Newest first' }, oldest: { text: 'Oldest first' }, name: { text: 'By name' } }
 const assets = { style: '/assets/style.css', script: '/assets/script.js', icon: '/assets/icon.svg' }
 
-/** Undici for the API in all of them: what is compared is what a library does, not what it leaves to others. */
+/** All of them call the API with undici, because the libraries for signing in are compared, and not how the API is called. */
 export async function showList(accessToken: string): Promise<string> {
   const headers = { authorization: `Bearer ${accessToken}` }
   const { body } = await request(`${process.env.API_URL}/apps/v1`, { headers })
@@ -24,12 +24,9 @@ export async function showList(accessToken: string): Promise<string> {
     title: 'Your applications',
     assets,
     formatTime: (time: Date) => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    product: {
-      name: 'Applications',
-      home: '/applications',
-      links: [{ href: '/applications', text: 'Your applications' }],
-    },
-    visitor: { visitorId: 'visitor-1', name: '', expiresAt: new Date() },
+    site: { name: 'Applications', home: '/applications' },
+    links: [{ href: '/applications', text: 'Your applications' }],
+    visitor: { sessionOwner: 'visitor-1', name: '', expiresAt: new Date() },
     applications,
     clientId: process.env.CLIENT_ID,
     search: '',
@@ -39,6 +36,6 @@ export async function showList(accessToken: string): Promise<string> {
     total: applications.length,
     page: 1,
     pages: 1,
-    wasRemoved: false,
+    notice: undefined,
   })
 }
