@@ -15,10 +15,13 @@ export function packagesIn(source: string): string[] {
     .map(name => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
 }
 
-/** A package.json for `sources` alone. Throws when they import what is not among the dependencies. */
+/** Packages for development that the code loads if they are installed. */
+const optional = ['pino-pretty']
+
+/** A package.json for `sources`. Throws an error if they import a package that is not in the dependencies. */
 export function keepPackages(whole: Package, sources: string[]): Package {
   const { name, version, type, license, engines } = whole
-  const needed = [...new Set(sources.flatMap(packagesIn))].sort()
+  const needed = [...new Set(sources.flatMap(packagesIn))].filter(needs => !optional.includes(needs)).sort()
   const dependencies = needed.map(needs => {
     const range = whole.dependencies[needs]
     if (!range) throw new Error(`${needs} is imported, and is not in the dependencies of package.json.`)

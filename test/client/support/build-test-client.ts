@@ -47,7 +47,7 @@ export function buildTestClient(t: Test, settings: Settings = {}) {
   return buildClientAsItIs(t, { product: smallProduct, ...settings })
 }
 
-/** The client of app.ts with its applications, unless the settings name a product. */
+/** The client with the product of app.ts, unless the settings name another. */
 export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
