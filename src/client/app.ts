@@ -1,4 +1,5 @@
-// The map of the client: every plugin, hook and route except those of the product, in order.
+// Builds the client. buildServer registers everything that is the same for every product, in order: plugins, hooks and
+// routes. buildClient adds our product. Comments that begin with "Yours:" mark what you replace in a client of your own.
 import fastifyCookie from '@fastify/cookie'
 import fastifyFormbody from '@fastify/formbody'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -48,13 +49,13 @@ export async function buildClient(config: Config, options: ServerOptions): Promi
 
   await app.register(async signedIn => {
     // Routes that are registered here need a session, and have request.visitor.
-    app.signIn.require(signedIn)
+    app.signIn.protect(signedIn)
     await signedIn.register(applications, { config, clock: options.clock ?? (() => new Date()) })
   })
   return app
 }
 
-/** What a product tells the plugins that are registered below. */
+/** The options that a product passes to buildServer. */
 export type SiteOptions = Omit<PagesOptions, 'reloadTemplates'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'loadSessionData'> & {
     /** Whether the product can serve requests, for load balancers. It must answer at once. An error means no. */
@@ -79,10 +80,10 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     exposeHeadRoutes: false,
     // Queries, forms and answers of the API are checked as they are: no text becomes a number, and nothing is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
-    // A slow sender is cut off only if all three timeouts are set. The last one is how often Node checks the other two.
+    // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set.
     requestTimeout: 15_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
-    // For an answer that nobody reads. Longer than requestDeadlineMs.
+    // Closes a connection whose client does not read the answer. Longer than requestDeadlineMs.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -110,7 +111,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   logRequests(app, { requestDeadlineMs, countOutcome: options.countOutcome })
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
   app.addHook('onClose', async () => {
-    if (!options.dispatcher) await dispatcher.destroy()
+    // Waits for open calls, such as a revocation. Each of them has a deadline.
+    if (!options.dispatcher) await dispatcher.close()
   })
 
   await app.register(fastifyCookie)

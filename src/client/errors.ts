@@ -1,4 +1,4 @@
-// The errors whose message a visitor may read. Every other error becomes a 500 with a fixed message.
+// The errors whose message a visitor may read. Every other error gets a fixed message for its status.
 
 /** A link that a page offers as the next thing to do. */
 export type NextStep = { href: string; text: string }

@@ -48,7 +48,10 @@ export async function start(
     })
     await listen(client, host, port)
   } catch (error) {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
+    // A wrong setting needs no stack. Any other error is a bug, and its stack shows where.
+    const text =
+      error instanceof Error && !(error instanceof ConfigError) ? error.stack : String((error as Error).message)
+    process.stderr.write(`${text}\n`)
     process.exit(1)
   }
 }

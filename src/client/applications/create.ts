@@ -30,7 +30,7 @@ import { applicationEnvelope, applicationSchema, collectionSchema, createdApplic
 /** Without credentials if an earlier delivery of the form, to another process, has created the application. */
 type Created = { id: string; credentials?: Credentials }
 
-/** Each look is a call to the API, so their number must be bounded. */
+/** Each candidate costs one call to the API. */
 const maxCandidates = 3
 
 export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { config, clock }) => {
@@ -62,15 +62,15 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const typed = normalize(fields)
       checkFields(typed, ['groupName' in fields ? 'groupName' : 'groupId', 'name', 'redirectUris'])
       const submitted = JSON.stringify(typed)
-      const { id, credentials, ...first } = await once(async () => ({
-        submitted,
-        ...(await createOnce(request.visitor, token, typed)),
-      }))
+      const { id, credentials, ...first } = await once(async () => {
+        const created = await createOnce(request.visitor, token, typed)
+        if (created.credentials) logEvent(request, 'application_created', { application: created.id })
+        return { submitted, ...created }
+      })
       if (first.submitted !== submitted) {
         const message = 'This form has created an application already. If you want another one, send it again.'
         throw new PublicError('form_used', 409, message)
       }
-      logEvent(request, 'application_created', { application: id })
       if (credentials)
         return sendCredentials(config, request, reply, id, { name: typed.name, isNew: true, ...credentials })
       app.notices.leave(reply, `/applications/${id}`, 'created-earlier')
@@ -95,7 +95,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       if (!isApiError) throw error
       if (token.mayHaveActed) {
         const message = `Your first try may have created the application, and whether it did cannot be seen now: ${error.message}`
-        throw new PublicError('creation_in_doubt', error.statusCode, message, error)
+        const { cause, retryAfterSeconds } = error
+        throw new PublicError('creation_in_doubt', error.statusCode, message, { cause, retryAfterSeconds })
       }
     }
     return postApplication(visitor, fields)

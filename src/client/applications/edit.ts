@@ -47,7 +47,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     let etag = strongEtag(fields.etag)
     if (fields.choosing) etag = await compareWithStored(request, fields, applyChoices)
     checkFields(normalize(fields), ['name', 'redirectUris'])
-    // The API sends no ETags. Somebody may still change the application between this comparison and the update.
+    // Without an ETag, somebody may still change the application between this comparison and the update.
     etag ??= await compareWithStored(request, fields, refuseConflict)
     try {
       await update(request, fields, etag)
@@ -70,8 +70,9 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   }
 
   /**
-   * Changes `fields` as `decide` says, and returns the ETag of the stored application. In every case the hidden fields say
-   * from now on that the form has shown the stored values.
+   * Changes `fields` in place, because the form shows them again if the submission is refused: `decide` applies the choices
+   * or refuses a conflict, and in both cases the hidden fields say that the visitor has now seen the stored values.
+   * Returns the ETag of the stored application.
    */
   async function compareWithStored(
     request: FastifyRequest,

@@ -1,5 +1,5 @@
 // The visitor's groups. An application belongs to a group of people who develop it.
-import { FieldError } from '../errors.ts'
+import { FieldError, PublicError } from '../errors.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
 import { type Group, readGroup } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
@@ -19,7 +19,7 @@ export async function listGroups({ userId, api }: Visitor): Promise<Group[] | un
 }
 
 function isUnauthorized(error: unknown): boolean {
-  return error instanceof Error && 'statusCode' in error && error.statusCode === 401
+  return error instanceof PublicError && error.statusCode === 401
 }
 
 /** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
@@ -36,7 +36,7 @@ export async function createGroup({ api }: Visitor, name: string): Promise<strin
       const reasons = Object.values(error.fields).flat()
       throw reasons.length > 0 ? refused(reasons) : error
     }
-    const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
+    const status = error instanceof PublicError ? error.statusCode : undefined
     throw status === 403 || status === 404 || status === 409 ? notCreated : error
   }
 }

@@ -25,9 +25,9 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
         const { name } = await checkConfirmation(config, request, fields)
         const path = `${apiPathOf(request)}/refreshSecret`
         const { clientSecret } = await request.visitor.api.post(path, undefined, newSecretSchema)
+        logEvent(request, 'client_secret_renewed', { application: id })
         return { name, isNew: false, clientId: id, clientSecret, appAccessTokens: [] }
       })
-      logEvent(request, 'client_secret_renewed', { application: id })
       return sendCredentials(config, request, reply, id, credentials)
     }),
   )

@@ -22,8 +22,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       await once(async () => {
         await checkConfirmation(config, request, fields)
         await request.visitor.api.delete(apiPathOf(request))
+        logEvent(request, 'application_removed', { application: id })
       })
-      logEvent(request, 'application_removed', { application: id })
       if (id !== config.clientId) {
         app.notices.leave(reply, '/applications', 'removed')
         return reply.redirect('/applications', 303)

@@ -54,13 +54,6 @@ export const listQuerySchema = {
   properties: { q: { type: 'string' }, page: { type: 'string' }, sort: { type: 'string' } },
 } as const satisfies JSONSchema
 
-/** The path of a page about one application. */
-export const applicationParamsSchema = {
-  type: 'object',
-  required: ['id'],
-  properties: { id: { type: 'string' } },
-} as const satisfies JSONSchema
-
 // Yours: the data models that the request envelope names (specification, part 2).
 export const applicationEnvelope = {
   context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',

@@ -1,4 +1,4 @@
-// Stops the process without losing a request, and never hangs.
+// Stops the process without losing a request.
 import type { FastifyInstance } from 'fastify'
 
 const hardStopMs = 10_000

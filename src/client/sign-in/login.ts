@@ -34,7 +34,7 @@ type LoginOptions = {
   loginCookies: LoginCookies
   sessions: Sessions
   clock: () => Date
-  /** Where a login leads that began on no particular page. */
+  /** The page after a login without `returnTo`. */
   home: string
   /** Runs the product's hooks. `cookies` are those that the browser has after this answer. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookies) => Promise<void>

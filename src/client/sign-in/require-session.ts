@@ -1,4 +1,4 @@
-// The two ways in which a route knows its visitor: `require` a session, or `recognise` the visitor if there is one.
+// The two ways in which a route knows its visitor: `protect` requires a session, `recognise` does not.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
@@ -18,7 +18,7 @@ type RequireSessionOptions = {
   portal: Portal
   sessions: Sessions
   sealer: Sealer
-  /** Where a login leads that began on no particular page. */
+  /** The page after a login without `returnTo`. */
   home: string
   apiUrl: string
   apiUpstream: Upstream
@@ -29,8 +29,13 @@ type RequireSessionOptions = {
 export function createRequireSession(options: RequireSessionOptions) {
   const { sessions, sealer, portal, home, apiUrl, apiUpstream: upstream, loadSessionData } = options
 
-  /** Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login. */
-  function require(scope: FastifyInstance): void {
+  /**
+   * Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login.
+   *
+   * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
+   * visitor typed (PG-14).
+   */
+  function protect(scope: FastifyInstance): void {
     scope.addHook('preHandler', async (request, reply) => {
       const loaded = await sessions.load(request.cookies, callContext(request))
       report(loaded, request, reply)
@@ -61,7 +66,7 @@ export function createRequireSession(options: RequireSessionOptions) {
     { cookies: set, event }: LoadedSession,
   ): { visitor: Visitor; currentSession: () => Session } {
     const context = callContext(request)
-    // The cookies that the browser has after this answer. Only their refresh token still works.
+    // The cookies that the browser has after this answer. An earlier refresh token may have been used up.
     let cookies: Cookies = afterSetting(request.cookies, set)
     let current = session
     let renewal: Promise<void> | undefined
@@ -87,7 +92,8 @@ export function createRequireSession(options: RequireSessionOptions) {
       },
       endSession: () => setCookies(reply, expireSessionCookies(sealer, cookies)),
     })
-    const wasRenewalTried = event === 'session_renewed' || event === 'session_not_renewed'
+    // A session that was loaded has an event only if the portal was asked to renew it.
+    const wasRenewalTried = event !== undefined
     const visitor = { ...toVisitorInfo(session, cookies), api, wasRenewalTried }
     return { visitor, currentSession: () => current }
   }
@@ -134,9 +140,9 @@ export function createRequireSession(options: RequireSessionOptions) {
     setCookies(reply, cookies)
     if (owner) logAsOwner(request, owner)
     if (!event) return
-    logEvent(request, event, { cause })
+    logEvent(request, event, { cause, level: event === 'session_not_renewed' ? 'warn' : 'info' })
     countRefresh(request, event.slice('session_'.length))
   }
 
-  return { require, recognise, createFixedVisitor, addSessionData }
+  return { protect, recognise, createFixedVisitor, addSessionData }
 }

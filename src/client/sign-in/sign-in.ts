@@ -28,15 +28,18 @@ export type SignIn = {
   decline: Handler
   /** POST /logout */
   end: Handler
-  /** Protects a scope. Call it in the scope before registering routes. */
-  require: (scope: FastifyInstance) => void
+  /**
+   * Protects a scope. Call it in the scope before registering routes. An error handler that a product sets in this scope
+   * must throw a SignInRequired error again, so that the visitor is led to the login.
+   */
+  protect: (scope: FastifyInstance) => void
   /** A preHandler for public pages that show who is signed in. */
   recognise: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
   /** Whether the visitor has signed out and not yet chosen to sign in again. */
   hasSignedOut: (request: FastifyRequest) => boolean
   /** The portal's own sign-out page; undefined if it has none. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
-  /** A link for signing in again if the visitor is signed in, for error pages. */
+  /** For error pages: a link for signing in again, if the browser sent a session cookie. */
   againLink: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
 }
 
@@ -48,7 +51,7 @@ export type SignInOptions = {
   apiUpstream: Upstream
   sealer: Sealer
   clock: () => Date
-  /** The GET route where a login leads that began on no particular page. The server does not start without it. */
+  /** The page after a login without `returnTo`. The server does not start without this GET route. */
   home: string
   /** Called after each sign-in, before the answer. An error is logged and does not undo the sign-in. */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
@@ -75,17 +78,17 @@ export const signIn = fastifyPlugin<SignInOptions>(
     const portal = createPortal(registration, portalUpstream, clock, app.log)
     const loginCookies = createLoginCookies(sealer, clock)
     const sessions = createSessions(sealer, portal, clock)
-    const { require, recognise, createFixedVisitor, addSessionData } = createRequireSession({
+    const { protect, recognise, createFixedVisitor, addSessionData } = createRequireSession({
       portal,
       sessions,
       sealer,
       home,
       apiUrl,
       apiUpstream,
-      loadSessionData,
+      loadSessionData: runLoadSessionData,
     })
-    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn })
-    const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut })
+    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn: runAfterSignIn })
+    const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut: runBeforeSignOut })
 
     app.decorateRequest('visitorIfAny', undefined)
     app.decorateRequest('visitor', {
@@ -94,7 +97,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
         if (visitor && 'api' in visitor) return visitor
         throw new Error(
           `${this.method} ${this.routeOptions.url} read request.visitor outside the signed-in scope. ` +
-            'Register the route in the scope that app.signIn.require protects, or read request.visitorIfAny.',
+            'Register the route in the scope that app.signIn.protect protects, or read request.visitorIfAny.',
         )
       },
     })
@@ -102,7 +105,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
     app.decorate('signIn', {
       ...login,
       end: signOut,
-      require,
+      protect,
       recognise,
       hasSignedOut,
       findPortalSignOut: request => portal.findSignOutPage(callContext(request)),
@@ -119,7 +122,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       void portal.readMetadata(backgroundContext('start'))
     })
 
-    async function afterSignIn(
+    async function runAfterSignIn(
       request: FastifyRequest,
       reply: FastifyReply,
       session: Session,
@@ -131,18 +134,20 @@ export const signIn = fastifyPlugin<SignInOptions>(
       await runHook(request, async () => options.afterSignIn?.(request.visitor, request))
     }
 
-    async function beforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
+    async function runBeforeSignOut(request: FastifyRequest, session: Session | undefined): Promise<void> {
       const visitor = session && createFixedVisitor(request, session, request.cookies)
       await runHook(request, async () => options.beforeSignOut?.(visitor, request))
     }
 
-    async function loadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
+    async function runLoadSessionData(request: FastifyRequest, visitor: Visitor): Promise<SessionData | undefined> {
       if (!options.loadSessionData) return undefined
       return runHook(request, async () => {
         const data = await options.loadSessionData?.(visitor, request)
         const bytes = Buffer.byteLength(JSON.stringify(data ?? {}))
         if (bytes <= maxSessionDataBytes) return data
-        throw new Error(`loadSessionData returned ${bytes} bytes of JSON. The session cookie has room for 500.`)
+        throw new Error(
+          `loadSessionData returned ${bytes} bytes of JSON. The session cookie has room for ${maxSessionDataBytes}.`,
+        )
       })
     }
   },

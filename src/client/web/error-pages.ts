@@ -1,7 +1,7 @@
 // Answers every error: a page for a visitor, JSON for a script, and one line in the log.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { describeCause, type NextStep, PublicError } from '../errors.ts'
 import { closeWith } from '../operations/connections.ts'
@@ -92,18 +92,28 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
   }
 }
 
-/** Fastify's own errors get messages for visitors, because the original ones may quote what was sent. */
-function toPublicError(error: Error & { statusCode?: number }): PublicError {
+const fixedMessages: Record<number, string> = {
+  400: 'The request could not be understood.',
+  404: 'There is nothing at this address.',
+  413: 'This is too long to send at once. Please shorten it.',
+  414: 'There is no page at this address: it is too long.',
+  415: 'This content type is not accepted here.',
+  429: 'There were too many requests. Please wait a moment, then try again.',
+  503: 'This site is too busy right now. Please try again soon.',
+}
+
+/**
+ * Errors of Fastify and of plugins keep their status and get a fixed message, because the original one may quote what was
+ * sent. The log gets the code of the error and where the validation failed.
+ */
+function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   if (error instanceof PublicError) return error
-  const { statusCode = 500 } = error
-  const messages: Record<number, string> = {
-    400: 'The request could not be understood.',
-    413: 'This is too long to send at once. Please shorten it.',
-    414: 'There is no page at this address: it is too long.',
-    415: 'Forms are accepted here, and nothing else.',
+  const { statusCode = 500, code, validationContext } = error
+  const isRefusal = statusCode >= 400 && statusCode < 500
+  if (isRefusal || statusCode === 503) {
+    const message = fixedMessages[statusCode] ?? 'The request was not accepted.'
+    return new PublicError('bad_request', statusCode, message, { cause: { code, validationContext } })
   }
-  const message = messages[statusCode]
-  if (message) return new PublicError('bad_request', statusCode, message)
   const sorry = 'Something went wrong on this site, and it has been logged. Please try again.'
   return new PublicError('internal', 500, sorry, { cause: error })
 }

@@ -14,7 +14,7 @@ export async function buildClient(config: Config, options: ServerOptions, file =
   })
 
   await app.register(async signedIn => {
-    app.signIn.require(signedIn)
+    app.signIn.protect(signedIn)
     await signedIn.register(notes, { store })
   })
   return app

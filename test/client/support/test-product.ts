@@ -16,7 +16,7 @@ export function buildWith({ pages, publicPages, ...site }: TestProduct) {
     const app = await buildServer(config, options, site)
     if (publicPages) await app.register(publicPages, { config })
     await app.register(async signedIn => {
-      app.signIn.require(signedIn)
+      app.signIn.protect(signedIn)
       await signedIn.register(pages, { config })
     })
     return app

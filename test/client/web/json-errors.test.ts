@@ -54,7 +54,7 @@ const cases: Record<string, Case> = {
     headers: { 'content-type': 'application/json', ...own },
     status: 415,
     code: 'bad_request',
-    message: 'Forms are accepted here, and nothing else.',
+    message: 'This content type is not accepted here.',
   },
   'an API that is not working': {
     method: 'GET',

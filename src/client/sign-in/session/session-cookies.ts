@@ -11,18 +11,20 @@ export type Session = {
   owner: string
   /** The visitor's name; may be empty. */
   name: string
+  /** When the session cookie and its access token expire. */
   expiresAt: Date
-  /** From now on the access token is renewed before it is used. */
+  /** From this time on, the access token is renewed before it is used. */
   renewAt: Date
   /** The name of the cookie with the refresh token. Empty if there is none: then the session ends at `expiresAt`. */
   refreshCookieName: string
   /** When the visitor has to sign in again, however often the session is renewed. */
-  refreshEndsAt: Date
+  signInEndsAt: Date
   /** The product's own data. Undefined until it has been loaded. */
   data: SessionData | undefined
 }
 
-export type RefreshToken = Pick<Session, 'owner' | 'name' | 'expiresAt'> & { value: string }
+/** `signInEndsAt` is also when the refresh token's cookie expires. */
+export type RefreshToken = Pick<Session, 'owner' | 'name' | 'signInEndsAt'> & { value: string }
 
 /** A refresh token as the browser sent it. */
 export type SentRefreshToken = RefreshToken & { cookieName: string }
@@ -68,7 +70,7 @@ export function sealSession(sealer: Sealer, session: Session): Cookie[] {
     name: session.name || undefined,
     renewAt: session.renewAt.getTime(),
     refreshCookie: session.refreshCookieName.slice(refreshPrefix.length) || undefined,
-    refreshEndsAt: session.refreshEndsAt.getTime(),
+    refreshEndsAt: session.signInEndsAt.getTime(),
     data: session.data,
   }
   const cookie = sealer.sealCookie(sessionName, payload, session.expiresAt, 'strict')
@@ -103,7 +105,7 @@ export function unsealSession(
     expiresAt: unsealed.expiresAt,
     renewAt: new Date(payload.renewAt),
     refreshCookieName: payload.refreshCookie ? refreshPrefix + payload.refreshCookie : '',
-    refreshEndsAt: new Date(payload.refreshEndsAt),
+    signInEndsAt: new Date(payload.refreshEndsAt),
     data: payload.data,
     isSealedWithOldKey: unsealed.isSealedWithOldKey,
   }
@@ -119,7 +121,7 @@ export function sealRefreshToken(sealer: Sealer, token: RefreshToken, now: Date)
   const { value, owner, name } = token
   const payload: RefreshPayload = { v: payloadVersion, token: value, owner, name: name || undefined, at: now.getTime() }
   const cookieName = refreshPrefix + hash('sha256', value, 'base64url').slice(0, 8)
-  const cookie = sealer.sealCookie(cookieName, payload, token.expiresAt, 'strict')
+  const cookie = sealer.sealCookie(cookieName, payload, token.signInEndsAt, 'strict')
   if (cookie.name.length + cookie.value.length <= maxRefreshCookieLength) return cookie
   return name ? sealRefreshToken(sealer, { ...token, name: '' }, now) : undefined
 }
@@ -131,7 +133,7 @@ export function unsealRefreshTokens(sealer: Sealer, cookies: Cookies): SentRefre
     const payload = unsealed?.payload as RefreshPayload | null | undefined
     if (!unsealed || payload?.v !== payloadVersion) return []
     const { token: value, owner, name = '', at } = payload
-    return [{ cookieName, value, owner, name, at, expiresAt: unsealed.expiresAt }]
+    return [{ cookieName, value, owner, name, at, signInEndsAt: unsealed.expiresAt }]
   })
   return tokens.sort((a, b) => b.at - a.at)
 }

@@ -1,5 +1,6 @@
 // Sessions: begin one after a login, load the one of a request, renew it before it runs out, and end it when it is over.
 import { randomUUID } from 'node:crypto'
+import { describeCause, PublicError } from '../../errors.ts'
 import { ExpiringMap, shareWork } from '../../expiring-map.ts'
 import type { RequestContext } from '../../upstream.ts'
 import { type Cookie, type Cookies, expire } from '../../web/cookies.ts'
@@ -22,7 +23,7 @@ import {
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** `session` is undefined if the visitor has to sign in. `cookies` must be set in every case. */
+/** Without a `session` the visitor has to sign in. Always set `cookies` on the reply. */
 export type LoadedSession = {
   session: Session | undefined
   cookies: Cookie[]
@@ -30,8 +31,8 @@ export type LoadedSession = {
   event?: 'session_renewed' | 'session_ended' | 'session_unreadable' | 'session_not_renewed'
   /** The owner, for the log, even if the session has ended. */
   owner?: string
-  /** Why the portal refused the renewal, for the log. */
-  cause?: string
+  /** Why the renewal failed, for the log. */
+  cause?: unknown
 }
 
 // Yours: after this time a visitor signs in again. Renewals do not extend it.
@@ -46,8 +47,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   /** Begins a session after a login. Nothing of an earlier session is kept. Throws LoginError if a token is too long. */
   function begin(tokens: Tokens, name: string, cookies: Cookies): { session: Session; cookies: Cookie[] } {
     const owner = readSubject(tokens.accessToken) ?? randomUUID()
-    const expiresAt = new Date(clock().getTime() + maxSessionMs)
-    return sealTokens(tokens, { owner, name, expiresAt }, undefined, cookies)
+    const signInEndsAt = new Date(clock().getTime() + maxSessionMs)
+    return sealTokens(tokens, { owner, name, signInEndsAt }, undefined, cookies)
   }
 
   /**
@@ -58,7 +59,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const session = unsealSession(sealer, cookies)
     if (!session) {
       const refreshToken = findRefreshToken(sealer, cookies)
-      if (refreshToken) return renewWith(refreshToken, undefined, cookies, context)
+      if (refreshToken) return renewWith(refreshToken, cookies, context, {})
       return hasSessionCookie(cookies) ? end(cookies, 'session_unreadable') : { session: undefined, cookies: [] }
     }
 
@@ -69,7 +70,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     }
     const refreshToken = findRefreshToken(sealer, cookies, session)
     if (!refreshToken) return { session, cookies: outdated }
-    const renewed = await renewWith(refreshToken, session, cookies, context)
+    const renewed = await renewWith(refreshToken, cookies, context, { fallback: session, data: session.data })
     return { ...renewed, cookies: [...outdated, ...renewed.cookies] }
   }
 
@@ -78,16 +79,15 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     const session = unsealSession(sealer, cookies)
     const refreshToken = findRefreshToken(sealer, cookies, session)
     if (!refreshToken) return end(cookies, 'session_ended')
-    return renewWith(refreshToken, undefined, cookies, context, session?.data)
+    return renewWith(refreshToken, cookies, context, { data: session?.data })
   }
 
-  /** `fallback` is a session that still works and continues if the renewal fails. */
+  /** `fallback` is a session that still works and continues if the renewal fails. `data` goes into the new session. */
   async function renewWith(
     refreshToken: SentRefreshToken,
-    fallback: Session | undefined,
     cookies: Cookies,
     context: RequestContext,
-    data = fallback?.data,
+    { fallback, data }: { fallback?: Session; data?: Session['data'] },
   ): Promise<LoadedSession> {
     const { value, owner } = refreshToken
     try {
@@ -101,24 +101,28 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
         const outdated = [expire(refreshToken.cookieName)]
         return { session: fallback, cookies: outdated, event: 'session_ended', owner, cause: error.message }
       }
-      if (fallback) return { session: fallback, cookies: [], event: 'session_not_renewed', owner }
+      if (fallback && error instanceof PublicError) {
+        const { code, cause } = error
+        const reason = { code, cause: describeCause(cause) }
+        return { session: fallback, cookies: [], event: 'session_not_renewed', owner, cause: reason }
+      }
       throw error
     }
   }
 
-  /** Makes a session from tokens, and all cookies for it. `visitor.expiresAt` is the end of the refresh token. */
+  /** Makes a session from tokens, with all its cookies. */
   function sealTokens(
     tokens: Tokens,
-    visitor: Omit<RefreshToken, 'value'>,
+    signedIn: Omit<RefreshToken, 'value'>,
     data: Session['data'],
     cookies: Cookies,
   ): { session: Session; cookies: Cookie[] } {
     const now = clock()
     const { accessToken, refreshToken, expiresIn } = tokens
-    const { owner, name, expiresAt: refreshEndsAt } = visitor
-    const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...visitor, value: refreshToken }, now)
+    const { owner, name, signInEndsAt } = signedIn
+    const refreshCookie = refreshToken && sealRefreshToken(sealer, { ...signedIn, value: refreshToken }, now)
     const tokenEndMs = now.getTime() + expiresIn * 1000
-    const endMs = Math.min(tokenEndMs, refreshEndsAt.getTime())
+    const endMs = Math.min(tokenEndMs, signInEndsAt.getTime())
     // A session that ends together with its refresh token cannot be renewed.
     const renewMs = endMs < tokenEndMs ? endMs : endMs - Math.min(renewBeforeMs, expiresIn * 100)
     const session: Session = {
@@ -128,7 +132,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
       expiresAt: new Date(endMs),
       renewAt: new Date(renewMs),
       refreshCookieName: refreshCookie ? refreshCookie.name : '',
-      refreshEndsAt,
+      signInEndsAt,
       data,
     }
     const sealed = [...sealWithDataIfItFits(session), ...(refreshCookie ? [refreshCookie] : [])]
@@ -158,8 +162,9 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     }
     const refreshToken = findRefreshToken(sealer, cookies)
     if (!refreshToken) return { visitor: undefined, cookies: [] }
-    const { owner, name, expiresAt } = refreshToken
-    return { visitor: { userId: undefined, sessionOwner: owner, name, expiresAt, data: {} }, cookies: [] }
+    const { owner, name, signInEndsAt } = refreshToken
+    const visitor = { userId: undefined, sessionOwner: owner, name, expiresAt: signInEndsAt, data: {} }
+    return { visitor, cookies: [] }
   }
 
   return {
@@ -174,7 +179,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
 
 /** `cookies` are those that the browser has: without the refresh cookie the session ends with its access token. */
 export function toVisitorInfo(session: Session, cookies: Cookies): VisitorInfo {
-  const { accessToken, owner, name, refreshCookieName, refreshEndsAt, data = {} } = session
-  const expiresAt = refreshCookieName in cookies ? refreshEndsAt : session.expiresAt
+  const { accessToken, owner, name, refreshCookieName, signInEndsAt, data = {} } = session
+  const expiresAt = refreshCookieName in cookies ? signInEndsAt : session.expiresAt
   return { userId: readSubject(accessToken), sessionOwner: owner, name, expiresAt, data }
 }
