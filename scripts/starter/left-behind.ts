@@ -33,6 +33,7 @@ const sandbox = [
   'src/sandbox',
   'src/conformance',
   'src/demo.ts',
+  'src/demo-https.ts',
   'views/sandbox',
   'test/sandbox',
   'test/conformance',
@@ -43,8 +44,8 @@ const sandbox = [
   'scripts/fault-catalogue.ts',
 ]
 
-/** Tests of the sandbox and the applications together. */
-const together = ['test/journey', 'test/browser']
+/** Tests of the sandbox and the applications together, and a test that uses their browser. */
+const together = ['test/journey', 'test/browser', 'test/demo.test.ts']
 
 const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
 

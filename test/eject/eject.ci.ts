@@ -32,7 +32,7 @@ const sizes = [
     part: [...guide, 'test/client/main.test.ts', 'test/client/sign-in/name.test.ts'],
   },
   { options: ['--sandbox'], check: ['lint'], part: [...guide, 'test/demo.test.ts'] },
-  { options: ['--bare', '--sandbox'], check: ['lint'], part: [...guide, 'test/demo.test.ts'] },
+  { options: ['--bare', '--sandbox'], check: ['lint'], part: guide },
 ]
 
 for (const { options, begin, check, part } of sizes)
