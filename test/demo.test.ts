@@ -15,7 +15,7 @@ import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(120_000)
 
-const doctor = resolve('src/client/doctor.ts')
+const doctor = resolve('src/client/operations/doctor.ts')
 
 /** Starts the demo, with its data in this folder, visits it, and stops it: what it has printed. */
 async function visitDemo(

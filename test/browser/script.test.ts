@@ -128,12 +128,14 @@ t.test('a button says that something is under way, and Back brings it as it was'
 })
 
 t.test('the browser asks before the visitor leaves a form with changes, and only then', { skip }, async t => {
-  const { page, publicUrl } = await startVisit(t, { at: '/applications/new' })
+  const { context, page, publicUrl } = await startVisit(t, { at: '/applications/new' })
+  context.removeAllListeners('dialog')
   let questions = 0
-  // startVisit dismisses every dialog: the visitor stays.
-  page.on('dialog', dialog => {
+  page.on('dialog', async dialog => {
     questions++
     t.equal(dialog.type(), 'beforeunload')
+    // The visitor stays.
+    await dialog.dismiss()
   })
   const cancel = () => page.getByRole('link', { name: 'Cancel' }).click({ noWaitAfter: true })
 

@@ -44,6 +44,8 @@ export async function openPage(t: Teardown, { browser, isWhole, ...options }: Pa
   })
   context.on('weberror', error => troubles.push(String(error.error())))
   context.on('dialog', dialog => {
+    // The browser asks before it leaves a form with changes. The visitor of the tests leaves.
+    if (dialog.type() === 'beforeunload') return void dialog.accept()
     troubles.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
