@@ -23,7 +23,8 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     const { statusCode, told } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
-    if (statusCode === 401) reply.header('www-authenticate', 'Bearer realm="lab", Basic realm="lab"')
+    // One header for each scheme. Chromium reads only the first scheme of a header, and would not ask for the password.
+    if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
     // Browsers alone ask for text/html by themselves; a described call answers as described, whoever makes it.
     const isCall = request.routeOptions.schema !== undefined

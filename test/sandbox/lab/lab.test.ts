@@ -363,7 +363,10 @@ t.test('a browser that opens what is not there gets a page, and a program the wo
   const call = await get('/lab/v1/logins/none', { ...browser, authorization })
   t.equal(call.json().error.status, 404, 'a call is answered as it is described')
   const refused = await get('/', browser)
-  t.match([refused.statusCode, refused.headers['www-authenticate']], [401, /Basic/])
+  t.strictSame(
+    [refused.statusCode, refused.headers['www-authenticate']],
+    [401, ['Bearer realm="lab"', 'Basic realm="lab"']],
+  )
   t.match(refused.body, '<h1>There is a problem</h1><p>Send Authorization: Bearer with the LAB_TOKEN')
   const elsewhere = await get('/', { ...browser, host: 'evil.test' })
   t.match([elsewhere.statusCode, elsewhere.headers['content-type']], [403, 'text/html'])
