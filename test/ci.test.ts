@@ -139,16 +139,26 @@ t.test('what is left out is a failure in CI, and only there', async t => {
 type Wrote = [text: string, code: number]
 
 /** .ci/run, where these parts of the tests write these lines and end with these codes. */
-function runCi(t: Test, project: Wrote, deeper: Wrote, starter: Wrote) {
+function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
-    'bin/npm': `#!/bin/sh\ncase "$*" in test) exec ./tests ;; 'test -- test/**/*.ci.ts') exec ./deeper ;; esac\n`,
+    'bin/npm': `#!/bin/sh
+      case "$*" in
+        test) exec ./tests ;;
+        'test -- test/**/*.ci.ts --exclude=test/container/compose.ci.ts') exec ./deeper ;;
+        'test -- test/container/compose.ci.ts') exec ./compose ;;
+      esac`,
     'bin/chromium': '#!/bin/sh\n',
     'bin/chromium-headless-shell': '#!/bin/sh\n',
     'bin/buildah': '#!/bin/sh\n',
+    'bin/debootstrap': '#!/bin/sh\n',
+    'bin/dockerd': '#!/bin/sh\n',
     tests: script(project),
     deeper: script(deeper),
+    compose: script(compose),
     '.ci/make-base-image': '#!/bin/sh\n',
+    '.ci/install-compose': '#!/bin/sh\n',
+    '.ci/with-docker': '#!/bin/sh\nexec "$@"\n',
     '.ci/test-starter': script(starter),
   })
   cpSync('.ci/run', join(folder, '.ci/run'))
@@ -158,18 +168,21 @@ function runCi(t: Test, project: Wrote, deeper: Wrote, starter: Wrote) {
 const good = '# { total: 12, pass: 12 }'
 
 t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
-  for (const [project, deeper, starter, lastLine, code] of [
-    [[good, 0], ['# { total: 5, pass: 5 }', 0], ['# { total: 3, pass: 3 }', 0], '20 passed, 0 failed', 0],
-    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], '34 passed, 2 failed', 1],
-    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], '26 passed, 1 failed', 1],
-    [[good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '26 passed, 1 failed', 1],
-    [['killed', 137], [good, 0], [good, 0], '24 passed, 1 failed', 1],
-    [[good, 0], ['killed', 137], [good, 0], '24 passed, 1 failed', 1],
-    [[good, 0], [good, 0], ['npm error', 0], '24 passed, 1 failed', 1],
-    [[good, 7], [good, 0], [good, 0], '36 passed, 0 failed', 7],
-    [[good, 0], [good, 7], [good, 0], '36 passed, 0 failed', 7],
-  ] as [Wrote, Wrote, Wrote, string, number][]) {
-    const ended = await runCi(t, project, deeper, starter)
+  for (const [project, deeper, compose, starter, lastLine, code] of [
+    [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
+    [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],
+    [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], [good, 0], '38 passed, 1 failed', 1],
+    [[good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], '38 passed, 1 failed', 1],
+    [[good, 0], [good, 0], [good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], '38 passed, 1 failed', 1],
+    [['killed', 137], [good, 0], [good, 0], [good, 0], '36 passed, 1 failed', 1],
+    [[good, 0], ['killed', 137], [good, 0], [good, 0], '36 passed, 1 failed', 1],
+    [[good, 0], [good, 0], ['killed', 137], [good, 0], '36 passed, 1 failed', 1],
+    [[good, 0], [good, 0], [good, 0], ['npm error', 0], '36 passed, 1 failed', 1],
+    [[good, 7], [good, 0], [good, 0], [good, 0], '48 passed, 0 failed', 7],
+    [[good, 0], [good, 7], [good, 0], [good, 0], '48 passed, 0 failed', 7],
+    [[good, 0], [good, 0], [good, 7], [good, 0], '48 passed, 0 failed', 7],
+  ] as [Wrote, Wrote, Wrote, Wrote, string, number][]) {
+    const ended = await runCi(t, project, deeper, compose, starter)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
   }

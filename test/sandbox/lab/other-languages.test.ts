@@ -1,6 +1,5 @@
 // The sessions of docs/clients-in-other-languages.md do what the document says: each is taken out of it and run.
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -8,17 +7,9 @@ import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig } from '../../../src/sandbox/config.ts'
 import { onFreePorts } from '../../../src/sandbox/free-ports.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
+import { sessionUnder } from './support/session-in-document.ts'
 
 const run = promisify(execFile)
-const text = readFileSync('docs/clients-in-other-languages.md', 'utf8')
-
-/** The session under a heading of the last part, and what it prints. */
-function sessionUnder(heading: string, language: string): { program: string; printed: string } {
-  const block = (name: string) => String.raw`\n\x60\x60\x60${name}\n([\s\S]*?)\x60\x60\x60\n`
-  const parts = new RegExp(`\n### ${heading}\n[\\s\\S]*?${block(language)}[\\s\\S]*?${block('text')}`).exec(text)
-  if (!parts) throw new Error(`there is no session under ${heading}`)
-  return { program: parts[1]!, printed: parts[2]! }
-}
 
 async function startWithLab(t: Test, token = ''): Promise<string> {
   const ports = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0' }
