@@ -42,7 +42,7 @@ export type Upstream = ReturnType<typeof createUpstream>
 /** Called when a call has ended. `status` is `failed` if there was no readable answer. */
 export type CountCall = (to: string, status: string, seconds: number) => void
 
-/** Each open call occupies a connection. More than this means that the other side hangs. */
+/** 64 calls have a connection (createDispatcher) and the others wait for one. More than this means that the other side hangs. */
 const maxOpenCalls = 256
 /** For all answers of one upstream that are being read at the same time. */
 const maxOpenBytes = 64 * 1024 * 1024

@@ -2,32 +2,33 @@
 import { isRecord } from '../upstream.ts'
 import type { ApplicationFields, Client } from './fields.ts'
 
-/** A field that the API does not tell is an empty string. */
+/** A field that is missing from the API's answer is an empty string. */
 export type Application = Omit<ApplicationFields, keyof Client> & {
   id: string
   createdAt: Date | undefined
   updatedAt: Date | undefined
-  /** Undefined if the API does not tell it. Lists never do. */
+  /** Undefined if the API does not return it. Lists never contain it. */
   client: Client | undefined
   /** The strong ETag of what was read; undefined if the API sends none. Lists have none. */
   etag?: string | undefined
 }
 
 /**
- * A client secret and app access tokens. The API gives them once. This client keeps them in memory for at most ten minutes
- * (create.ts) and in a sealed cookie until the next page has shown them (handover.ts).
+ * A client secret and app access tokens. The API gives them once. This client keeps them in a sealed cookie until the next
+ * page has shown them, for ten minutes at most (handover.ts), and in memory, so that a form that is delivered twice gets
+ * the same answer (`once` of web/forms.ts): for ten minutes, and after that until another form of this kind is sent.
  */
 export type Credentials = {
   clientId: string
   clientSecret: string
-  /** `endsAt` is an RFC 3339 time, or missing if the API does not tell it. */
+  /** `endsAt` is an RFC 3339 time, or missing if the API does not return it. */
   appAccessTokens: { id: string; token: string; endsAt?: string }[]
 }
 
 export type Group = {
   id: string
   name: string
-  /** Whether the visitor made the group; undefined if the API does not tell. */
+  /** Whether the visitor made the group; undefined if the API does not return it. */
   isOwn: boolean | undefined
 }
 
@@ -68,7 +69,7 @@ function readClient({ redirectUris, defaultRedirectUri, scopes, defaultScopes }:
   }
 }
 
-/** `now` is the time of the answer; the API tells lifetimes in seconds. */
+/** `now` is the time of the answer; the API gives lifetimes in seconds. */
 export function readAppAccessTokens(tokens: unknown, now: Date): Credentials['appAccessTokens'] {
   return listOf(tokens).map(item => {
     const { id, token, expires_in: seconds } = objectOf(item)

@@ -27,7 +27,7 @@ import {
 import { findOrCreateGroup, listGroups, toChoices } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
-/** Without credentials if an earlier delivery of the form, to another process, has created the application. */
+/** There are no credentials if another process created the application: the API shows them only once. */
 type Created = { id: string; credentials?: Credentials }
 
 /** Each candidate costs one call to the API. */
@@ -82,7 +82,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
    * The API has no idempotency keys and replicas share no memory. So a process that does not know the form looks for its
    * application in the list first. Two replicas can still create two applications within one round trip to the API.
    *
-   * If the list cannot be read, the form is sent anyway, unless an earlier delivery of it may have been carried out.
+   * If the list cannot be read, the application is created anyway, unless an earlier try ended without an answer.
    */
   async function createOnce(visitor: Visitor, token: FormToken, typed: TypedFields): Promise<Created> {
     const groupId = typed.groupId || (await findOrCreateGroup(visitor, typed.groupName))
@@ -94,7 +94,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const isApiError = error instanceof PublicError && error.code.startsWith('api_')
       if (!isApiError) throw error
       if (token.mayHaveActed) {
-        const message = `Your first try may have created the application, and whether it did cannot be seen now: ${error.message}`
+        const message = `Your first try may have created the application, and this cannot be checked now. ${error.message}`
         const { cause, retryAfterSeconds } = error
         throw new PublicError('creation_in_doubt', error.statusCode, message, { cause, retryAfterSeconds })
       }
@@ -117,7 +117,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       .sort(byNewest)
       .slice(0, maxCandidates)
     for (const { id } of candidates) {
-      // The list does not tell the client's fields, such as the redirect URIs.
+      // The list does not contain the client's fields, such as the redirect URIs.
       const application = readApplication(await api.get(`/apps/v1/${id}`, applicationSchema))
       if (hasSameFields(application, fields)) return id
     }
@@ -141,7 +141,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   }
 }
 
-/** Whether an application has these fields, as far as the API tells them. */
+/** Whether an application has these fields, as far as the API returns them. */
 function hasSameFields({ groupId, client, ...application }: Application, fields: ApplicationFields): boolean {
   const known: Record<string, unknown> = { ...application, ...(groupId && { groupId }), ...client }
   return Object.entries(fields).every(([name, value]) => !Object.hasOwn(known, name) || known[name] === value)

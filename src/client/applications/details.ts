@@ -29,7 +29,7 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     const { visitor } = request
     // The two calls run at the same time, so the id is checked before either of them.
     idOf(request)
-    // One request makes at most two calls. If the session had to be renewed, the group is shown by its id.
+    // This request has already waited for a renewal. The group's name is optional: without it the page shows the id.
     const [application, groups] = await Promise.all([
       getApplication(request),
       visitor.wasRenewalTried ? undefined : listGroups(visitor),

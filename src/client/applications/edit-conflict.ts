@@ -37,7 +37,7 @@ export class EditConflict extends PublicError {
 }
 
 /**
- * The hidden fields of the form, by which a later submission knows what the form has shown.
+ * Hidden fields that record which stored values the visitor has seen.
  *
  * `etag` is empty if the API sends none. `seen` has a short hash of each field; the values themselves would double the size
  * of a draft.
@@ -47,7 +47,7 @@ export function toHiddenFields(stored: Application): { etag: string; seen: strin
   return { etag: stored.etag ?? '', seen: names.map(name => hash(values[name])).join(',') }
 }
 
-/** The form after its page of choices was lost. Nothing counts as seen, so the visitor is asked again. */
+/** Forgets the choices and what was seen, so that the next submission compares everything again. */
 export function withoutChoices(form: FormFields): FormFields {
   return { ...form, choosing: '', etag: '', seen: '' }
 }
@@ -88,10 +88,10 @@ export function applyChoices(form: FormFields, stored: Application): FormFields 
   return { ...form, ...Object.fromEntries(chosen), choosing: '' }
 }
 
-/** The fields whose stored value the submission would change. A field that the API does not tell cannot be compared. */
+/** The fields whose stored value the submission would change. A field that the API does not return cannot be compared. */
 function findDifferences(form: FormFields, application: Application): Difference[] {
   const stored = editableFields(application)
-  const typed = withUniqueUris(fieldsToUpdate(normalize(form), form.isClientKnown === 'yes'))
+  const typed = fieldsToUpdate(normalize(form), form.isClientKnown === 'yes')
   const differences: Difference[] = []
   for (const name of names) {
     const [typedValue, storedValue] = [typed[name], stored[name]]
@@ -106,20 +106,14 @@ function editableFields({ client, ...application }: Application): EditableFields
   const known: EditableFields = { ...application, ...client }
   const normalized = normalize(known)
   const entries = names.filter(name => known[name] !== undefined).map(name => [name, normalized[name]])
-  return withUniqueUris(Object.fromEntries(entries))
-}
-
-/** The API stores a redirect URI once, however often the list contains it. */
-function withUniqueUris(fields: EditableFields): EditableFields {
-  const { redirectUris } = fields
-  return redirectUris === undefined ? fields : { ...fields, redirectUris: [...new Set(splitUris(redirectUris))].join() }
+  return Object.fromEntries(entries)
 }
 
 function isSeen({ seen = '' }: FormFields, name: Name, value: string): boolean {
   return seen.split(',')[names.indexOf(name)] === hash(value)
 }
 
-/** Empty for a field that the API does not tell. */
+/** Empty for a field that the API does not return. */
 function hash(value: string | undefined): string {
   return value === undefined ? '' : createHash('sha256').update(value).digest('base64url').slice(0, 8)
 }

@@ -90,7 +90,10 @@ export function withLabels(errors: Record<string, string[]>): Record<string, str
 
 /** All ten fields, because the specification leaves none out. The default redirect URI is the first unless one was typed. */
 export function fieldsToCreate({ groupName: _, ...fields }: TypedFields): ApplicationFields {
-  return { ...fields, defaultRedirectUri: fields.defaultRedirectUri || (splitUris(fields.redirectUris)[0] ?? '') }
+  const uris = splitUris(fields.redirectUris)
+  // The API stores each URI once. Sent like that, the fields can be compared with what it returns.
+  const redirectUris = [...new Set(uris)].join(',')
+  return { ...fields, redirectUris, defaultRedirectUri: fields.defaultRedirectUri || (uris[0] ?? '') }
 }
 
 /**

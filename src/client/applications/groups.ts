@@ -4,7 +4,7 @@ import type { Visitor } from '../sign-in/visitor.ts'
 import { type Group, readGroup } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
 
-/** Undefined if the API does not tell the visitor's groups. The form then asks for the id of a group. */
+/** Undefined if the API does not return the visitor's groups. The form then asks for the id of a group. */
 export async function listGroups({ userId, api }: Visitor): Promise<Group[] | undefined> {
   if (!userId) return undefined
   const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`

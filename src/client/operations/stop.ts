@@ -1,4 +1,4 @@
-// Stops the process without losing a request.
+// Stops the process: open requests get ten seconds to finish.
 import type { FastifyInstance } from 'fastify'
 
 const hardStopMs = 10_000

@@ -35,7 +35,7 @@ export async function askToSignIn(
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await sendNothingDone(reply, home))
   const path = localPath(request.url) ?? home
-  if (hasWithheldCookies(request)) return reply.send(await sendContinuePage(reply, path))
+  if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, path))
   if (arrivedCookie.name in request.cookies) return reply.send(await sendCouldNotStaySignedIn(request, reply, path))
   if (hasSignedOut(request)) return reply.send(await sendSignedOutPage(request, reply, portal, path))
   return reply.redirect(loginLink(path, 'Sign in').href, 302)
@@ -45,11 +45,11 @@ export async function askToSignIn(
  * Whether the browser may be withholding Strict cookies, because the visitor followed a link on another site. It sends
  * them once the visitor comes from a page of this site.
  */
-export function hasWithheldCookies(request: FastifyRequest): boolean {
+export function mayWithholdCookies(request: FastifyRequest): boolean {
   return isFromAnotherSite(request) && !hasSessionCookie(request.cookies)
 }
 
-/** A login leads to a page, and the address of this request may have none. So the visitor has to start again. */
+/** A login can lead only to a page, and this address may have no page. The visitor has to start again. */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
   return reply
     .code(401)

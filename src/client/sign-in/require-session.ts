@@ -7,7 +7,7 @@ import { sendContinuePage } from '../web/pages.ts'
 import type { Sealer } from '../web/seal.ts'
 import { localPath } from '../web/security.ts'
 import { createApi, SignInRequired } from './api.ts'
-import { askToSignIn, hasWithheldCookies } from './ask-to-sign-in.ts'
+import { askToSignIn, mayWithholdCookies } from './ask-to-sign-in.ts'
 import { LoginError } from './protocol/login-error.ts'
 import type { Portal } from './protocol/portal.ts'
 import { type LoadedSession, type Sessions, toVisitorInfo } from './session/session.ts'
@@ -52,7 +52,7 @@ export function createRequireSession(options: RequireSessionOptions) {
 
   /** A preHandler for public pages: `request.visitorIfAny` tells who is signed in. It asks the portal nothing. */
   async function recognise(request: FastifyRequest, reply: FastifyReply) {
-    if (hasWithheldCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
+    if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, localPath(request.url) ?? '/'))
     const { visitor, cookies } = sessions.identify(request.cookies)
     setCookies(reply, cookies)
     request.visitorIfAny = visitor

@@ -16,11 +16,11 @@ export type VisitorInfo = {
   /** The id of the visitor's account at the portal, from the access token. Store a visitor's data under this id. */
   userId: string | undefined
   /**
-   * The user id, or a random id for this login if the access token does not tell a user id. Forms and drafts belong to
+   * The user id, or a random id for this login if the access token does not contain a user id. Forms and drafts belong to
    * this id. Do not store data under it.
    */
   sessionOwner: string
-  /** The visitor's name, or an empty string if the portal does not tell it. */
+  /** The visitor's name, or an empty string if the portal does not return it. */
   name: string
   /** When the visitor has to sign in again. */
   expiresAt: Date
@@ -31,7 +31,7 @@ export type VisitorInfo = {
 export type Visitor = VisitorInfo & {
   /** Calls the application API on the visitor's behalf. */
   api: Api
-  /** The portal was asked to renew the session for this request. A page can leave out optional calls then. */
+  /** The portal was asked to renew the session before the handler ran. A page can leave out optional calls then. */
   wasRenewalTried: boolean
 }
 

@@ -35,7 +35,7 @@ export type FormDefinition = {
   page: string
   /** The template of the page. */
   template: string
-  /** More data for the template, such as `title`. It may replace the data above. */
+  /** More data for the template, such as `title`. It overrides the fields of FormPage. */
   data?: (request: FastifyRequest, page: FormPage) => object | Promise<object>
 }
 

@@ -7,8 +7,8 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
   const headers: Record<string, string> = {
     // Chromium applies form-action to the redirect that answers a form, and such a redirect may lead to the portal.
     'content-security-policy':
-      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; " +
-      `frame-ancestors 'none'; form-action 'self' ${new URL(config.loginUrl).origin}`,
+      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; " +
+      `base-uri 'none'; frame-ancestors 'none'; form-action 'self' ${new URL(config.loginUrl).origin}`,
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
     'cross-origin-opener-policy': 'same-origin',
@@ -27,7 +27,7 @@ export function securityHeaders(config: { publicUrl: string; loginUrl: string })
  * The cross-site guard. It sets the security headers and refuses every request with an unsafe method that does not come
  * from a page of this origin: forms, JSON and everything else.
  *
- * The browser tells the origin in Sec-Fetch-Site, or in Origin if it is too old for that or the page is not on a
+ * The browser names the origin in Sec-Fetch-Site, or in Origin if it is too old for that or the page is not on a
  * trustworthy origin. `same-site` is refused as well, because pages of a sibling host send our Strict cookies along. The
  * Host header is not used: the sender chooses it.
  */

@@ -106,7 +106,7 @@ export function createPortal(registration: Registration, upstream: Upstream, clo
     if (answer.status !== 200) throw refusal(answer)
   }
 
-  /** The visitor's name for the page header. Empty if the portal does not tell one; that is not an error. */
+  /** The visitor's name for the page header. Empty if the portal does not contain one; that is not an error. */
   async function fetchName({ accessToken }: Tokens, context: RequestContext): Promise<string> {
     const url = `${loginInternalUrl}/api/me`
     const headers = { authorization: `Bearer ${accessToken}` }

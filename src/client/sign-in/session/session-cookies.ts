@@ -7,7 +7,7 @@ import type { SessionData } from '../visitor.ts'
 
 export type Session = {
   accessToken: string
-  /** The visitor's user id, or a random id if the access token does not tell one. */
+  /** The visitor's user id, or a random id if the access token does not contain one. */
   owner: string
   /** The visitor's name; may be empty. */
   name: string

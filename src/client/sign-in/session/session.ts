@@ -38,7 +38,7 @@ export type LoadedSession = {
 // Yours: after this time a visitor signs in again. Renewals do not extend it.
 const maxSessionMs = 30 * 24 * 60 * 60 * 1000
 const renewBeforeMs = 60_000
-/** For this long, requests that still carry the old refresh token get the result of the renewal. */
+/** For this long, requests with the old refresh token reuse the result of its renewal. */
 const shareRenewalMs = 10_000
 
 export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date) {
@@ -52,8 +52,8 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   }
 
   /**
-   * The session of these cookies, renewed if it is due. Throws PublicError if it is over for now because the portal cannot
-   * be reached; the visitor stays signed in.
+   * The session of these cookies, renewed if it is due. Throws PublicError if the access token has expired and the portal
+   * cannot be reached. The cookies stay, so that a later request can renew.
    */
   async function load(cookies: Cookies, context: RequestContext): Promise<LoadedSession> {
     const session = unsealSession(sealer, cookies)
