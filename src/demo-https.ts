@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createServer, getCACertificates, type Server, setDefaultCACertificates } from 'node:tls'
@@ -36,7 +36,9 @@ export async function keepCertificate(folder: string): Promise<Certificate & { c
 async function makeCertificate(): Promise<Certificate> {
   // Loaded only now, because it takes long to load.
   const { generate } = await import('selfsigned')
-  const { cert, private: key } = await generate([{ name: 'commonName', value: 'The demo on this machine' }], {
+  // Of several trusted certificates with one name OpenSSL takes the first.
+  const name = `The demo on this machine ${new Date().toISOString()}`
+  const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
     algorithm: 'sha256',
     notBeforeDate: new Date(Date.now() - day),
@@ -65,19 +67,26 @@ export function trust({ cert }: Pick<Certificate, 'cert'>): void {
 
 /**
  * Takes https connections on this port of every loopback address, and passes their content on to the plain listener at
- * `plainPort`. Rejects when the port is in use. `close` takes no new connections; those that are open end with their plain ones.
+ * `plainPort`. Rejects when the port is in use. `close` ends all connections.
  */
 export async function listenWithTls(certificate: Certificate, port: number, plainPort: number) {
   const servers: Server[] = []
+  const open = new Set<Socket>()
   const close = async () => {
-    await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+    const closed = servers.map(server => new Promise(resolve => server.close(resolve)))
+    for (const socket of open) socket.destroy()
+    await Promise.all(closed)
   }
   const addresses = await lookup('localhost', { all: true })
   for (const address of new Set(['127.0.0.1', ...addresses.map(({ address }) => address)])) {
     const server = createServer(certificate, socket => {
-      const plain = connect({ port: plainPort, host: '127.0.0.1', noDelay: true })
+      const plain = connect({ port: plainPort, host: 'localhost', noDelay: true })
       // Either side may break the connection at any time; the other one then ends, too.
       pipeline(socket, plain, socket, () => {})
+    })
+    server.on('connection', (socket: Socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
     })
     // A browser that does not trust the certificate breaks the connection off.
     server.on('tlsClientError', () => {})

@@ -148,6 +148,7 @@ function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: 
         'test -- test/**/*.ci.ts --exclude=test/container/compose.ci.ts') exec ./deeper ;;
         'test -- test/container/compose.ci.ts') exec ./compose ;;
       esac`,
+    ...Object.fromEntries(['firefox-esr', 'WebKitWebDriver', 'Xvfb'].map(name => [`bin/${name}`, '#!/bin/sh\n'])),
     'bin/chromium': '#!/bin/sh\n',
     'bin/chromium-headless-shell': '#!/bin/sh\n',
     'bin/buildah': '#!/bin/sh\n',
@@ -186,4 +187,13 @@ t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
   }
+})
+
+t.test('.ci/run names the packages that are missing where it may not install them', async t => {
+  const folder = makeFolder(t, { 'bin/sudo': '#!/bin/sh\nexit 1\n', 'bin/id': '#!/bin/sh\necho 1000\n' })
+  for (const tool of ['bash', 'dirname']) symlinkSync(`/usr/bin/${tool}`, join(folder, 'bin', tool))
+  cpSync('.ci/run', join(folder, '.ci/run'))
+  const { code, output } = await run(folder, { PATH: `${folder}/bin` }, 'bash', '-c', 'exec .ci/run 2>&1')
+  t.equal(code, 1)
+  t.match(output, /^Install these first: apt-get install .*chromium.*firefox-esr webkit2gtk-driver xvfb/)
 })

@@ -1,5 +1,5 @@
 // The client as a process of this command: started with its settings, heard, restarted, stopped.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -32,8 +32,9 @@ export async function startClient(
   const unexpectedEnds: string[] = []
 
   async function start(): Promise<void> {
-    // A group of its own, so that what the shell starts stops with it.
-    child = spawn(command, { shell: true, detached: true, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    // A group of its own, so that what the shell starts stops with it. On Windows that would be a window of its own.
+    const detached = process.platform !== 'win32'
+    child = spawn(command, { shell: true, detached, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout!, child.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-mostOutput)
@@ -65,6 +66,11 @@ export async function startClient(
   }
 
   function kill(signal: NodeJS.Signals): void {
+    // Windows has neither process groups nor signals: this ends the shell, and all that it has started, at once.
+    if (process.platform === 'win32') {
+      spawnSync('taskkill', ['/pid', `${child.pid}`, '/t', '/f'])
+      return
+    }
     try {
       process.kill(-child.pid!, signal)
     } catch {

@@ -93,13 +93,20 @@ export async function run(
   }
 }
 
-/** Undefined without an answer. */
+/** Undefined without an answer. Throws CannotRun for a certificate that is not trusted: waiting would not help. */
 async function statusAt(url: string): Promise<number | undefined> {
   const { response } = await sendRaw(url, {
     timeoutMs: 5000,
     headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   })
-  return 'status' in response ? response.status : undefined
+  if ('status' in response) return response.status
+  // Each of OpenSSL's reasons has the word.
+  if (url.startsWith('https:') && response.fault.includes('certificate'))
+    throw new CannotRun(
+      `The certificate of ${new URL(url).origin} is not trusted (${response.fault}). ` +
+        'Name the file that has it, or its authority, in the environment: NODE_EXTRA_CA_CERTS=certificate.pem',
+    )
+  return undefined
 }
 
 function clientSettings(settings: Settings, platform: Platform): Record<string, string> {

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
@@ -42,6 +44,26 @@ t.test('what the client’s shell has started is gone with it, whatever it makes
   await once(server, 'listening')
   t.pass('its address is free')
   server.close()
+})
+
+t.test('on Windows taskkill ends the client and all that it has started', async t => {
+  const folder = t.testdir()
+  // Only what Windows is told is seen here; the real program ends what it names.
+  const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 -- "-$2"\n`
+  writeFileSync(join(folder, 'taskkill'), taskkill, { mode: 0o755 })
+  const client = await startClient('sleep 60; true', process.env, async () => true)
+  t.teardown(() => client.stop())
+  const { PATH } = process.env
+  const platform = Object.getOwnPropertyDescriptor(process, 'platform')!
+  t.teardown(() => {
+    process.env.PATH = PATH
+    Object.defineProperty(process, 'platform', platform)
+  })
+  process.env.PATH = `${folder}:${PATH}`
+  Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })
+  await client.stop()
+  t.notOk(client.isRunning())
+  t.match(readFileSync(join(folder, 'calls'), 'utf8'), /^\/pid \d+ \/t \/f\n/)
 })
 
 t.test('an end counts as unexpected unless the command has stopped the client', async t => {

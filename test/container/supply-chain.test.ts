@@ -123,7 +123,7 @@ t.test(
   'the workflow may only read, keeps no token, ends in time, and runs nothing that a pull request names',
   async t => {
     t.same(workflow.permissions, { contents: 'read' })
-    t.same(Object.keys(workflow.jobs), ['validate', 'test', 'image', 'eject', 'matrix'])
+    t.same(Object.keys(workflow.jobs), ['validate', 'test', 'browsers', 'image', 'eject', 'matrix'])
     for (const [name, job] of Object.entries(workflow.jobs)) {
       t.equal(job.permissions, undefined, `${name} asks for no more`)
       t.ok(job['timeout-minutes'] <= 60, name)

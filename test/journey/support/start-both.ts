@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { buildClient } from '../../../src/client/app.ts'
 import { readConfig as readClientConfig } from '../../../src/client/config.ts'
+import { keepCertificate, listenWithTls, trust } from '../../../src/demo-https.ts'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
@@ -32,26 +33,39 @@ type Settings = {
   portalHost?: '127.0.0.1' | 'localhost'
   /** Whether the laboratory looks on. */
   hasLab?: boolean
+  /** Whether browsers reach all of them over https, as with `npm run demo -- --https`. */
+  isHttps?: boolean
 }
 
 export type Both = Awaited<ReturnType<typeof startBoth>>
 
 /** The clients stand behind a front, at the one address that a browser knows. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
-  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false } = settings
+  const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false, isHttps = false } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
   const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await freePorts(4 + replicas)
-  const publicUrl = `http://localhost:${publicPort}`
-  const portalUrl = `http://${portalHost}:${portalPort}`
-  const apiUrl = `http://127.0.0.1:${apiPort}`
-  const labUrl = `http://127.0.0.1:${labPort}`
   const folder = await mkdtemp(join(tmpdir(), 'journey-'))
+  /** Where browsers and programs reach a listener: its own port, or one that has TLS in front of it. */
+  const publish = async (host: string, port: number): Promise<string> => {
+    if (!certificate) return `http://${host}:${port}`
+    const publicPort = await findFreePort()
+    const { close } = await listenWithTls(certificate, publicPort, port)
+    t.teardown(close)
+    return `https://${host}:${publicPort}`
+  }
+  const certificate = isHttps ? await keepCertificate(folder) : undefined
+  if (certificate) trust(certificate)
+  const publicUrl = await publish('localhost', publicPort)
+  const portalUrl = await publish(portalHost, portalPort)
+  const apiUrl = await publish('127.0.0.1', apiPort)
+  const labUrl = await publish('127.0.0.1', labPort)
 
   const sandboxConfig = readSandboxConfig({
     PORTAL_PORT: String(portalPort),
     API_PORT: String(apiPort),
     LAB_PORT: String(labPort),
+    LAB_URL: labUrl,
     PORTAL_URL: portalUrl,
     API_URL: apiUrl,
     DATABASE_URL: `sqlite:${folder}/sandbox.db`,
@@ -101,7 +115,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
     publicUrl,
     portalUrl,
     apiUrl,
-    labUrl: `http://127.0.0.1:${labPort}`,
+    labUrl,
     log,
     person,
     clock,

@@ -1,0 +1,229 @@
+// What browsers do differently, as far as a client must know it, measured in Chromium, Firefox and WebKit. The table stands in
+// docs/browsers.md.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { engines, launchBrowser, skipEngine, type Tab } from '../support/launch-browser.ts'
+
+t.setTimeout(600_000)
+
+type Seen = { path: string; cookie: string; headers: IncomingMessage['headers'] }
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+type Sites = { client: Site; portal: Site; local: Site }
+type Site = {
+  url: string
+  seen: Seen[]
+  /** What the site answers, by path. */
+  pages: Record<string, Answer>
+  /** The last request of this path. */
+  last(path: string): Seen | undefined
+}
+
+/** A site on plain http, as a client is developed. */
+async function startSite(t: Test, host: string): Promise<Site> {
+  const site: Site = { url: '', seen: [], pages: {}, last: path => site.seen.findLast(one => one.path === path) }
+  const server = createServer((request, response) => {
+    const { pathname: path } = new URL(request.url ?? '/', site.url)
+    site.seen.push({ path, cookie: request.headers.cookie ?? '', headers: request.headers })
+    response.setHeader('content-type', 'text/html; charset=utf-8').setHeader('cache-control', 'no-store')
+    const answer = site.pages[path]
+    if (answer) answer(request, response)
+    else response.writeHead(404).end()
+  })
+  await once(server.listen(0, host), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  site.url = `http://${host}:${(server.address() as AddressInfo).port}`
+  return site
+}
+
+const page =
+  (text: string, headers: Record<string, string | string[]> = {}): Answer =>
+  (_request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    response.end(`<!doctype html><title>${text.replace(/<.*/s, '')}</title><h1>${text}</h1>`)
+  }
+const redirect =
+  (location: string, headers: Record<string, string> = {}): Answer =>
+  (_request, response) =>
+    response.writeHead(303, { ...headers, location }).end()
+
+/** The portal's page with its form, whose answer redirects to the client's callback: as in a login. */
+function makeLogin({ client, portal }: Sites): void {
+  client.pages['/'] = page(`Home <a href="${portal.url}/start">Go</a>`)
+  portal.pages['/start'] = page('Portal <form method="post" action="/allow"><button>Allow</button></form>')
+  portal.pages['/allow'] = redirect(`${client.url}/callback`)
+  client.pages['/list'] = page('The list')
+}
+
+async function logIn(tab: Tab, { client }: Sites): Promise<void> {
+  await tab.goto(client.url)
+  await tab.click('link', 'Go')
+  await tab.click('button', 'Allow')
+  await tab.see('The list')
+}
+
+const yesOrNo = (is: boolean) => (is ? 'yes' : 'no')
+const strict = { 'set-cookie': 'session=1; Path=/; SameSite=Strict' }
+const goOn = '<meta http-equiv="refresh" content="0; url=/list">'
+
+const questions: Record<string, (tab: Tab, sites: Sites) => Promise<string>> = {
+  async 'A Lax cookie comes with the callback'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/'] = page(`Home <a href="${sites.portal.url}/start">Go</a>`, {
+      'set-cookie': 'login=1; SameSite=Lax',
+    })
+    sites.client.pages['/callback'] = redirect('/list')
+    await logIn(tab, sites)
+    return yesOrNo(sites.client.last('/callback')!.cookie.includes('login='))
+  },
+
+  async 'A Strict cookie that the callback sets comes after its redirect'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/callback'] = redirect('/list', strict)
+    await logIn(tab, sites)
+    return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
+  },
+
+  async 'It comes when the page after that redirect is reloaded'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/callback'] = redirect('/list', strict)
+    await logIn(tab, sites)
+    sites.client.seen.length = 0
+    await tab.reload()
+    await tab.see('The list')
+    return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
+  },
+
+  async 'A Strict cookie comes after a page with a meta refresh'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/callback'] = page(goOn, strict)
+    await logIn(tab, sites)
+    return yesOrNo(sites.client.last('/list')!.cookie.includes('session='))
+  },
+
+  async '`Sec-Fetch-Site` of the callback, and after the meta refresh'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/callback'] = page(goOn)
+    await logIn(tab, sites)
+    const siteOf = (path: string) => sites.client.last(path)!.headers['sec-fetch-site'] ?? 'missing'
+    return `${siteOf('/callback')}, ${siteOf('/list')}`
+  },
+
+  async 'Where Back leads after the meta refresh'(tab, sites) {
+    makeLogin(sites)
+    sites.client.pages['/callback'] = page(goOn)
+    await logIn(tab, sites)
+    await tab.back()
+    await tab.leave(`${sites.client.url}/list`)
+    return (await tab.url()).startsWith(sites.portal.url) ? 'the portal’s page' : 'the callback'
+  },
+
+  async 'Back asks again for a page with `no-store`, over http'(tab, { client }) {
+    client.pages['/one'] = page('One <a href="/two">Go</a>')
+    client.pages['/two'] = page('Two')
+    await tab.goto(`${client.url}/one`)
+    await tab.click('link', 'Go')
+    await tab.see('Two')
+    client.seen.length = 0
+    await tab.back()
+    await tab.see('One')
+    return yesOrNo(client.last('/one') !== undefined)
+  },
+
+  async 'A Secure cookie is kept on `http://localhost`'(tab, { local }) {
+    return keepsSecure(tab, local)
+  },
+
+  async 'A Secure cookie is kept on another loopback address with http'(tab, { client }) {
+    return keepsSecure(tab, client)
+  },
+
+  async "`form-action 'self'` stops a form whose answer redirects to another site"(tab, { client, portal }) {
+    client.pages['/form'] = page('Form <form method="post" action="/send"><button>Send</button></form>', {
+      'content-security-policy': "default-src 'none'; form-action 'self'",
+    })
+    client.pages['/send'] = redirect(`${portal.url}/arrived`)
+    portal.pages['/arrived'] = page('Arrived')
+    await tab.goto(`${client.url}/form`)
+    await tab.click('button', 'Send')
+    // A browser that stops it shows nothing. It has sent the form by the time when it has asked for another page.
+    await waitFor(() => client.last('/send') !== undefined)
+    client.pages['/later'] = page('Later')
+    const other = await tab.newTab()
+    await other.goto(`${client.url}/later`)
+    await other.see('Later')
+    await other.close()
+    return yesOrNo(portal.last('/arrived') === undefined && !(await tab.url()).startsWith(portal.url))
+  },
+
+  async 'The longest cookie that is kept: bytes of name and value'(tab, { client }) {
+    const sizes = [4095, 4096, 4097, 8192]
+    let kept = 0
+    for (const size of sizes) {
+      client.pages['/set'] = page('Set', { 'set-cookie': `a=${'x'.repeat(size - 1)}; Path=/` })
+      client.pages['/get'] = page('Got')
+      await tab.goto(`${client.url}/set`)
+      await tab.goto(`${client.url}/get`)
+      if (client.last('/get')!.cookie.length === size + 1) kept = size
+    }
+    return kept === sizes.at(-1) ? `${kept} or more` : `${kept}`
+  },
+
+  async 'Of 400 cookies of one host, how many are kept'(tab, { client }) {
+    const most = 400
+    client.pages['/set'] = page('Set', {
+      'set-cookie': Array.from({ length: most }, (_, index) => `c${index}=1; Path=/`),
+    })
+    client.pages['/get'] = page('Got')
+    await tab.goto(`${client.url}/set`)
+    await tab.goto(`${client.url}/get`)
+    const kept = client.last('/get')!.cookie.split('; ').length
+    return kept === most ? `${most} or more` : `${kept}`
+  },
+}
+
+async function keepsSecure(tab: Tab, site: Site): Promise<string> {
+  site.pages['/set'] = page('Set', { 'set-cookie': '__Host-a=1; Path=/; Secure' })
+  site.pages['/get'] = page('Got')
+  await tab.goto(`${site.url}/set`)
+  await tab.goto(`${site.url}/get`)
+  return yesOrNo(site.last('/get')!.cookie.includes('__Host-a='))
+}
+
+async function waitFor(isDone: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 600 && !isDone(); tries++) await new Promise(resolve => setTimeout(resolve, 50))
+}
+
+const table: Record<string, string[]> = Object.fromEntries(Object.keys(questions).map(question => [question, []]))
+
+for (const engine of engines)
+  t.test(`what ${engine} does`, { skip: skipEngine(engine) }, async t => {
+    const tab = await launchBrowser(t, engine)
+    for (const [index, [question, measure]] of Object.entries(questions).entries()) {
+      // Hosts of its own for each question, since cookies are kept by host.
+      const sites = {
+        client: await startSite(t, `127.0.0.${index + 10}`),
+        portal: await startSite(t, `127.0.1.${index + 10}`),
+        local: await startSite(t, 'localhost'),
+      }
+      const answer = await measure(tab, sites)
+      t.ok(answer, `${question}: ${answer}`)
+      table[question]!.push(answer)
+    }
+  })
+
+t.test(
+  'docs/browsers.md has the table as it was measured',
+  { skip: engines.map(skipEngine).find(Boolean) ?? false },
+  async t => {
+    const lines = [`| | ${engines.join(' | ')} |`, '|---|---|---|---|']
+    for (const [question, answers] of Object.entries(table)) lines.push(`| ${question} | ${answers.join(' | ')} |`)
+    for (const line of lines) t.comment(line)
+    t.ok(readFileSync('docs/browsers.md', 'utf8').includes(lines.join('\n')), 'copy the table from above')
+  },
+)

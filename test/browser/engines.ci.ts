@@ -1,0 +1,246 @@
+// Ten journeys in Chromium, Firefox and WebKit, with the portal on another site than the client. `npm test` has them, and
+// many more, in Chromium.
+import t, { type Test } from 'tap'
+import { type Both, startBoth } from '../journey/support/start-both.ts'
+import { type Engine, launchBrowser, skipEngine, type Tab } from '../support/launch-browser.ts'
+
+t.setTimeout(900_000)
+
+type Scheme = 'http' | 'https'
+/** All journeys; of the same engine with the other scheme only the first, because nothing else depends on it. */
+const ways: { engine: Engine; scheme: Scheme; isWhole: boolean }[] = [
+  { engine: 'Chromium', scheme: 'http', isWhole: true },
+  { engine: 'Chromium', scheme: 'https', isWhole: false },
+  { engine: 'Firefox', scheme: 'http', isWhole: true },
+  { engine: 'Firefox', scheme: 'https', isWhole: false },
+  { engine: 'WebKit', scheme: 'https', isWhole: true },
+]
+/** The bug of a browser that is the reason. */
+const leftOut =
+  'WebKit, http: left out. It keeps no Secure cookie on plain http, not even on loopback (WebKit bug 281149), so nobody ' +
+  'can sign in. The portal explains it.'
+
+type Visit = Both & { tab: Tab }
+
+const journeys: Record<string, (t: Test, visit: Visit) => Promise<void>> = {
+  async 'main job'(t, { tab, publicUrl, portalUrl, front, ...both }) {
+    t.not(new URL(publicUrl).hostname, new URL(portalUrl).hostname, 'two sites')
+    await tab.goto(publicUrl)
+    await tab.click('link', 'Sign in')
+    await enterPassword(tab, both.person)
+    await tab.click('button', 'Allow')
+    await tab.see('Your applications')
+    await tab.see('1 application')
+    t.equal(await tab.url(), `${publicUrl}/applications`)
+    const [first, ...others] = front.seen.filter(({ url }) => url === '/applications')
+    t.same([first?.status, others], [200, []], 'the first request of the list is signed in')
+
+    await create(tab)
+    t.match(await tab.text(), /Client secret [\w-]{43} /)
+    await tab.click('link', 'Done')
+    await tab.see('Weather station')
+    await tab.click('link', 'Your applications')
+    await tab.see('2 applications')
+  },
+
+  async 'two tabs'(t, { tab, publicUrl, person }) {
+    const other = await tab.newTab()
+    const paths = ['/applications?q=one', '/applications?q=two']
+    for (const [index, one] of [tab, other].entries())
+      await one.goto(`${publicUrl}/login?${new URLSearchParams({ returnTo: paths[index]! })}`)
+    await enterPassword(tab, person)
+    await tab.click('button', 'Allow')
+    await tab.see('Sign out')
+    await enterPassword(other, person)
+    await other.see('Sign out')
+    t.equal(await tab.url(), publicUrl + paths[0], 'each ends where its own login began')
+    t.equal(await other.url(), publicUrl + paths[1])
+  },
+
+  async Back(t, visit) {
+    const { tab, publicUrl, front, log } = visit
+    await signIn(visit)
+    // Where Back leads depends on the engine: see docs/browsers.md. WebKitWebDriver answers no more about a tab whose Back was
+    // redirected to another site, so the visitor goes on in another tab.
+    const other = await tab.newTab()
+    await tab.back()
+    await other.goto(`${publicUrl}/applications`)
+    await other.see('1 application')
+    await create(other)
+    t.equal(log.filter(line => line.includes('login_succeeded')).length, 1, 'Back signs nobody in again')
+    await other.back()
+    await other.see('About the application')
+    await other.goto(`${publicUrl}/applications`)
+    await other.see('2 applications')
+    t.equal(front.seen.filter(({ method }) => method === 'POST').length, 1, 'and sends no form again')
+  },
+
+  async reload(t, visit) {
+    const { tab, publicUrl, front } = visit
+    await signIn(visit)
+    await tab.reload()
+    await tab.see('1 application')
+    await create(tab)
+    const [, secret = ''] = /Client secret ([\w-]{43}) /.exec(await tab.text()) ?? []
+    t.ok(secret)
+    front.takeSeen()
+    await tab.reload()
+    await tab.see('Edit')
+    t.notOk((await tab.text()).includes(secret), 'a secret is shown once')
+    t.notOk(front.takeSeen().some(request => request.startsWith('POST')))
+    await tab.goto(`${publicUrl}/applications`)
+    await tab.see('2 applications')
+  },
+
+  async 'sign-out'(t, visit) {
+    const { tab, front } = visit
+    await signIn(visit)
+    await tab.click('link', 'Reference client')
+    await tab.see('Lists and creates your applications.')
+    await tab.click('button', 'Sign out')
+    await tab.see('You are signed out.')
+    front.takeSeen()
+    await tab.back()
+    await tab.see('You are signed out')
+    t.notMatch(await tab.text(), 'Lists and creates', 'Back shows nothing of the session')
+    t.ok(
+      front.takeSeen().some(request => request.startsWith('GET /applications/')),
+      'the page was asked for again',
+    )
+  },
+
+  async 'session end with a draft'(t, visit) {
+    const { tab, publicUrl, person, clientId, lab, log } = visit
+    await signIn(visit)
+    await tab.goto(`${publicUrl}/applications/new`)
+    await fillNew(tab)
+    for (const what of ['access-token', 'refresh-token'])
+      await lab.ask('POST', 'expire', { what, email: person.email, clientId })
+    await lab.ask('POST', 'expire', { what: 'portal-session', email: person.email })
+    await tab.click('button', 'Create application')
+    await tab.see('Your session has ended')
+    await tab.click('link', 'Sign in and continue')
+    await enterPassword(tab, person)
+    await tab.see('It has not been sent yet.')
+    t.equal(await tab.valueOf('Name'), 'Weather station')
+    t.notOk(
+      log.some(line => line.includes('application_created')),
+      'not sent by itself',
+    )
+    await tab.click('button', 'Create application')
+    await tab.see('Weather station is registered')
+  },
+
+  async 'declined consent'(t, { tab, publicUrl, person, front }) {
+    await tab.goto(`${publicUrl}/applications`)
+    await enterPassword(tab, person)
+    await tab.click('button', 'Decline')
+    await tab.see('You did not sign in')
+    t.match(await tab.url(), `${publicUrl}/cancelled`)
+    t.notOk(front.takeSeen().some(request => request.includes('/exchangeToken')))
+    await tab.click('link', 'Sign in')
+    await tab.click('button', 'Allow')
+    await tab.see('1 application')
+  },
+
+  async 'a fault of the portal'(t, { tab, publicUrl, person, lab, clientId }) {
+    await lab.order('exchange-503', { clientId })
+    await tab.goto(`${publicUrl}/applications?q=client`)
+    await enterPassword(tab, person)
+    await tab.click('button', 'Allow')
+    await tab.see('Too busy right now')
+    await tab.see('The login portal is busy. Please try again soon.')
+    await tab.click('link', 'Sign in again')
+    await tab.see('match “client”')
+    t.equal(await tab.url(), `${publicUrl}/applications?q=client`, 'where the visitor wanted to go')
+  },
+
+  async 'an error page'(t, { tab, publicUrl, person, clientId }) {
+    await tab.goto(`${publicUrl}/nowhere`)
+    await tab.see('Not found')
+    await tab.click('link', 'Go to the start page')
+    await tab.see('Your applications on the platform, in one place')
+    const strange = new URLSearchParams({ code: 'x', state: 'y', subject: 'z', client_id: clientId })
+    await tab.goto(`${publicUrl}/exchangeToken?${strange}`)
+    await tab.see('That did not work')
+    await tab.click('link', 'Sign in again')
+    await enterPassword(tab, person)
+    await tab.click('button', 'Allow')
+    await tab.see('1 application')
+    t.equal(await tab.url(), `${publicUrl}/applications`)
+  },
+
+  async 'the live list of the laboratory'(t, visit) {
+    const { tab, labUrl } = visit
+    const other = await tab.newTab()
+    await other.goto(labUrl)
+    await other.see('Live')
+    await other.evaluate('document.body.dataset.opened = "once"')
+    await signIn(visit)
+    await other.see('Reference client signed in')
+    t.equal(await other.evaluate('document.body.dataset.opened'), 'once', 'nothing was reloaded')
+  },
+}
+
+async function enterPassword(tab: Tab, { email, password }: Both['person']): Promise<void> {
+  await tab.fill('E-mail address', email)
+  await tab.fill('Password', password)
+  await tab.click('button', 'Sign in')
+}
+
+async function signIn({ tab, publicUrl, person }: Visit): Promise<void> {
+  await tab.goto(`${publicUrl}/login`)
+  await enterPassword(tab, person)
+  await tab.click('button', 'Allow')
+  await tab.see('1 application')
+}
+
+async function fillNew(tab: Tab): Promise<void> {
+  await tab.fill('Name', 'Weather station')
+  await tab.fill('Redirect URIs', 'http://localhost:5000/exchangeToken')
+}
+
+/** From the list of applications to the page with the credentials. */
+async function create(tab: Tab): Promise<void> {
+  await tab.click('link', 'New application')
+  await fillNew(tab)
+  await tab.click('button', 'Create application')
+  await tab.see('Weather station is registered')
+}
+
+/** By journey, and then by engine and scheme. */
+const results: Record<string, Record<string, string>> = {}
+
+for (const { engine, scheme, isWhole } of ways)
+  for (const [index, [journey, travel]] of Object.entries(journeys).entries()) {
+    results[journey] ??= {}
+    results[journey][`${engine}, ${scheme}`] = isWhole || index === 0 ? 'failed' : 'not run'
+    if (!isWhole && index > 0) continue
+    const skip = skipEngine(engine)
+    t.test(`${journey}, in ${engine} over ${scheme}`, { skip }, async t => {
+      const both = await startBoth(t, { hasLab: true, isHttps: scheme === 'https' })
+      await travel(t, { ...both, tab: await launchBrowser(t, engine) })
+      if (t.passing()) results[journey]![`${engine}, ${scheme}`] = 'passed'
+    })
+  }
+
+t.test('WebKit over http: the portal explains why nobody can sign in', { skip: skipEngine('WebKit') }, async t => {
+  const both = await startBoth(t)
+  const tab = await launchBrowser(t, 'WebKit')
+  await tab.goto(both.publicUrl)
+  await tab.click('link', 'Sign in')
+  await enterPassword(tab, both.person)
+  await tab.see('Your browser did not keep the portal’s cookie')
+  await tab.see('npm run demo -- --https')
+  t.ok((await tab.url()).startsWith(both.portalUrl))
+})
+
+t.test('the table of journeys and engines', async t => {
+  const names = ways.map(({ engine, scheme }) => `${engine}, ${scheme}`)
+  t.comment(`| Journey | ${names.join(' | ')} |`)
+  t.comment(`|---|${names.map(() => '---|').join('')}`)
+  for (const [journey, row] of Object.entries(results))
+    t.comment(`| ${journey} | ${names.map(name => row[name]).join(' | ')} |`)
+  t.comment(leftOut)
+  t.equal(Object.keys(results).length, 10)
+})

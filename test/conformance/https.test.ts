@@ -1,0 +1,39 @@
+// Conformance judges clients over https: it checks their certificates, as every caller does.
+import { execFile } from 'node:child_process'
+import t, { type Test } from 'tap'
+import { keepCertificate, listenWithTls } from '../../src/demo-https.ts'
+import { findFreePort } from '../support/free-port.ts'
+
+type Ended = { code: number | null; output: string }
+
+/** A client with TLS in front of it, which conformance starts. */
+async function judge(t: Test, environment: (certFile: string) => object): Promise<Ended> {
+  const [port, plainPort] = [await findFreePort(), await findFreePort()]
+  const certificate = await keepCertificate(t.testdir())
+  const front = await listenWithTls(certificate, port, plainPort)
+  t.teardown(front.close)
+  const client = `https://localhost:${port}`
+  const start = `PORT=${plainPort} exec "${process.execPath}" test/conformance/clients/main.ts`
+  const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
+  return new Promise(resolve => {
+    const child = execFile(
+      process.execPath,
+      ['src/conformance/main.ts', '--client', client, '--start', start, '--only', '^(login-works|cookie-secure)$'],
+      { env: { PATH, TMPDIR, NODE_COMPILE_CACHE, ...environment(certificate.certFile) } },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
+    )
+  })
+}
+
+t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over https', async t => {
+  const { code, output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }))
+  t.equal(code, 0, output)
+  t.match(output, '2 passed, 0 failed')
+})
+
+t.test('a certificate that is not trusted ends the run at once, and the message says what to do', async t => {
+  const { code, output } = await judge(t, () => ({}))
+  t.equal(code, 2, output)
+  t.match(output, /The certificate of https:\/\/localhost:\d+ is not trusted \(self-signed certificate/)
+  t.match(output, 'NODE_EXTRA_CA_CERTS=certificate.pem')
+})
