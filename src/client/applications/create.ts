@@ -128,7 +128,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     try {
       const body = { ...applicationEnvelope, data: fields }
       const { '@id': id, client, tokens } = await api.post('/apps/v1', body, createdApplicationSchema)
-      const clientSecret = client.clientSecrets[0]
+      // The schema requires at least one secret.
+      const [clientSecret = ''] = client.clientSecrets
       const appAccessTokens = readAppAccessTokens(tokens, clock())
       return { id, credentials: { clientId: client.clientId, clientSecret, appAccessTokens } }
     } catch (error) {

@@ -32,7 +32,7 @@ export const createdApplicationSchema = {
       required: ['clientId', 'clientSecrets'],
       properties: {
         clientId: { type: 'string', minLength: 1 },
-        clientSecrets: { type: 'array', items: [{ type: 'string', minLength: 1 }], minItems: 1 },
+        clientSecrets: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 },
       },
     },
     tokens: {},

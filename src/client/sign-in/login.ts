@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap } from '../expiring-map.ts'
 import { callContext, countLogin, logAsOwner, logEvent } from '../operations/request-log.ts'
-import { afterSetting, type Cookies, expire, setCookies } from '../web/cookies.ts'
+import { type Cookie, expire, setCookies } from '../web/cookies.ts'
 import { sendContinuePage } from '../web/pages.ts'
 import { isOwnNavigation, localPath } from '../web/security.ts'
 import { loginLink, sendSignedOutPage } from './ask-to-sign-in.ts'
@@ -36,8 +36,8 @@ type LoginOptions = {
   clock: () => Date
   /** The page after a login without `returnTo`. */
   home: string
-  /** Runs the product's hooks. `cookies` are those that the browser has after this answer. Never throws. */
-  afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookies) => Promise<void>
+  /** Runs the product's hooks. `cookies` are those that this answer sets. Never throws. */
+  afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
 }
 
 export function createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn }: LoginOptions) {
@@ -87,7 +87,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
       logAsOwner(request, session.owner)
       logEvent(request, 'login_succeeded')
       countLogin(request, 'login_succeeded')
-      await afterSignIn(request, reply, session, afterSetting(request.cookies, cookies))
+      await afterSignIn(request, reply, session, cookies)
 
       return await sendContinuePage(reply, login.returnTo)
     } catch (error) {

@@ -4,7 +4,7 @@ import fastifyPlugin from 'fastify-plugin'
 import { type NextStep, PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
 import { backgroundContext, type Upstream } from '../upstream.ts'
-import type { Cookies } from '../web/cookies.ts'
+import { afterSetting, type Cookie } from '../web/cookies.ts'
 import { logError } from '../web/error-pages.ts'
 import type { Sealer } from '../web/seal.ts'
 import { loginLink } from './ask-to-sign-in.ts'
@@ -126,10 +126,10 @@ export const signIn = fastifyPlugin<SignInOptions>(
       request: FastifyRequest,
       reply: FastifyReply,
       session: Session,
-      cookies: Cookies,
+      cookies: Cookie[],
     ): Promise<void> {
       if (!options.afterSignIn && !options.loadSessionData) return
-      request.visitorIfAny = createFixedVisitor(request, session, cookies)
+      request.visitorIfAny = createFixedVisitor(request, session, afterSetting(request.cookies, cookies))
       await addSessionData(request, reply, () => session)
       await runHook(request, async () => options.afterSignIn?.(request.visitor, request))
     }
