@@ -1,4 +1,4 @@
-// A Map whose entries expire and whose size is bounded, and work that is shared by everybody who asks for it.
+// A bounded Map whose entries expire, and a function that shares one piece of work between several callers.
 
 const maxEntries = 10_000
 

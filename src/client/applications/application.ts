@@ -9,7 +9,7 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
   updatedAt: Date | undefined
   /** Undefined if the API does not return it. Lists never contain it. */
   client: Client | undefined
-  /** The strong ETag of what was read; undefined if the API sends none. Lists have none. */
+  /** The strong ETag of this application. Undefined in lists, and if the API sends no ETag. */
   etag?: string | undefined
 }
 

@@ -9,7 +9,7 @@ import { listGroups } from './groups.ts'
 import { getApplication, idOf } from './this-application.ts'
 
 /** Credentials for the page that shows them once. */
-export type NewCredentials = Credentials & {
+type NewCredentials = Credentials & {
   /** The name of the application. */
   name: string
   /** The application is new, not only its secret. */

@@ -21,7 +21,7 @@ type Name = (typeof names)[number]
 type EditableFields = Partial<Pick<ApplicationFields, Name>>
 
 /** A field with two values. `choice` is the value to keep; undefined until the visitor has chosen. */
-export type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }
+type Difference = { name: Name; typed: string; stored: string; choice: 'typed' | 'stored' | undefined }
 
 /** Nothing was saved. The visitor has to choose between the two values of each field that differs. */
 export class EditConflict extends PublicError {

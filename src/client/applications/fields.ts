@@ -44,7 +44,7 @@ export const formFields = {
   defaultScopes: { label: 'Default scopes', maxlength: 2_000 },
 } satisfies Record<string, FormField>
 
-export type FieldName = keyof typeof formFields
+type FieldName = keyof typeof formFields
 /** The form as it was typed, after `normalize`. */
 export type TypedFields = Record<FieldName, string>
 /** The fields that the API knows. `redirectUris` is a comma-separated list. */

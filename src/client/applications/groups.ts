@@ -48,7 +48,7 @@ export async function findOrCreateGroup(visitor: Visitor, name: string): Promise
   return known?.id ?? createGroup(visitor, name)
 }
 
-export type GroupChoice = { value: string; text: string; isDefault: boolean }
+type GroupChoice = { value: string; text: string; isDefault: boolean }
 
 /**
  * The choices of the form. The default is a group that the visitor made, because anybody can invite the visitor to a group.

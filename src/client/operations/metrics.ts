@@ -1,9 +1,7 @@
-// Metrics for Prometheus, on a port of their own. No label contains an id.
+// Serves metrics to Prometheus on METRICS_PORT. No label contains an id.
 import { createServer, type Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-
-export type Metrics = ReturnType<typeof createMetrics>
 
 export function createMetrics() {
   const registers = [new Registry()]

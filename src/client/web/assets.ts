@@ -9,7 +9,7 @@ const folder = new URL('../../../views/client/assets/', import.meta.url)
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
 
 /** The addresses of the assets, for the templates. */
-export type Assets = { style: string; script: string; icon: string }
+type Assets = { style: string; script: string; icon: string }
 
 /** With `reload`, each request reads the file again, for development. */
 export function serveAssets(app: FastifyInstance, reload: boolean): Assets {

@@ -227,12 +227,12 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 }
 
-/** A missing page, a session that has ended and a form of another visitor get a page of their own. */
+/** Some errors replace the form: a missing page, a session that has ended, and a form of another visitor. */
 function isShownInForm(error: unknown): error is PublicError {
   return error instanceof PublicError && ![401, 404].includes(error.statusCode) && error.code !== 'other_visitor'
 }
 
-/** Inputs for fields of which only the names are known. The sender chose the names, so odd ones are left out. */
+/** Plain inputs, labelled with the names of the fields. The sender chose the names, so odd ones are left out. */
 function plainInputs(fields: FormFields): object[] {
   const names = Object.keys(fields).filter(name => /^[\w.-]{1,100}$/.test(name))
   return names.map(name => ({ name, label: name, rows: 3 }))

@@ -1,4 +1,4 @@
-// How much the laboratory keeps of one step. Whoever calls the platform must not decide how much memory that takes.
+// How much the laboratory keeps of one step. A caller must not decide how much memory that takes.
 import type { Value } from './recorded.ts'
 
 /** Of one step, in JSON. */

@@ -46,7 +46,7 @@ async function buildLabWith(t: Test, logins: number) {
   return { ask, id: told[50].id as string }
 }
 
-/** The fastest of several times, which says least of what else the machine does. */
+/** The fastest of several times. It depends least on what else the machine does. */
 async function shortestTime(run: () => Promise<unknown>): Promise<number> {
   let shortest = Number.POSITIVE_INFINITY
   for (let count = 0; count < 10; count += 1) {

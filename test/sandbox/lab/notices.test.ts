@@ -214,7 +214,7 @@ t.test('a notice says what is wrong, why it matters and how to mend it, in a sen
   t.equal(new Set(notices.map(({ id }) => id)).size, notices.length)
 })
 
-t.test('a login is compared with the logins that are there, of its own client, as they are now', async t => {
+t.test('a login is compared with the current logins of the same client', async t => {
   const comparison = createLoginComparison()
   const noticedOf = (one: RecordedLogin) => findNotices(one, comparison.othersOf(one)).map(({ id }) => id)
   const state = random()

@@ -146,7 +146,7 @@ t.test('PS-14: signing out ends the session itself, not the cookie alone', async
   t.match((await browser.get('/account')).body, /<h1>Sign in<\/h1>/)
 })
 
-t.test('PS-14: the page after signing out tells nobody who is signed in that they are signed out', async t => {
+t.test('PS-14: the page after signing out does not claim that a signed-in person is signed out', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   t.equal(locationOf(await browser.get('/signed-out')), '/sign-out')
   t.match((await browser.get('/sign-out')).body, 'Sign out of the login portal?')

@@ -1,4 +1,4 @@
-// The cookies of a signed-in visitor: the session with its access token, and the refresh token in a cookie of its own.
+// The cookies of a signed-in visitor: one for the session with its access token, and another for the refresh token.
 import { hash } from 'node:crypto'
 import { type Cookie, type Cookies, expire, limitExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'

@@ -45,7 +45,7 @@ export function stepsOf(login: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedS
   return login.steps.filter(({ kind }) => kinds.includes(kind))
 }
 
-/** The state that a login was begun with; undefined if there is none, or an empty one. */
+/** The state of the login's start. Undefined if it is missing or empty. */
 export function stateOf({ request }: RecordedStep): Hidden | undefined {
   const state = firstOf(request.query, 'state')
   return typeof state === 'object' && state.length > 0 ? state : undefined
