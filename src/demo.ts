@@ -11,9 +11,9 @@ import { listen } from './client/operations/listen.ts'
 import { keepCertificate, listenWithTls, trust } from './demo-https.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
-import { onFreePorts } from './sandbox/free-ports.ts'
+import { onFreePorts } from './sandbox/http/free-ports.ts'
+import type { Step } from './sandbox/observe/steps.ts'
 import { startSandbox } from './sandbox/start.ts'
-import type { Step } from './sandbox/steps.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
 

@@ -155,15 +155,19 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
 }
 
 t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
-  const wiring = 'app\\.ts|main|start\\.ts|seed\\.ts|config\\.ts|commands/'
+  const wiring = 'app\\.ts|main|start\\.ts|seed/|config\\.ts|commands/'
+  const domain = `api/|portal/|lab/|web/|${wiring}`
   const above: Record<string, string> = {
     'src/sandbox/api/': `portal/|lab/|${wiring}`,
     'src/sandbox/portal/': `api/|lab/|${wiring}`,
-    'src/sandbox/groups/': `api/|portal/|lab/|web/|${wiring}`,
+    'src/sandbox/applications/': domain,
+    'src/sandbox/groups/': domain,
+    'src/sandbox/people/': domain,
+    'src/sandbox/grants/': domain,
     'src/sandbox/web/': `api/|portal/|lab/|groups/|tokens/|store/|${wiring}`,
     'src/sandbox/tokens/': `api/|portal/|lab/|groups/|web/|${wiring}`,
-    'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|parts\\.ts|${wiring}`,
-    'src/sandbox/parts.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
+    'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|services\\.ts|${wiring}`,
+    'src/sandbox/services.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
     // Builds the servers from all of these.
     'src/sandbox/app.ts': 'main|start\\.ts|commands/',
   }
@@ -194,7 +198,7 @@ t.test('the laboratory imports only what is recorded, and only app.ts and main.t
     // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
     const isAllowed = /^src\/sandbox\/lab\/(set-up\/|open-lab\.ts$)/.test(path)
       ? /^src\/sandbox\/(?!(app|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
-      : /^src\/sandbox\/(lab\/|web\/|(describe|mail|refusal|secret|server|steps)\.ts$)/
+      : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|server)|people\/mail|values\/secret)\.ts$)/
     if (path.startsWith('src/sandbox/lab/'))
       t.same(
         own.filter(name => !isAllowed.test(name)),

@@ -1,6 +1,6 @@
 // What a check is given: browsers, people, the platform, and what of it all is its own.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Step, StepKind } from '../sandbox/steps.ts'
+import type { Step, StepKind } from '../sandbox/observe/steps.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'

@@ -1,5 +1,5 @@
 // What ties a request at the platform to a login, and so to the check that made it.
-import type { Step } from '../sandbox/steps.ts'
+import type { Step } from '../sandbox/observe/steps.ts'
 
 /** Values in an address that no two logins share. */
 export function marksIn(address: string): string[] {

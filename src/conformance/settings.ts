@@ -1,5 +1,5 @@
 // Reads the command's arguments, and names every problem at once.
-import { Secret } from '../sandbox/secret.ts'
+import { Secret } from '../sandbox/values/secret.ts'
 import { argumentsToRepeat, readArguments, SettingsError } from './arguments.ts'
 import type { Need } from './check.ts'
 import { readExpectedFailures } from './expected-failures.ts'

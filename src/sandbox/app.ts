@@ -3,20 +3,20 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
-import { createProbe } from './health.ts'
-import { createLifetimes } from './lifetimes.ts'
-import type { Parts } from './parts.ts'
-import { createPasswords, type Passwords } from './passwords.ts'
+import { createLifetimes } from './grants/lifetimes.ts'
+import { createProbe } from './http/health.ts'
+import { createSourceReader } from './http/trusted-proxies.ts'
+import type { Observer } from './observe/steps.ts'
+import { createPasswords, type Passwords } from './people/passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
-import { seedStore } from './seed.ts'
-import type { SeedReport } from './seeding.ts'
-import type { Observer } from './steps.ts'
+import { seedStore } from './seed/seed.ts'
+import type { SeedReport } from './seed/seeding.ts'
+import type { Services } from './services.ts'
 import { idleLifetimeSeconds } from './store/grants.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createSweeper, type Sweeper } from './store/sweeper.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
-import { createSourceReader } from './trusted-proxies.ts'
 
 export interface Sandbox {
   portal: FastifyInstance
@@ -77,7 +77,7 @@ export async function buildSandbox(
         },
         portal: () => portal,
       }))
-    const parts: Parts = {
+    const parts: Services = {
       addresses,
       lifetimes: lifetimes.of,
       store,

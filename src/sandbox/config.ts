@@ -1,9 +1,9 @@
 // Reads the sandbox's settings from the environment, and names every problem at once.
 import { readFileSync } from 'node:fs'
-import { isLoopback, isRedirectUri } from './redirect-uri.ts'
-import { Secret } from './secret.ts'
+import { isNetwork } from './http/trusted-proxies.ts'
 import { longestTokenSeconds } from './store/grants.ts'
-import { isNetwork } from './trusted-proxies.ts'
+import { isLoopback, isRedirectUri } from './values/redirect-uri.ts'
+import { Secret } from './values/secret.ts'
 
 /** Every setting, in the order of `.env.sandbox.example`. None is needed; an empty default means that it is not set. */
 export const settings = [

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
-import { limitConnections } from './connections.ts'
-import { listen } from './listen.ts'
+import { limitConnections } from './http/connections.ts'
+import { listen } from './http/listen.ts'
 
 type Doors = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
 

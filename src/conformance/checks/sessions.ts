@@ -1,5 +1,5 @@
 // The session of somebody who has signed in: which cookies are it, and how it comes to an end.
-import type { Step } from '../../sandbox/steps.ts'
+import type { Step } from '../../sandbox/observe/steps.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'

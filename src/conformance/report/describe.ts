@@ -1,5 +1,5 @@
 // A request and its answer in a few lines, with nothing secret in them.
-import type { Step } from '../../sandbox/steps.ts'
+import type { Step } from '../../sandbox/observe/steps.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 

@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify'
 import { bounds } from '../groups/bounds.ts'
 import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
-import type { Reason } from '../steps.ts'
+import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
 
 /** Problems by field; a field may have several. */
 export type FieldProblems = Record<string, string[]>

@@ -1,8 +1,8 @@
 // The application API itself (specification 4.1).
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isId } from '../is-id.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
+import { isId } from '../values/is-id.ts'
 import { ApiError } from './api-error.ts'
 import { readNewApplication } from './application-fields.ts'
 import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
@@ -20,7 +20,7 @@ interface OneApplication {
   Params: { app_id: string }
 }
 
-export function applicationRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+export function applicationRoutes(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const inTurn = createListTurns()
 
   async function list(request: FastifyRequest, reply: FastifyReply) {

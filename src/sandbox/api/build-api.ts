@@ -1,11 +1,11 @@
 // The application API: every route of its listener, by hand and in order, with one dialect of errors.
 import type { FastifyInstance } from 'fastify'
-import { describeRoutes } from '../describe.ts'
-import { healthRoutes, logFaultsOnly } from '../health.ts'
-import { trackMethods } from '../method-not-allowed.ts'
-import { observeRequests } from '../observe.ts'
-import type { Parts } from '../parts.ts'
-import { createServer } from '../server.ts'
+import { describeRoutes } from '../http/describe.ts'
+import { healthRoutes, logFaultsOnly } from '../http/health.ts'
+import { trackMethods } from '../http/method-not-allowed.ts'
+import { createServer } from '../http/server.ts'
+import { observeRequests } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { readAsset } from '../web/assets.ts'
 import { callsAssets, showCallsPage } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
@@ -36,7 +36,7 @@ const portalTokensOnly = whoMay({
   refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
 })
 
-export async function buildApi(parts: Parts): Promise<FastifyInstance> {
+export async function buildApi(parts: Services): Promise<FastifyInstance> {
   const api = createServer(parts.logger, toErrorBody)
   parts.atEdge?.(api, 'api')
   observeRequests(api, { ...parts, listener: 'api' })

@@ -1,8 +1,7 @@
 // Creates an application with its client, secret and access tokens: all of it, or nothing.
 import { randomUUID } from 'node:crypto'
 import { refuseFurtherApplications } from '../groups/bounds.ts'
-import { isId } from '../is-id.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
 import { addFirstSecret } from '../store/client-secrets.ts'
@@ -11,6 +10,7 @@ import { markAsMade } from '../store/marks.ts'
 import { isMember } from '../store/memberships.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
+import { isId } from '../values/is-id.ts'
 import { ApiError } from './api-error.ts'
 import type { NewApplicationFields } from './application-fields.ts'
 
@@ -25,7 +25,7 @@ export interface CreatedApplication {
  * the group is full.
  */
 export async function createApplication(
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { groupId, ...fields }: NewApplicationFields,
   maker: Maker,
   { suite }: { suite?: string } = {},
@@ -55,7 +55,7 @@ export async function createApplication(
 }
 
 async function signToken(
-  { addresses, keyRing }: Pick<Parts, 'addresses' | 'keyRing'>,
+  { addresses, keyRing }: Pick<Services, 'addresses' | 'keyRing'>,
   { id, createdBy, createdAt }: Pick<Application, 'id' | 'createdBy' | 'createdAt'>,
 ) {
   const tokenId = randomUUID()

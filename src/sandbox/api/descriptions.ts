@@ -1,8 +1,8 @@
 // Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Description } from '../describe.ts'
-import type { Addresses } from '../parts.ts'
+import type { Description } from '../http/describe.ts'
+import type { Addresses } from '../services.ts'
 
 /** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
 const ramlBaseUri = 'http://127.0.0.1:4001'

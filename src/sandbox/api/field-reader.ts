@@ -1,7 +1,7 @@
 // Reads the fields of a JSON body one by one, and says everything that is wrong with them at once.
-import { plainHostRule } from '../plain-host.ts'
-import { isRedirectUri } from '../redirect-uri.ts'
-import { isLonger } from '../text-length.ts'
+import { plainHostRule } from '../values/plain-host.ts'
+import { isRedirectUri } from '../values/redirect-uri.ts'
+import { isLonger } from '../values/text-length.ts'
 import { isWebUrl } from '../web/web-url.ts'
 import { ApiError, type FieldProblems } from './api-error.ts'
 

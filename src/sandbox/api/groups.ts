@@ -4,7 +4,7 @@ import { acceptInvitation } from '../groups/accept-invitation.ts'
 import { endLink } from '../groups/end-link.ts'
 import { inviteUser } from '../groups/invite-user.ts'
 import { makeGroup } from '../groups/make-group.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
 import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
@@ -16,7 +16,7 @@ interface OneLink {
   Params: { user_id: string; group_id: string }
 }
 
-export function groupRoutes(parts: Pick<Parts, 'store' | 'clock'>) {
+export function groupRoutes(parts: Pick<Services, 'store' | 'clock'>) {
   async function create(request: FastifyRequest, reply: FastifyReply) {
     const name = readGroupName(bodyOf(request))
     const { userId } = callerOf(request)

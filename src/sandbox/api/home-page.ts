@@ -1,6 +1,6 @@
 // The page at the API's own address: what this is, and where to read on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Addresses } from '../parts.ts'
+import type { Addresses } from '../services.ts'
 
 export function showHome({ apiUrl, portalUrl }: Addresses) {
   return async (_request: FastifyRequest, reply: FastifyReply) =>

@@ -1,6 +1,6 @@
 // Request bodies of the API: JSON, at most 64 KiB, and nothing a parser can trip over.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { jsonBodyLimit } from '../server.ts'
+import { jsonBodyLimit } from '../http/server.ts'
 import { ApiError } from './api-error.ts'
 
 // The API's own bodies are two levels deep.

@@ -1,6 +1,6 @@
 // What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
 
-import { answer, parameters, ref } from '../describe.ts'
+import { answer, parameters, ref } from '../http/describe.ts'
 import { contexts } from './contexts.ts'
 
 const appId = { app_id: { type: 'string', maxLength: 64, description: 'Id of the application.' } }

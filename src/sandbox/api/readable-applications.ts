@@ -1,5 +1,5 @@
 // Which applications a caller may read: a user those that they develop, an application's own token that one alone.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Application, findApplication, findApplicationOf, listApplicationsOf } from '../store/applications.ts'
 import type { Caller } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
@@ -7,7 +7,7 @@ import { permissionDenied } from './require-token.ts'
 
 /** The oldest first, in portions. */
 export async function* listReadable(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   { kind, userId, clientId }: Caller,
 ): AsyncGenerator<Application[]> {
   if (kind !== 'application') return yield* listApplicationsOf(store.read, userId)
@@ -20,7 +20,7 @@ export async function* listReadable(
  * token that asks for any other, there or not.
  */
 export async function findReadable(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   appId: string,
   { kind, userId, clientId }: Caller,
 ): Promise<Application | undefined> {

@@ -1,5 +1,5 @@
 // Gives an application's client a new secret; the one before stays valid, so that it can be exchanged without a pause.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { claimApplication, type Maker } from '../store/applications.ts'
 import { addClientSecret } from '../store/client-secrets.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
@@ -7,7 +7,7 @@ import { explainRefusal } from './explain-refusal.ts'
 
 /** The new secret, which is told here and never again. Throws ApiError 404 or 403. */
 export async function refreshSecret(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   appId: string,
   maker: Maker,
 ): Promise<string> {

@@ -1,12 +1,12 @@
 // Removes an application. Its client ends with it, at once.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { claimApplication, removeApplicationOf } from '../store/applications.ts'
 import { requireMatch } from './entity-tag.ts'
 import { explainRefusal } from './explain-refusal.ts'
 
 /** `ifMatch`: the header of that name, if there is one. Throws ApiError 404, 403 or 412. */
 export async function removeApplication(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   appId: string,
   { userId, ifMatch }: { userId: string; ifMatch: string | undefined },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 // Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { noteAbout, step } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, step } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import type { Maker } from '../store/applications.ts'
 import { type Caller, type CallerFault, findCaller, type TokenKind } from '../tokens/find-caller.ts'
 import { ApiError } from './api-error.ts'
@@ -39,7 +39,7 @@ export function makerOf(request: FastifyRequest): Maker {
 /** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */
 export function requireToken(
   scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
 ): void {
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async request => {

@@ -1,5 +1,5 @@
 // What requests and answers of the API look like, by name, as JSON schemas. They describe; they do not check.
-import { listOf, object, only, ref, type Schema, text } from '../describe.ts'
+import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
 import { contexts } from './contexts.ts'
 
 const uuid = { type: 'string', format: 'uuid' }

@@ -1,7 +1,7 @@
 // Changes an application and what its client may do.
 
 import { refuseGrowth } from '../groups/bounds.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Application, claimApplication, setApplicationFields, sizeOfFields } from '../store/applications.ts'
 import { lockGroup } from '../store/groups.ts'
 import { readChangedApplication } from './application-fields.ts'
@@ -21,7 +21,7 @@ interface Change {
  * added; callers who may not change the application do not learn what is wrong with the fields.
  */
 export async function updateApplication(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   appId: string,
   { body, userId, ifMatch }: Change,
 ): Promise<Application> {

@@ -1,7 +1,7 @@
 // Applies the SEED_ settings, while the sandbox runs: npm run sandbox:seed -- --force
 import { parseArgs } from 'node:util'
-import { createPasswords } from '../passwords.ts'
-import { seedStore } from '../seed.ts'
+import { createPasswords } from '../people/passwords.ts'
+import { seedStore } from '../seed/seed.ts'
 import { defineCommand, NothingDone, onStore, runCommand } from './run-command.ts'
 
 const usage = `npm run sandbox:seed [-- --force]

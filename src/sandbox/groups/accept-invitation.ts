@@ -1,17 +1,17 @@
 // Who was invited becomes a member, by their own wish.
 
-import { isId } from '../is-id.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { lockGroup } from '../store/groups.ts'
 import { deleteInvitation } from '../store/invitations.ts'
 import { addMember, isMember, type Membership } from '../store/memberships.ts'
 import { lockUser } from '../store/users.ts'
+import { isId } from '../values/is-id.ts'
 import { refuseFurtherGroups } from './bounds.ts'
 import { GroupRefusal } from './group-refusal.ts'
 
 /** The group's id as it came. Throws GroupRefusal, and the invitation stays open. */
 export async function acceptInvitation(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, groupId }: { userId: string; groupId: string },
 ): Promise<Membership> {
   return store.transaction(async db => {

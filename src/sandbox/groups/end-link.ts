@@ -1,13 +1,13 @@
 // Ends what links a user to a group: a membership or an invitation, from whichever side.
 
-import { isId } from '../is-id.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { endGroup, type Group, lockGroup } from '../store/groups.ts'
 import { deleteInvitation, deleteInvitationsBy } from '../store/invitations.ts'
 import { countMembers, isMember, removeMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 import { findUser } from '../store/users.ts'
+import { isId } from '../values/is-id.ts'
 import { GroupRefusal } from './group-refusal.ts'
 
 /** What was ended. */
@@ -19,7 +19,7 @@ export type EndedLink = 'membership' | 'invitation'
  * meanwhile is no membership to end. Throws GroupRefusal.
  */
 export async function endLink(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   { userId, groupId, callerId, only }: { userId: string; groupId: string; callerId: string; only?: EndedLink },
 ): Promise<EndedLink> {
   return store.transaction(async db => {

@@ -1,13 +1,13 @@
 // A member of a group invites somebody, who has no right and shows nothing until they accept.
 import { randomUUID } from 'node:crypto'
-import { isId } from '../is-id.ts'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { countFailure, findBackOff } from '../store/failures.ts'
 import { lockGroup } from '../store/groups.ts'
 import { type Invitation, insertInvitation, listInvitationsInto } from '../store/invitations.ts'
 import { isMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 import { findUser } from '../store/users.ts'
+import { isId } from '../values/is-id.ts'
 import { bounds } from './bounds.ts'
 import { GroupRefusal } from './group-refusal.ts'
 
@@ -15,7 +15,7 @@ const dayMs = 86_400_000
 
 /** Both ids as they came. Throws GroupRefusal. */
 export async function inviteUser(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, groupId, inviterId }: { userId: string; groupId: string; inviterId: string },
 ): Promise<Invitation & { groupName: string }> {
   return store.transaction(async db => {

@@ -1,6 +1,6 @@
 // Makes a group for somebody who has room for one more.
 import { randomUUID } from 'node:crypto'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { createGroup, findGroup, type Group } from '../store/groups.ts'
 import { markAsMade } from '../store/marks.ts'
 import { lockUser } from '../store/users.ts'
@@ -11,7 +11,7 @@ import { refuseFurtherGroups } from './bounds.ts'
  * Throws GroupRefusal.
  */
 export async function makeGroup(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   { name, userId, id = randomUUID(), suite }: { name: string; userId: string; id?: string; suite?: string },
 ): Promise<Group> {
   return store.transaction(async db => {

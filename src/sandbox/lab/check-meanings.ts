@@ -1,5 +1,5 @@
 // Why each check is made: what it keeps away, and where that is written.
-import type { CheckName } from '../steps.ts'
+import type { CheckName } from '../observe/steps.ts'
 
 export const checkMeanings: Record<CheckName, { why: string; source: string }> = {
   redirect_uri: {

@@ -1,5 +1,5 @@
 // What each reason for a refusal means to somebody who writes a client: why it matters, and what to do about it.
-import type { Reason } from '../steps.ts'
+import type { Reason } from '../observe/steps.ts'
 
 export interface Explanation {
   /** What the portal or the API found. */

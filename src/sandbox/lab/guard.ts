@@ -1,7 +1,7 @@
 // Who may ask the laboratory: it shows what a sandbox saw, so no page of another site may read or change anything here.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { Secret } from '../secret.ts'
+import type { Secret } from '../values/secret.ts'
 import { LabError } from './lab-error.ts'
 
 const loopbackNames = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -1,7 +1,7 @@
 // The mail that the portal would have sent, as JSON and as a page. What is in it opens accounts: that is what it is for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Mail, Mailbox } from '../mail.ts'
+import type { Mail, Mailbox } from '../people/mail.ts'
 import { pageHeaders } from './page-headers.ts'
 
 interface DeliveredMail extends Mail {

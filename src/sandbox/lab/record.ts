@@ -1,5 +1,5 @@
 // Turns a step into what is remembered of it: no secret comes past this file.
-import type { Step } from '../steps.ts'
+import type { Step } from '../observe/steps.ts'
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
 import type { RecordedStep } from './recorded.ts'

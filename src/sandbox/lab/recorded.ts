@@ -1,5 +1,5 @@
 // What the laboratory remembers of a request and of a login. Nothing in here opens a door.
-import type { About, CheckName, Reason, StepFault, StepKind } from '../steps.ts'
+import type { About, CheckName, Reason, StepFault, StepKind } from '../observe/steps.ts'
 
 /** A value that is not shown: two that are equal have the same hash, and the rest says how good a secret it would be. */
 export interface Hidden {

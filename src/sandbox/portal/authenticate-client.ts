@@ -1,7 +1,7 @@
 // Makes sure that a call comes from the client it names, by the client's secret.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout, noteCheck } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, noteCheck } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
 import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
@@ -16,7 +16,7 @@ import { OAuthError } from './oauth-error.ts'
  * nobody can lock a client out.
  */
 export async function authenticateClient(
-  { store, clock, sourceOf }: Pick<Parts, 'store' | 'clock' | 'sourceOf'>,
+  { store, clock, sourceOf }: Pick<Services, 'store' | 'clock' | 'sourceOf'>,
   fields: CallFields,
   request: FastifyRequest,
 ): Promise<string> {

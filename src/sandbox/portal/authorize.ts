@@ -1,7 +1,7 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteKind } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, noteKind } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { makeAllowedRedirect } from './code-redirect.ts'
 import { showConsentPage } from './consent.ts'
 import { isLoginRequest, readLoginRequest, startParameters, toLoginPath } from './login-request.ts'
@@ -9,7 +9,7 @@ import { longestText } from './longest-text.ts'
 import { findVisitor } from './portal-session.ts'
 import { showSignInPage } from './sign-in-page.ts'
 
-export function authorizeRoutes(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
+export function authorizeRoutes(parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
   // Nothing is stored for visitors who are not signed in: the request travels in the address and in the forms.
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>

@@ -1,10 +1,10 @@
 // The login portal: every route of its listener, by hand and in order, in scopes that share only the store.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { healthRoutes, logFaultsOnly } from '../health.ts'
-import { trackMethods } from '../method-not-allowed.ts'
-import { observeRequests, step } from '../observe.ts'
-import type { Parts } from '../parts.ts'
-import { createServer } from '../server.ts'
+import { healthRoutes, logFaultsOnly } from '../http/health.ts'
+import { trackMethods } from '../http/method-not-allowed.ts'
+import { createServer } from '../http/server.ts'
+import { observeRequests, step } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { showCallsPage } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token-page.ts'
 import { allowedApplicationsRoutes } from './account/allowed-applications-page.ts'
@@ -37,7 +37,7 @@ import { register } from './user-calls/register.ts'
 import { useUserCalls } from './user-calls/use-user-calls.ts'
 import { UserCallError } from './user-calls/user-call-error.ts'
 
-export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
+export async function buildPortal(parts: Services): Promise<FastifyInstance> {
   const { portalUrl } = parts.addresses
   const portal = createServer(parts.logger, (_statusCode, message) => message)
   parts.atEdge?.(portal, 'portal')
@@ -138,7 +138,7 @@ export async function buildPortal(parts: Parts): Promise<FastifyInstance> {
 }
 
 /** The portal's own pages for a signed-in user; without a session each of them is the page to sign in. */
-function accountRoutes(account: FastifyInstance, parts: Parts): void {
+function accountRoutes(account: FastifyInstance, parts: Services): void {
   requireVisitor(account, parts)
   const profile = profileRoutes(parts)
   account.get('/account', profile.show)

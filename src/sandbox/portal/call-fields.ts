@@ -1,7 +1,7 @@
 // Reads the fields of a call, sent as a form or as JSON, with OAuth's rules: once each, and empty means left out.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout } from '../observe.ts'
-import type { Reason } from '../steps.ts'
+import { noteAbout } from '../observe/observe.ts'
+import type { Reason } from '../observe/steps.ts'
 import { longestText } from './longest-text.ts'
 import { OAuthError } from './oauth-error.ts'
 

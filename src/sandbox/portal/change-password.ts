@@ -1,5 +1,5 @@
 // Gives an account a new password, and ends whatever the one before has opened.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { signOutEverywhere } from '../store/sign-out-everywhere.ts'
 import { type Credentials, replacePasswordHash } from '../store/users.ts'
 
@@ -9,7 +9,7 @@ import { type Credentials, replacePasswordHash } from '../store/users.ts'
  * counts. Throws Busy.
  */
 export async function changePassword(
-  { store, passwords, clock }: Pick<Parts, 'store' | 'passwords' | 'clock'>,
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   credentials: Credentials,
   { password, source }: { password: string; source: string },
 ): Promise<Credentials | undefined> {

@@ -1,5 +1,5 @@
 // Checks a password, and says when somebody has been wrong too often to be heard.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
 import { type Credentials, findCredentials, normaliseEmail } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
@@ -30,7 +30,7 @@ export type CheckedPassword =
  * too. Throws Busy.
  */
 export async function checkPassword(
-  { store, passwords, clock }: Pick<Parts, 'store' | 'passwords' | 'clock'>,
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   { email, password, source, mark }: PasswordAttempt,
 ): Promise<CheckedPassword> {
   // An address that is no text for the database (PostgreSQL takes no NUL) belongs to nobody.

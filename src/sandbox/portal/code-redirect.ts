@@ -1,5 +1,5 @@
 // Issues an authorization code, and gives the address that takes it to the client.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { hasConsent, lockConsent } from '../store/consents.ts'
 import { createGrant, endSurplusGrants } from '../store/grants.ts'
 import type { Proof } from '../store/proof.ts'
@@ -15,7 +15,7 @@ import { requireProof } from './require-proof.ts'
  */
 export async function makeCodeRedirect(
   db: Db,
-  { addresses, lifetimes, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'clock'>,
+  { addresses, lifetimes, clock }: Pick<Services, 'addresses' | 'lifetimes' | 'clock'>,
   request: LoginRequest,
   user: { userId: string; proof: Proof },
 ): Promise<string> {
@@ -49,7 +49,7 @@ export async function makeCodeRedirect(
 
 /** The same, in a transaction of its own. Undefined when the user has not allowed the application, or does not any more. */
 export async function makeAllowedRedirect(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'clock'>,
   request: LoginRequest,
   user: { userId: string; proof: Proof },
 ): Promise<string | undefined> {

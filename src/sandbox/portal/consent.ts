@@ -1,8 +1,8 @@
 // Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteReason } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, noteReason } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { rememberConsent } from '../store/consents.ts'
 import { finishAuthorization } from '../store/finished-authorizations.ts'
 import type { User } from '../store/users.ts'
@@ -26,7 +26,7 @@ const formLifetimeMs = 30 * 60_000
 
 export function showConsentPage(
   reply: FastifyReply,
-  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   login: LoginRequest,
   visitor: User,
 ) {
@@ -43,7 +43,7 @@ export function showConsentPage(
   })
 }
 
-export function answerConsent(parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
+export function answerConsent(parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
   const { keyRing, store, clock } = parts
 
   return async (request: FastifyRequest, reply: FastifyReply) => {

@@ -1,6 +1,6 @@
 // The portal's calls in OpenAPI 3.1: those of OAuth that every client needs, and those of 2019 for scripts and tests.
-import { listOf, object, only, type Schema, text } from '../describe.ts'
-import type { Addresses } from '../parts.ts'
+import { listOf, object, only, type Schema, text } from '../http/describe.ts'
+import type { Addresses } from '../services.ts'
 
 const description =
   'How an application signs people in: send the browser to GET /, take the code that it comes back with, and exchange it ' +

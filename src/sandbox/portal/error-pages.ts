@@ -1,8 +1,8 @@
 // Error pages of the portal.
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../parts.ts'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
-import type { Reason } from '../steps.ts'
+import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
 
@@ -26,7 +26,7 @@ export class PageError extends Refusal {
   }
 }
 
-export function showErrorPages(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>): void {
+export function showErrorPages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock' | 'explainAt'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof LoginRequestError) {
       logRefusal(request, error, error, 'page')

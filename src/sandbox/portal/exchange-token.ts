@@ -1,7 +1,7 @@
 // POST /api/exchangeToken: a code (specification 4.2), or later a refresh token, becomes tokens for its client.
 import type { FastifyRequest } from 'fastify'
-import { noteKind } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteKind } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { type CallFields, readCallFields, requireField } from './call-fields.ts'
 import type { TokenResponse } from './issue-tokens.ts'
@@ -24,7 +24,7 @@ const fieldNames = [
 ] as const
 
 export function exchangeToken(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>,
 ) {
   return async (request: FastifyRequest) => {
     const fields = readCallFields(request, fieldNames)
@@ -42,7 +42,7 @@ export function exchangeToken(
 }
 
 async function redeem(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   clientId: string,
   fields: CallFields,
   request: FastifyRequest,
@@ -54,7 +54,7 @@ async function redeem(
 }
 
 async function refresh(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   clientId: string,
   fields: CallFields,
   request: FastifyRequest,

@@ -1,7 +1,7 @@
 // Asking for a link that resets the password: the same answer, and the same work, whether or not there is such an account.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteReason } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteReason } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { type Credentials, findCredentials, normaliseEmail } from '../store/users.ts'
 import { hashToken } from '../tokens/opaque-token.ts'
@@ -18,7 +18,7 @@ const windowMs = resetLinkMinutes * 60_000
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 export function forgotPasswordRoutes(
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
+  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
   const { addresses, store, clock, mailbox } = parts
 

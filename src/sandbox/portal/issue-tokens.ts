@@ -1,5 +1,5 @@
 // The token response: an access token of a family, beside the refresh token that is the family's newest.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import type { TokenFamily } from '../store/refresh-tokens.ts'
 import { signUserToken } from '../tokens/access-token.ts'
 
@@ -18,7 +18,7 @@ export interface Family extends TokenFamily {
 }
 
 export async function issueTokens(
-  { addresses, lifetimes, keyRing, clock }: Pick<Parts, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
+  { addresses, lifetimes, keyRing, clock }: Pick<Services, 'addresses' | 'lifetimes' | 'keyRing' | 'clock'>,
   { grantId, userId, generation, clientId, refreshToken }: Family,
 ): Promise<TokenResponse> {
   const lifetimeSeconds = lifetimes(clientId).accessTokenSeconds

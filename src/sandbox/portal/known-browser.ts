@@ -1,7 +1,7 @@
 // A mark for browsers that have signed in to an account before: what strangers get wrong does not lock them out.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Bucket, failureWindowMs } from '../store/failures.ts'
 import type { Credentials } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
@@ -21,7 +21,7 @@ export interface Mark {
 
 /** Undefined when the browser brings none that we made. */
 export function readMark(
-  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
 ): Mark | undefined {
   return readFormToken<Mark>(keyRing.sealingKey, purpose, request.cookies[cookieName], clock())
@@ -29,7 +29,7 @@ export function readMark(
 
 /** Once a visitor has signed in. The mark keeps its id, and with it what was counted. */
 export function markBrowser(
-  parts: Pick<Parts, 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'keyRing' | 'clock'>,
   credentials: Credentials,
   request: FastifyRequest,
   reply: FastifyReply,

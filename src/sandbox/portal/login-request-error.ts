@@ -1,9 +1,9 @@
 // A login request that has a fault, and its answer: straight back to the application that the visitor knows, or a page
 // with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
-import { Refusal } from '../refusal.ts'
-import type { Reason } from '../steps.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import type { Application } from '../store/applications.ts'
 import { hasConsent } from '../store/consents.ts'
 import { findVisitor } from './portal-session.ts'
@@ -31,7 +31,7 @@ export class LoginRequestError extends Refusal {
  * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
  */
 export async function answerLoginRequestError(
-  parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>,
+  parts: Pick<Services, 'store' | 'clock' | 'explainAt'>,
   { message, application, location }: LoginRequestError,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -53,7 +53,7 @@ export async function answerLoginRequestError(
 
 /** Not, as far as can be known just now: this is the answer to an error, and must not be another one. */
 async function isAllowed(
-  parts: Pick<Parts, 'store' | 'clock'>,
+  parts: Pick<Services, 'store' | 'clock'>,
   applicationId: string,
   request: FastifyRequest,
 ): Promise<boolean> {

@@ -1,8 +1,8 @@
 // Reads the request that starts a login: whom to trust with an answer is settled first, everything else after that.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout, noteCheck } from '../observe.ts'
-import type { Parts } from '../parts.ts'
-import type { Reason } from '../steps.ts'
+import { noteAbout, noteCheck } from '../observe/observe.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'
 import { addToUrl } from './add-to-url.ts'
@@ -45,7 +45,7 @@ export function isLoginRequest(query: Record<string, unknown>): boolean {
  * redirect URI. Unknown parameters are ignored, empty ones count as left out (RFC 6749 3.1).
  */
 export async function readLoginRequest(
-  { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
+  { store, addresses }: Pick<Services, 'addresses' | 'store'>,
   query: Record<string, unknown>,
   request: FastifyRequest,
 ): Promise<LoginRequest> {

@@ -1,12 +1,12 @@
 // What anybody may know of the portal: its metadata (RFC 8414) and the public halves of its keys (RFC 7517).
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
 import { grantTypes } from './exchange-token.ts'
 
 const publicFor5Minutes = 'public, max-age=300'
 
-export function metadataRoutes({ addresses, keyRing }: Pick<Parts, 'addresses' | 'keyRing'>) {
+export function metadataRoutes({ addresses, keyRing }: Pick<Services, 'addresses' | 'keyRing'>) {
   async function describe(_request: FastifyRequest, reply: FastifyReply) {
     reply.header('cache-control', publicFor5Minutes)
     return describePortal(addresses.portalUrl)

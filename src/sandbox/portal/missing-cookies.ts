@@ -1,7 +1,7 @@
 // Recognises a browser that keeps no cookie of the portal, and explains why nobody can sign in with it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteReason } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteReason } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import type { SignInPurpose } from './sign-in-purpose.ts'
 
 // The names of all cookies of the portal start with this.
@@ -25,7 +25,7 @@ export function keepsCookies(request: FastifyRequest): boolean {
 export function showMissingCookies(
   request: FastifyRequest,
   reply: FastifyReply,
-  { addresses: { portalUrl } }: Pick<Parts, 'addresses'>,
+  { addresses: { portalUrl } }: Pick<Services, 'addresses'>,
   { returnTo }: SignInPurpose,
 ) {
   noteReason(request, 'cookies-missing')

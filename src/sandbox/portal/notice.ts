@@ -1,6 +1,6 @@
 // What a page says once after a form changed something: it travels in a cookie that the page deletes as it reads it.
 import type { FastifyReply } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 
 export const noticeCookieName = '__Host-portal-notice'
@@ -25,7 +25,7 @@ interface AddressedNotice {
   notice: Notice
 }
 
-type Keys = Pick<Parts, 'keyRing' | 'clock'>
+type Keys = Pick<Services, 'keyRing' | 'clock'>
 
 /** Answers a form: leads to the page, which shows the notice once. */
 export function redirectWithNotice(

@@ -1,8 +1,8 @@
 // Errors of the portal's calls in OAuth's own dialect (RFC 6749 5.2).
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../parts.ts'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../refusal.ts'
-import type { Reason } from '../steps.ts'
+import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import { longestText } from './longest-text.ts'
 
 export class OAuthError extends Refusal {
@@ -24,7 +24,7 @@ export class OAuthError extends Refusal {
 }
 
 /** Every error of this scope, its own or the framework's, leaves as `{error, error_description, error_uri?, state?}`. */
-export function answerInOAuthDialect(scope: FastifyInstance, { explainAt }: Pick<Parts, 'explainAt'>): void {
+export function answerInOAuthDialect(scope: FastifyInstance, { explainAt }: Pick<Services, 'explainAt'>): void {
   scope.setErrorHandler((error, request, reply) => {
     const answer = toOAuthError(error)
     logRefusal(request, error, answer, 'call')

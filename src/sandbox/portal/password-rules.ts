@@ -1,7 +1,7 @@
 // What a password may be: where an account is made, where it is changed and where it is reset.
-import { longestPassword } from '../passwords.ts'
+import { longestPassword } from '../people/passwords.ts'
 import { normaliseEmail } from '../store/users.ts'
-import { isLonger } from '../text-length.ts'
+import { isLonger } from '../values/text-length.ts'
 
 /** Also said on the pages before anybody types. */
 export const shortestPassword = 8

@@ -1,6 +1,6 @@
 // Who is signed in to the portal in this browser: a random id in a cookie, its hash in the store.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import {
   createPortalSession,
   deletePortalSession,
@@ -30,7 +30,7 @@ export interface Visitor extends User {
 
 /** The user signed in here, or undefined. Counts as a use of the session. */
 export async function findVisitor(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   request: FastifyRequest,
 ): Promise<Visitor | undefined> {
   const idHash = readIdHash(request)
@@ -54,7 +54,7 @@ export async function findVisitor(
  * done, where the password is another one by now.
  */
 export async function startPortalSession(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, passwordHash }: Credentials,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -75,7 +75,7 @@ export async function startPortalSession(
 
 /** Ends the session in the store as well: a copy of the cookie opens nothing any more. */
 export async function endPortalSession(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {

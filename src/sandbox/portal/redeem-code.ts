@@ -1,8 +1,8 @@
 // Redeems an authorization code for the first tokens of its family.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout, noteCheck } from '../observe.ts'
-import type { Parts } from '../parts.ts'
-import type { Reason } from '../steps.ts'
+import { noteAbout, noteCheck } from '../observe/observe.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import { type CodeBinding, findGrantByCode, redeemGrant, revokeGrant } from '../store/grants.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import { issueTokens, type TokenResponse } from './issue-tokens.ts'
@@ -22,7 +22,7 @@ export interface Exchange {
 
 /** Throws OAuthError. The code is spent by one statement, so of any number of callers one succeeds. */
 export async function redeemCode(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   exchange: Exchange,
   request: FastifyRequest,
 ): Promise<TokenResponse> {
@@ -59,7 +59,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
 
 /** Finds out why, and ends the family of a code that is in two hands. */
 async function explainRefusal(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,
   exchange: Exchange,
   request: FastifyRequest,

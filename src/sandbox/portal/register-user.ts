@@ -1,8 +1,8 @@
 // Signs a new user up: looks at every field, says everything that is wrong at once, and makes the account.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { type Credentials, createUser, longestEmail, normaliseEmail } from '../store/users.ts'
-import { isLonger } from '../text-length.ts'
+import { isLonger } from '../values/text-length.ts'
 import { findPasswordProblem } from './password-rules.ts'
 
 /** Wire names, the same on the page and at /api/register. */
@@ -19,7 +19,7 @@ const hourMs = 3_600_000
 
 /** `fields` as they came, of any type. Throws Busy and what the store throws. */
 export async function registerUser(
-  { store, passwords, clock }: Pick<Parts, 'store' | 'passwords' | 'clock'>,
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
   fields: Record<string, unknown>,
   source: string,
 ): Promise<Registration> {

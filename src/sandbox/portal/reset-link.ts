@@ -1,5 +1,5 @@
 // The link of a reset mail. Nothing is stored for it: it names the password that it replaces, and so it works once.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Credentials, findCredentialsOf } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
@@ -14,7 +14,7 @@ interface ResetLink {
 }
 
 export function makeResetLink(
-  { addresses, keyRing, clock }: Pick<Parts, 'addresses' | 'keyRing' | 'clock'>,
+  { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   { userId, passwordHash }: Credentials,
 ): string {
   // A hash of the hash, whose salt nobody outside knows: links can be read.
@@ -26,7 +26,7 @@ export function makeResetLink(
 
 /** Whose password the link resets; undefined where it is not ours, has expired or was used. */
 export async function readResetToken(
-  { store, keyRing, clock }: Pick<Parts, 'store' | 'keyRing' | 'clock'>,
+  { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   token: unknown,
 ): Promise<Credentials | undefined> {
   const link = readFormToken<ResetLink>(keyRing.sealingKey, purpose, token, clock())

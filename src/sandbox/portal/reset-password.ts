@@ -1,6 +1,6 @@
 // Where the link of a reset mail leads: a new password for whoever reads that mail. Looking at the page uses nothing up.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { type Credentials, findUser } from '../store/users.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { changePassword } from './change-password.ts'
@@ -10,7 +10,7 @@ import { findPasswordProblem, shortestPassword } from './password-rules.ts'
 import { endPortalSession } from './portal-session.ts'
 import { readResetToken, resetLinkMinutes } from './reset-link.ts'
 
-export function resetPasswordRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function resetPasswordRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { token } = request.query as Record<string, unknown>
     return showForm(reply, token, await findEmail(await requireCredentials(token)))

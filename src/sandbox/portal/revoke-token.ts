@@ -1,7 +1,7 @@
 // POST /api/revokeToken: a client gives back what a login gave it (RFC 7009), usually because its visitor signs out, or a
 // token of its own.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
 import { revokeGrant } from '../store/grants.ts'
 import { findFamilyId } from '../store/refresh-tokens.ts'
@@ -12,7 +12,7 @@ import { readCallFields, requireField } from './call-fields.ts'
 
 const fieldNames = ['token', 'client_id', 'client_secret'] as const
 
-export function revokeToken(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>) {
+export function revokeToken(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const fields = readCallFields(request, fieldNames)
     const token = requireField(fields, 'token')
@@ -29,7 +29,7 @@ export function revokeToken(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing'
  * tokens listed with the application's credentials that one alone. False for other clients' tokens, and for unknown ones.
  */
 async function revoke(
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   token: string,
   clientId: string,
 ): Promise<boolean> {

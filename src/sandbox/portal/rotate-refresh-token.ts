@@ -1,8 +1,8 @@
 // Takes a refresh token and gives its successor, with a new access token (RFC 6749 6, RFC 9700 4.14.2).
 import type { FastifyRequest } from 'fastify'
-import { noteAbout, noteCheck } from '../observe.ts'
-import type { Parts } from '../parts.ts'
-import type { Reason } from '../steps.ts'
+import { noteAbout, noteCheck } from '../observe/observe.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
 import { revokeGrant } from '../store/grants.ts'
 import {
   describeToken,
@@ -20,7 +20,7 @@ const graceMs = 10_000
 
 /** Throws OAuthError. The client is authenticated. Of any number of callers at once all get the very same successor. */
 export async function rotateRefreshToken(
-  parts: Pick<Parts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
   { clientId, refreshToken }: { clientId: string; refreshToken: string },
   request: FastifyRequest,
 ): Promise<TokenResponse> {
@@ -55,7 +55,7 @@ function refuseTooOften(error: unknown): never {
  * and nobody knows which of the two is the client: the family ends.
  */
 async function forgiveOrRevoke(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   token: { tokenHash: string; clientId: string; now: Date },
 ): Promise<TokenFamily | undefined> {
   const replaced = await findReplacedToken(store.read, token)
@@ -68,7 +68,7 @@ async function forgiveOrRevoke(
 }
 
 async function whyNot(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   token: { tokenHash: string; clientId: string },
 ): Promise<Reason> {
   const found = await describeToken(store.read, token.tokenHash)

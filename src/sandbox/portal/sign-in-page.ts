@@ -1,6 +1,6 @@
 // The page to sign in or sign up: both forms, with what is said about one that was sent.
 import type { FastifyReply } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { setTestCookie } from './missing-cookies.ts'
 import { shortestPassword } from './password-rules.ts'
@@ -16,7 +16,7 @@ export interface SentForms {
 /** Answers with the page, both forms on it. */
 export function showSignInPage(
   reply: FastifyReply,
-  parts: Pick<Parts, 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'keyRing' | 'clock'>,
   purpose: SignInPurpose,
   { signIn, signUp }: SentForms = {},
 ) {

@@ -1,7 +1,7 @@
 // What somebody signs in for: it travels in the forms of the page, sealed, so that nothing is stored until they have.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { PageError } from './error-pages.ts'
 
@@ -17,13 +17,16 @@ export interface SignInPurpose {
 
 const formLifetimeMs = 30 * 60_000
 
-export function makePurposeToken({ keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>, purpose: SignInPurpose): string {
+export function makePurposeToken(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  purpose: SignInPurpose,
+): string {
   return makeFormToken(keyRing.sealingKey, 'sign-in', purpose, new Date(clock().getTime() + formLifetimeMs))
 }
 
 /** The purpose that a form was made for. Throws PageError. */
 export function readPurpose(
-  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   formToken: unknown,
   request: FastifyRequest,
 ): SignInPurpose {

@@ -1,7 +1,7 @@
 // POST /sign-in: signing in with e-mail and password, on to where the visitor was going.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteReason, whoAndWhy } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, noteReason, whoAndWhy } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { checkPassword } from './check-password.ts'
 import { PageError } from './error-pages.ts'
 import { markBrowser, readMark } from './known-browser.ts'
@@ -10,7 +10,7 @@ import { startPortalSession } from './portal-session.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signIn(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function signIn(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken, request)

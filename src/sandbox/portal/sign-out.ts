@@ -1,12 +1,12 @@
 // Signing out of the portal in this browser; what applications were given goes on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { takeNotice } from './notice.ts'
 import { endPortalSession, findVisitor } from './portal-session.ts'
 
 export const signedOutPath = '/signed-out'
 
-export function signOutRoutes(parts: Pick<Parts, 'store' | 'clock' | 'keyRing'>) {
+export function signOutRoutes(parts: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
   /** For applications to link to: they cannot end this session, and signing in to them again asks for nothing while it lasts. */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(parts, request) })

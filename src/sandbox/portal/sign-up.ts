@@ -1,7 +1,7 @@
 // POST /sign-up: a new account, made on the page to sign in, signed in at once, and on to where the visitor was going.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteReason } from '../observe.ts'
-import type { Parts } from '../parts.ts'
+import { noteAbout, noteReason } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
 import { markBrowser } from './known-browser.ts'
 import { keepsCookies, showMissingCookies } from './missing-cookies.ts'
 import { startPortalSession } from './portal-session.ts'
@@ -9,7 +9,7 @@ import { registerUser } from './register-user.ts'
 import { describeBackOff, showSignInPage } from './sign-in-page.ts'
 import { readPurpose } from './sign-in-purpose.ts'
 
-export function signUp(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function signUp(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
     const purpose = readPurpose(parts, formToken, request)

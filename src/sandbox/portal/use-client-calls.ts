@@ -1,14 +1,14 @@
 // What every call of a client has: OAuth's dialect of errors, nothing cached, no other origin let in.
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { setCallHeaders } from './call-headers.ts'
 import { isFromOtherSite } from './cross-site-guard.ts'
 import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
 
 export async function useClientCalls(
   scope: FastifyInstance,
-  parts: Pick<Parts, 'addresses' | 'explainAt'>,
+  parts: Pick<Services, 'addresses' | 'explainAt'>,
 ): Promise<void> {
   await scope.register(formbody)
   setCallHeaders(scope)

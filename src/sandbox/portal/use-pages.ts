@@ -2,7 +2,7 @@
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { readAsset } from '../web/assets.ts'
 import { callsAssets } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
@@ -14,7 +14,7 @@ const ownAssets = ['copy-buttons.js', 'show-passwords.js'].map(readAsset)
 
 export async function usePages(
   scope: FastifyInstance,
-  parts: Pick<Parts, 'store' | 'clock' | 'explainAt'>,
+  parts: Pick<Services, 'store' | 'clock' | 'explainAt'>,
 ): Promise<void> {
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)

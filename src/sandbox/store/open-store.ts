@@ -1,6 +1,6 @@
 // Opens the database that DATABASE_URL names.
 import { randomBytes } from 'node:crypto'
-import type { Secret } from '../secret.ts'
+import type { Secret } from '../values/secret.ts'
 import { migrations } from './migrations.ts'
 import { openPostgresDatabase } from './postgres-database.ts'
 import { openSqliteDatabase } from './sqlite-database.ts'

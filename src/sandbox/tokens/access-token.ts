@@ -2,7 +2,7 @@
 import { randomUUID, sign } from 'node:crypto'
 import { JOSEError, JWKSNoMatchingKey, JWTExpired } from 'jose/errors'
 import { jwtVerify } from 'jose/jwt/verify'
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
 
@@ -50,7 +50,7 @@ export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & {
 
 /** A token of ours once more, with so many bytes: what is added says nothing, and all else stays. */
 export async function enlargeAccessToken(
-  { addresses, keyRing, clock }: Pick<Parts, 'addresses' | 'keyRing' | 'clock'>,
+  { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,
   bytes: number,
 ): Promise<string> {

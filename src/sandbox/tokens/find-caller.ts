@@ -1,5 +1,5 @@
 // Who calls: reads an Authorization header, and asks the store whether its access token still counts.
-import type { Parts } from '../parts.ts'
+import type { Services } from '../services.ts'
 import { findAppAccessToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
 import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
@@ -24,7 +24,7 @@ export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' 
 
 /** Whose access token it is (RFC 6750 2.1), or why it does not count. */
 export async function findCaller(
-  parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
 ): Promise<Caller | CallerFault> {
   if (!/^Bearer +\S/i.test(authorization ?? '')) return 'token-missing'
@@ -49,7 +49,7 @@ function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind 
  * their audience is the portal.
  */
 async function findFault(
-  { store, addresses }: Pick<Parts, 'addresses' | 'store'>,
+  { store, addresses }: Pick<Services, 'addresses' | 'store'>,
   claims: AccessTokenClaims,
 ): Promise<CallerFault | undefined> {
   const { type, jti, sub, aud } = claims

@@ -1,6 +1,6 @@
 // Security headers of every page.
 import type { FastifyReply } from 'fastify'
-import { isPlainHost } from '../plain-host.ts'
+import { isPlainHost } from '../values/plain-host.ts'
 
 /**
  * `formTargets` are the origins, already checked, to which a form of this page may lead by redirect: Chromium applies

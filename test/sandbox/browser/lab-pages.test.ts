@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Secret } from '../../../src/sandbox/secret.ts'
+import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { findViolations, ofColours } from '../../support/find-violations.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { skip } from '../../support/launch-chromium.ts'

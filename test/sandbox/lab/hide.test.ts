@@ -4,7 +4,7 @@ import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/allowanc
 import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
 import { type Hidden, identityOf, type Values } from '../../../src/sandbox/lab/recorded.ts'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const at = new Date('2026-03-01T12:00:00Z')
 const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as Hidden

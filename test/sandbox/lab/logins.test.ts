@@ -7,7 +7,7 @@ import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { type Bounds, createLogins, usualBounds } from '../../../src/sandbox/lab/logins.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
 import { identityOf, type RecordedLogin } from '../../../src/sandbox/lab/recorded.ts'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 

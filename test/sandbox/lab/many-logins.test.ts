@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildLab } from '../../../src/sandbox/lab/build-lab.ts'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 const local = { host: '127.0.0.1:4002' }

@@ -5,7 +5,7 @@ import { createLoginComparison } from '../../../src/sandbox/lab/notices/compare-
 import { findNotices, findOwnNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
 import type { RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const hide = createHide()
 const start = Date.parse('2026-03-01T12:00:00Z')

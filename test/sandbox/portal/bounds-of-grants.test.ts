@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 import { createGrant, redeemGrant, revokeGrant } from '../../../src/sandbox/store/grants.ts'
 import { createPortalGrant } from '../../../src/sandbox/store/user-grants.ts'
 import { findCredentials } from '../../../src/sandbox/store/users.ts'

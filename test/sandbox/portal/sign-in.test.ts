@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Step } from '../../../src/sandbox/steps.ts'
+import type { Step } from '../../../src/sandbox/observe/steps.ts'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'

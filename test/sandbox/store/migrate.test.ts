@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { Secret } from '../../../src/sandbox/secret.ts'
 import { type Application, findApplication, sizeOfFields } from '../../../src/sandbox/store/applications.ts'
 import type { Migration } from '../../../src/sandbox/store/migration.ts'
 import { boundsOfGrants } from '../../../src/sandbox/store/migrations/bounds-of-grants.ts'
@@ -9,6 +8,7 @@ import { makers } from '../../../src/sandbox/store/migrations/makers.ts'
 import { migrations } from '../../../src/sandbox/store/migrations.ts'
 import { openStore } from '../../../src/sandbox/store/open-store.ts'
 import type { Store } from '../../../src/sandbox/store/store.ts'
+import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { openDatabases } from '../support/each-database.ts'
 
 /** Opens the database as a sandbox does that knows these steps. */

@@ -7,10 +7,10 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { buildSandbox, type Sandbox } from '../../../src/sandbox/app.ts'
 import type { SandboxConfig } from '../../../src/sandbox/config.ts'
-import type { Passwords } from '../../../src/sandbox/passwords.ts'
-import { Secret } from '../../../src/sandbox/secret.ts'
-import type { Observer } from '../../../src/sandbox/steps.ts'
+import type { Observer } from '../../../src/sandbox/observe/steps.ts'
+import type { Passwords } from '../../../src/sandbox/people/passwords.ts'
 import { openStore } from '../../../src/sandbox/store/open-store.ts'
+import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { quickPasswords } from './quick-passwords.ts'
 
 export const seeded = {

@@ -1,6 +1,6 @@
 // What the description of the laboratory says of the whole.
-import type { Description } from '../../describe.ts'
-import type { Secret } from '../../secret.ts'
+import type { Description } from '../../http/describe.ts'
+import type { Secret } from '../../values/secret.ts'
 import type { Addresses } from '../addresses.ts'
 
 /** For describeRoutes. */

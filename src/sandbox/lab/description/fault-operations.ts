@@ -1,5 +1,5 @@
 // The calls that order faults, in the words of the description.
-import { answer, parameters } from '../../describe.ts'
+import { answer, parameters } from '../../http/describe.ts'
 import { clientId, id, refuse } from './refusals.ts'
 
 const faults = { tags: ['Faults'] }

@@ -1,5 +1,5 @@
 // The refusals that calls of the laboratory can get, as their descriptions say them, and what several calls take.
-import { answer } from '../../describe.ts'
+import { answer } from '../../http/describe.ts'
 
 const refusals = {
   400: answer('The request cannot be read.', 'Error'),

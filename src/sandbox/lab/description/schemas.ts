@@ -1,5 +1,5 @@
 // What the laboratory's answers look like, by name, as JSON schemas.
-import { listOf, object, only, ref, type Schema, text } from '../../describe.ts'
+import { listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
 
 const time = { type: 'string', format: 'date-time' }
 const count = { type: 'integer', minimum: 0 }

@@ -1,5 +1,5 @@
 // The calls that make, end and remove, in the words of the description.
-import { answer, parameters } from '../../describe.ts'
+import { answer, parameters } from '../../http/describe.ts'
 import { applicationBody } from '../set-up/applications.ts'
 import { expireBody } from '../set-up/expire.ts'
 import { groupBody } from '../set-up/groups.ts'

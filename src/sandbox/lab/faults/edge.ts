@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { StepFault, StepKind } from '../../steps.ts'
+import type { StepFault, StepKind } from '../../observe/steps.ts'
 import type { Acted, Answer, Given } from './mishap.ts'
 import { json, nothing } from './mishap.ts'
 import { openWires } from './open-wires.ts'

@@ -1,6 +1,6 @@
 // The faults that were ordered and wait for somebody, each consumed exactly as often as was asked.
 import { randomUUID } from 'node:crypto'
-import type { StepFault } from '../../steps.ts'
+import type { StepFault } from '../../observe/steps.ts'
 import type { Fault } from './catalogue.ts'
 import type { Acted } from './mishap.ts'
 import type { Place } from './places.ts'

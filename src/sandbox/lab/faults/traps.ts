@@ -1,7 +1,7 @@
 // Traps: addresses to which a redirect led, where nobody who calls a platform should ever arrive.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { StepFault } from '../../steps.ts'
+import type { StepFault } from '../../observe/steps.ts'
 import { type Ordered, stepFaultOf } from './ordered.ts'
 
 const mostTraps = 1000

@@ -1,7 +1,8 @@
 // The person that a call is about: one whom the laboratory or the seeds made. Everybody else is left alone.
-import { isId } from '../../is-id.ts'
-import type { Parts } from '../../parts.ts'
+
+import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/marks.ts'
+import { isId } from '../../values/is-id.ts'
 import { LabError } from '../lab-error.ts'
 import type { ValueSchema } from '../read-body.ts'
 
@@ -18,7 +19,7 @@ export const personProperties = {
 
 /** Throws LabError 422 unless one of the two is given, 404 when it names nobody who was made. */
 export async function findPerson(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Services, 'store'>,
   { userId, email }: PersonFields,
 ): Promise<MadePerson> {
   if ((userId === undefined) === (email === undefined))

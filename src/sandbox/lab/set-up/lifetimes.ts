@@ -1,9 +1,9 @@
 // PUT /lab/v1/applications/{id}/lifetimes: how long what one client is given lives from now on.
 import type { FastifyRequest } from 'fastify'
-import { isId } from '../../is-id.ts'
-import type { Lifetimes } from '../../parts.ts'
+import type { Lifetimes } from '../../services.ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isMadeApplication } from '../../store/marks.ts'
+import { isId } from '../../values/is-id.ts'
 import { LabError } from '../lab-error.ts'
 import { type ObjectSchema, readBody } from '../read-body.ts'
 import type { SetUpParts } from './set-up-parts.ts'

@@ -1,8 +1,8 @@
 // What set-up works with, and what it is told how to do.
-import type { ClientLifetimes } from '../../lifetimes.ts'
-import type { Parts } from '../../parts.ts'
+import type { ClientLifetimes } from '../../grants/lifetimes.ts'
+import type { Services } from '../../services.ts'
 
-export interface SetUpParts extends Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'> {
+export interface SetUpParts extends Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'> {
   lifetimes: ClientLifetimes
   /** Applies the SEED_ settings again, changed or not; where there are none, it does nothing. */
   applySeeds(): Promise<void>

@@ -1,7 +1,6 @@
 // POST /lab/v1/sign-in: a person's tokens without a browser, or a login that a client began, to its end.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { isId } from '../../is-id.ts'
 import { issueTokens } from '../../portal/issue-tokens.ts'
 import { sessionCookieName } from '../../portal/portal-session.ts'
 import { type Application, ApplicationRemoved, findApplication } from '../../store/applications.ts'
@@ -11,6 +10,7 @@ import { createPortalSession, deletePortalSession } from '../../store/portal-ses
 import { createPortalGrant } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
+import { isId } from '../../values/is-id.ts'
 import { LabError } from '../lab-error.ts'
 import { type ObjectSchema, readBody } from '../read-body.ts'
 import { findPerson, type PersonFields, personProperties } from './find-person.ts'

@@ -1,6 +1,6 @@
 // An access token for the application API, made by its user and shown once: for a first application without a client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { endSurplusGrants } from '../../store/grants.ts'
 import { type GroupOfUser, listGroupsOf } from '../../store/groups-of-user.ts'
 import { countPortalGrants, createPortalGrant, revokeGrantsOf } from '../../store/user-grants.ts'
@@ -13,7 +13,7 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 
 const path = '/account/token'
 
-export function accessTokenRoutes(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+export function accessTokenRoutes(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store, clock, addresses, keyRing } = parts
 
   async function show(request: FastifyRequest, reply: FastifyReply) {

@@ -1,7 +1,7 @@
 // Forms of the account pages: made for one user and one purpose, with an id for what sending it makes.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
 import { PageError } from '../error-pages.ts'
 import { pathOf, visitorOf } from './require-visitor.ts'
@@ -15,7 +15,7 @@ interface AccountForm {
 export const accountFormLifetimeMs = 8 * 3_600_000
 
 export function makeAccountForm(
-  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
   purpose: string,
 ): string {
@@ -30,7 +30,7 @@ export function makeAccountForm(
 
 /** The id, and the fields that are text. Throws PageError when the form was not made by us, for this user and purpose. */
 export function readAccountForm(
-  { keyRing, clock }: Pick<Parts, 'keyRing' | 'clock'>,
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
   request: FastifyRequest,
   purpose: string,
 ): { id: string; fields: Record<string, string | undefined> } {

@@ -1,7 +1,7 @@
 // The applications I allowed, and withdrawing: it ends what the application was given, and it has to ask again. What it
 // made stays, and stands on the page from then on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { findApplication } from '../../store/applications.ts'
 import { listConsents, withdrawConsent } from '../../store/consents.ts'
 import { listMadeByClients } from '../../store/made-by-clients.ts'
@@ -14,7 +14,7 @@ const path = '/account/applications'
 // Of each list: a page is read by a person. What is withdrawn or removed leaves it, and what is renewed goes to its end.
 const shown = 100
 
-export function allowedApplicationsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+export function allowedApplicationsRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = parts
 
   async function show(request: FastifyRequest, reply: FastifyReply) {

@@ -2,12 +2,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { endLink } from '../../groups/end-link.ts'
 import { inviteUser } from '../../groups/invite-user.ts'
-import { isId } from '../../is-id.ts'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { countApplicationsIn } from '../../store/applications.ts'
 import { findGroup } from '../../store/groups.ts'
 import { listInvitationsInto } from '../../store/invitations.ts'
 import { countMembers, isMember, listMembers } from '../../store/memberships.ts'
+import { isId } from '../../values/is-id.ts'
 import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { findProblem, noSuchGroup } from './group-problems.ts'
@@ -26,7 +26,7 @@ interface Shown {
 
 const shownMembers = 100
 
-export function groupRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+export function groupRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
   async function showGroup(reply: FastifyReply, groupId: string, shown: Shown) {

@@ -4,7 +4,7 @@ import { acceptInvitation } from '../../groups/accept-invitation.ts'
 import { bounds } from '../../groups/bounds.ts'
 import { endLink } from '../../groups/end-link.ts'
 import { makeGroup } from '../../groups/make-group.ts'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { listGroupsOf } from '../../store/groups-of-user.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
@@ -23,7 +23,7 @@ interface Shown {
   invitationProblem?: string
 }
 
-export function groupsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+export function groupsRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store } = parts
 
   async function showGroups(reply: FastifyReply, { notice, ...shown }: Shown) {

@@ -1,13 +1,13 @@
 // What a withdrawn application made in my name: a new secret for it, shown once, or removing it, after a question.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isId } from '../../is-id.ts'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { claimApplication, removeApplicationOf } from '../../store/applications.ts'
 import { addClientSecret } from '../../store/client-secrets.ts'
 import { finishAuthorization } from '../../store/finished-authorizations.ts'
 import { endMadeByClient, listMadeByClients, type MadeByClient } from '../../store/made-by-clients.ts'
 import type { Db } from '../../store/schema.ts'
 import { hashToken, makeSecret } from '../../tokens/opaque-token.ts'
+import { isId } from '../../values/is-id.ts'
 import { PageError } from '../error-pages.ts'
 import { accountFormLifetimeMs, makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
@@ -15,7 +15,7 @@ import { showAccountPage, visitorOf } from './require-visitor.ts'
 const listPath = '/account/applications'
 const back = { href: `${listPath}#made`, label: 'Back to your applications' }
 
-export function madeByClientsRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+export function madeByClientsRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = parts
 
   async function renewSecret(request: FastifyRequest, reply: FastifyReply) {

@@ -1,6 +1,6 @@
 // A new password for somebody who is signed in and knows the present one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { changePassword } from '../change-password.ts'
 import { checkPassword } from '../check-password.ts'
 import { PageError } from '../error-pages.ts'
@@ -16,7 +16,7 @@ interface Problems {
   newPassword?: string | undefined
 }
 
-export function passwordRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function passwordRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
   async function show(_request: FastifyRequest, reply: FastifyReply) {
     return showForm(reply)
   }

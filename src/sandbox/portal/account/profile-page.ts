@@ -1,6 +1,6 @@
 // GET /account: who I am, the ways to everything else, and signing out everywhere.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
 import { signOutEverywhere } from '../../store/sign-out-everywhere.ts'
 import { redirectWithNotice } from '../notice.ts'
@@ -8,7 +8,7 @@ import { signedOutPath } from '../sign-out.ts'
 import { makeAccountForm, readAccountForm } from './account-form.ts'
 import { showAccountPage, visitorOf } from './require-visitor.ts'
 
-export function profileRoutes(parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>) {
+export function profileRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const [invitation] = await listInvitationsOf(parts.store.read, visitorOf(request).id, 1)
     return showAccountPage(reply, 'account/profile', {

@@ -1,7 +1,7 @@
 // Lets signed-in visitors in, and shows everybody else the page to sign in, which leads back here.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isId } from '../../is-id.ts'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
+import { isId } from '../../values/is-id.ts'
 import { setPageHeaders } from '../../web/page-headers.ts'
 import { findVisitor, type Visitor } from '../portal-session.ts'
 import { showSignInPage } from '../sign-in-page.ts'
@@ -14,7 +14,7 @@ export function visitorOf(request: FastifyRequest): Visitor {
 }
 
 /** Guards every route of the scope. Each path has a GET, so that a form sent after the session ended leads to its page. */
-export function requireVisitor(scope: FastifyInstance, parts: Pick<Parts, 'store' | 'keyRing' | 'clock'>): void {
+export function requireVisitor(scope: FastifyInstance, parts: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async (request, reply) => {
     const visitor = await findVisitor(parts, request)

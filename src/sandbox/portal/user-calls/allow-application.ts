@@ -1,7 +1,7 @@
 // POST /api/authorizeApplication: a user allows an application to sign them in, as on the consent page.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout } from '../../observe.ts'
-import type { Parts } from '../../parts.ts'
+import { noteAbout } from '../../observe/observe.ts'
+import type { Services } from '../../services.ts'
 import { ApplicationRemoved, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
 import { type CallFields, readCallFields, requireField } from '../call-fields.ts'
@@ -11,7 +11,7 @@ import { permissionDenied, UserCallError } from './user-call-error.ts'
 
 const fieldNames = ['userId', 'clientId', 'email', 'password'] as const
 
-export function allowApplication(parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function allowApplication(parts: Pick<Services, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
   const { store, clock } = parts
 
   return async (request: FastifyRequest) => {
@@ -41,7 +41,7 @@ function notFound(): UserCallError {
 
 /** By e-mail and password, or else by the portal's session. */
 async function findSender(
-  parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
+  parts: Pick<Services, 'store' | 'passwords' | 'clock' | 'sourceOf'>,
   request: FastifyRequest,
   fields: CallFields,
 ): Promise<string | undefined> {

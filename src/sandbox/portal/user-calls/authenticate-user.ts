@@ -1,5 +1,5 @@
 // Makes sure that a call comes from the user whose e-mail it names, by the password.
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import type { Credentials } from '../../store/users.ts'
 import { type CallFields, requireField } from '../call-fields.ts'
 import { checkPassword } from '../check-password.ts'
@@ -7,7 +7,7 @@ import { permissionDenied, tooManyRequests } from './user-call-error.ts'
 
 /** Throws OAuthError when a field is missing, UserCallError when they are wrong, or were too often. */
 export async function authenticateUser(
-  parts: Pick<Parts, 'store' | 'passwords' | 'clock'>,
+  parts: Pick<Services, 'store' | 'passwords' | 'clock'>,
   fields: CallFields,
   source: string,
 ): Promise<Credentials> {

@@ -1,13 +1,13 @@
 // GET /api/me: the user of an access token.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout } from '../../observe.ts'
-import type { Parts } from '../../parts.ts'
+import { noteAbout } from '../../observe/observe.ts'
+import type { Services } from '../../services.ts'
 import { findUser } from '../../store/users.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
 import { toPersonJson } from './person-json.ts'
 import { permissionDenied } from './user-call-error.ts'
 
-export function showMe(parts: Pick<Parts, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+export function showMe(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   return async (request: FastifyRequest) => {
     const caller = await findCaller(parts, request.headers.authorization)
     if (typeof caller === 'string') throw permissionDenied(caller)

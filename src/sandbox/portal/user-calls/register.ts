@@ -1,13 +1,13 @@
 // POST /api/register: a new account, by the rules of the page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from '../../parts.ts'
+import type { Services } from '../../services.ts'
 import { findUser } from '../../store/users.ts'
 import { readBody } from '../call-fields.ts'
 import { registerUser } from '../register-user.ts'
 import { toPersonJson } from './person-json.ts'
 import { tooManyRequests, UserCallError } from './user-call-error.ts'
 
-export function register(parts: Pick<Parts, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
+export function register(parts: Pick<Services, 'store' | 'passwords' | 'clock' | 'sourceOf'>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const registration = await registerUser(parts, readBody(request), parts.sourceOf(request))
     if ('retryAfterSeconds' in registration) throw tooManyRequests(registration.retryAfterSeconds)

@@ -1,7 +1,7 @@
 // Errors of the calls in a user's name: `{"message", …}`, which is not OAuth's dialect, because no client is asking.
 import type { FastifyInstance } from 'fastify'
-import { logRefusal, Refusal } from '../../refusal.ts'
-import type { Reason } from '../../steps.ts'
+import { logRefusal, Refusal } from '../../observe/refusal.ts'
+import type { Reason } from '../../observe/steps.ts'
 import { PageError } from '../error-pages.ts'
 import { LoginRequestError } from '../login-request-error.ts'
 import { toOAuthError } from '../oauth-error.ts'

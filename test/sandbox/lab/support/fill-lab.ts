@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/hide.ts'
 import { createLogins } from '../../../../src/sandbox/lab/logins.ts'
 import { recordStep } from '../../../../src/sandbox/lab/record.ts'
-import type { Step } from '../../../../src/sandbox/steps.ts'
+import type { Step } from '../../../../src/sandbox/observe/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')
 const [hide, logins] = [createHide(), createLogins()]

@@ -1,8 +1,8 @@
 // Finds free ports for those that are set to 0 before anything is built: the addresses that everybody is told follow them.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import type { SandboxConfig } from './config.ts'
-import { CannotListen } from './start.ts'
+import type { SandboxConfig } from '../config.ts'
+import { CannotListen } from '../start.ts'
 
 const mostTries = 5
 

@@ -10,10 +10,10 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
+import { whoAndWhy } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
 import { finishRequests } from './finish-requests.ts'
 import { prepareToListen } from './listen.ts'
-import { whoAndWhy } from './observe.ts'
 import { boundPipelining } from './pipelining.ts'
 
 export const jsonBodyLimit = 64 * 1024

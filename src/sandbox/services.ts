@@ -1,8 +1,8 @@
-// What the parts of the sandbox are given; nothing is looked up anywhere else. Each takes what it needs: `Pick<Parts, …>`.
+// What the code of the sandbox works with; nothing is looked up anywhere else. Each function takes what it needs: `Pick<Services, …>`.
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import type { Mailbox } from './mail.ts'
-import type { Passwords } from './passwords.ts'
-import type { Observer, Step } from './steps.ts'
+import type { Observer, Step } from './observe/steps.ts'
+import type { Mailbox } from './people/mail.ts'
+import type { Passwords } from './people/passwords.ts'
 import type { Store } from './store/store.ts'
 import type { KeyRing } from './tokens/key-ring.ts'
 
@@ -19,7 +19,7 @@ export interface Lifetimes {
   codeSeconds: number
 }
 
-export interface Parts {
+export interface Services {
   addresses: Addresses
   /** Those of what a client is given from now on. */
   lifetimes: (clientId: string) => Lifetimes

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { readConfig } from '../../src/sandbox/config.ts'
-import { onFreePorts } from '../../src/sandbox/free-ports.ts'
-import { CannotListen } from '../../src/sandbox/start.ts'
-import { findFreePort } from '../support/free-port.ts'
-import { startSandbox } from './support/start-sandbox.ts'
+import { readConfig } from '../../../src/sandbox/config.ts'
+import { onFreePorts } from '../../../src/sandbox/http/free-ports.ts'
+import { CannotListen } from '../../../src/sandbox/start.ts'
+import { findFreePort } from '../../support/free-port.ts'
+import { startSandbox } from '../support/start-sandbox.ts'
 
 const free = { PORTAL_PORT: '0', API_PORT: '0', LAB_PORT: '0', DATABASE_URL: 'sqlite::memory:' }
 

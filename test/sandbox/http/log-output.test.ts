@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { findFreePort } from '../support/free-port.ts'
-import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { preload, startSandbox } from './support/start-sandbox.ts'
+import { findFreePort } from '../../support/free-port.ts'
+import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
+import { preload, startSandbox } from '../support/start-sandbox.ts'
 
 /** At a signal nothing can be written to the standard output any more; at the next one it can. */
 const fillDisk = `

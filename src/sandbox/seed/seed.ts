@@ -1,15 +1,15 @@
 // Puts the first user, group and application into the store. Each setting is applied when it has changed since it was
 // applied last, never only because of a restart, and never to what somebody else has made.
-import type { Seed } from './config.ts'
-import type { Passwords } from './passwords.ts'
+import type { Seed } from '../config.ts'
+import type { Passwords } from '../people/passwords.ts'
+import type { Db } from '../store/schema.ts'
+import { findSeededUser, lockSeeding, noteSeededUser, type SeededUser } from '../store/seeds.ts'
+import { signOutEverywhere } from '../store/sign-out-everywhere.ts'
+import type { Store } from '../store/store.ts'
+import { makeRoomFor } from '../store/sweep.ts'
+import { createUser, findCredentials, setPasswordHash } from '../store/users.ts'
 import { seedClient } from './seed-client.ts'
 import type { Seeding, SeedReport } from './seeding.ts'
-import type { Db } from './store/schema.ts'
-import { findSeededUser, lockSeeding, noteSeededUser, type SeededUser } from './store/seeds.ts'
-import { signOutEverywhere } from './store/sign-out-everywhere.ts'
-import type { Store } from './store/store.ts'
-import { makeRoomFor } from './store/sweep.ts'
-import { createUser, findCredentials, setPasswordHash } from './store/users.ts'
 
 /** `isForced` applies all settings, changed or not. Several instances may do this at the same time. */
 export async function seedStore(

@@ -1,7 +1,7 @@
 // Passwords: argon2id through node:crypto, off the event loop, a few at once, with the parameters beside the hash.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { isLonger } from './text-length.ts'
+import { isLonger } from '../values/text-length.ts'
 import { createTurns } from './turns.ts'
 
 const derive = promisify(argon2)

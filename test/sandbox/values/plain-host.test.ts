@@ -1,9 +1,9 @@
 // Hosts that a URL parser takes and that would be read as something else in a header or on a page.
 import t from 'tap'
-import { openBrowser, signIn, startUrl } from './support/browser.ts'
-import { buildTestSandbox } from './support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from './support/call-api.ts'
-import { openDatabases } from './support/each-database.ts'
+import { openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
 
 const plain = [
   'weather.example.test',

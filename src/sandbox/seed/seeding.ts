@@ -1,5 +1,5 @@
 // What one run of seeding works with, and what comes of it.
-import type { Seed } from './config.ts'
+import type { Seed } from '../config.ts'
 
 /** What came of seeding. */
 export interface SeedReport {

@@ -2,14 +2,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { lockApplication } from '../../src/sandbox/store/applications.ts'
-import { addClientSecret } from '../../src/sandbox/store/client-secrets.ts'
-import { exchange, openBrowser, signIn } from './support/browser.ts'
-import { buildTestSandbox, seeded, type TestSandbox } from './support/build-test-sandbox.ts'
-import { callAsDeveloper, callAsStranger, makeCreateBody } from './support/call-api.ts'
-import { openDatabases } from './support/each-database.ts'
-import { addApplications, addGroups } from './support/fill-groups.ts'
-import { getTokens, refresh } from './support/tokens.ts'
+import { lockApplication } from '../../../src/sandbox/store/applications.ts'
+import { addClientSecret } from '../../../src/sandbox/store/client-secrets.ts'
+import { exchange, openBrowser, signIn } from '../support/browser.ts'
+import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call-api.ts'
+import { openDatabases } from '../support/each-database.ts'
+import { addApplications, addGroups } from '../support/fill-groups.ts'
+import { getTokens, refresh } from '../support/tokens.ts'
 
 /** Whether the seeded client may talk to the portal with this secret. */
 async function isValid(sandbox: TestSandbox, clientSecret: string): Promise<boolean> {

@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { makeSqliteUrl } from './support/build-test-sandbox.ts'
-import { preload, startInVain, startSandbox } from './support/start-sandbox.ts'
+import { makeSqliteUrl } from '../support/build-test-sandbox.ts'
+import { preload, startInVain, startSandbox } from '../support/start-sandbox.ts'
 
 const all = Object.values(networkInterfaces()).flatMap(one => one ?? [])
 // Without IPv6 a second one of IPv4: what matters is that there are two.

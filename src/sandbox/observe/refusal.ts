@@ -1,9 +1,9 @@
 // Why a request is refused: the base of every error that has a dialect, and one answer to what an error of any kind is.
 import type { FastifyRequest } from 'fastify'
+import { Busy } from '../people/turns.ts'
+import { storeFaultOf } from '../store/store-fault.ts'
 import { noteReason, whoAndWhy } from './observe.ts'
 import type { Reason } from './steps.ts'
-import { storeFaultOf } from './store/store-fault.ts'
-import { Busy } from './turns.ts'
 
 /** Its message goes out in whatever dialect, so it holds no secrets. The reason stays inside. */
 export abstract class Refusal extends Error {

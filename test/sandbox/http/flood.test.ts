@@ -5,11 +5,11 @@ import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { exchange, openBrowser, signIn, startUrl } from './support/browser.ts'
-import { buildTestSandbox, makeSqliteUrl, seeded } from './support/build-test-sandbox.ts'
-import { newcomer, readHiddenFields } from './support/forms.ts'
-import { memoryOf } from './support/memory-of.ts'
-import { preload, type SandboxProcess, startSandbox, underLimit } from './support/start-sandbox.ts'
+import { exchange, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
+import { newcomer, readHiddenFields } from '../support/forms.ts'
+import { memoryOf } from '../support/memory-of.ts'
+import { preload, type SandboxProcess, startSandbox, underLimit } from '../support/start-sandbox.ts'
 
 /** Hashes at next to no cost in a process of its own: here they are only counted. */
 const quickHashes = preload(`

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { Busy, createTurns } from '../../src/sandbox/turns.ts'
-import { openBrowser, startUrl } from './support/browser.ts'
-import { buildTestSandbox, seeded } from './support/build-test-sandbox.ts'
+import { Busy, createTurns } from '../../../src/sandbox/people/turns.ts'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 
 /** Work that ends when it is told to; `order` has the sources whose work has begun. */
 function openWork() {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildTestSandbox } from './support/build-test-sandbox.ts'
-import { callAsDeveloper, makeCreateBody } from './support/call-api.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 
 t.test('AZ-14: a redirect URI without TLS can be registered for loopback hosts only', async t => {
   const { call, groupId } = await callAsDeveloper(await buildTestSandbox(t))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createProbe } from '../../src/sandbox/health.ts'
-import { buildTestSandbox } from './support/build-test-sandbox.ts'
+import { createProbe } from '../../../src/sandbox/http/health.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 
 t.test('of all who ask whether it is ready, on both ports, one a second is a transaction', async t => {
   const sandbox = await buildTestSandbox(t)

@@ -1,21 +1,21 @@
 // Seeds the client: an application with the id, secret and redirect URIs of the settings.
 import { randomUUID } from 'node:crypto'
-import { refuseFurtherApplications, refuseFurtherGroups, refuseGrowth } from './groups/bounds.ts'
-import { GroupRefusal, type GroupRefusalReason } from './groups/group-refusal.ts'
-import type { Seeding, SeedReport } from './seeding.ts'
+import { refuseFurtherApplications, refuseFurtherGroups, refuseGrowth } from '../groups/bounds.ts'
+import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
 import {
   type Application,
   insertApplication,
   lockApplication,
   setRedirectUris,
   sizeOfFields,
-} from './store/applications.ts'
-import { addClientSecret, listSecretHashes } from './store/client-secrets.ts'
-import { createGroup, lockGroup } from './store/groups.ts'
-import type { Db } from './store/schema.ts'
-import { findOwnGroup, findSeededClient, noteSeededClient, takeForgottenClient } from './store/seeds.ts'
-import { lockUser } from './store/users.ts'
-import { hashToken } from './tokens/opaque-token.ts'
+} from '../store/applications.ts'
+import { addClientSecret, listSecretHashes } from '../store/client-secrets.ts'
+import { createGroup, lockGroup } from '../store/groups.ts'
+import type { Db } from '../store/schema.ts'
+import { findOwnGroup, findSeededClient, noteSeededClient, takeForgottenClient } from '../store/seeds.ts'
+import { lockUser } from '../store/users.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+import type { Seeding, SeedReport } from './seeding.ts'
 /** `userId`: the seeded user; undefined when there is none, or the account is somebody else's. Changes the report. */
 export async function seedClient(db: Db, seeding: Seeding, userId: string | undefined): Promise<void> {
   const { seed, isForced, now, report } = seeding

@@ -1,9 +1,9 @@
 // What the headers of answers tell about the program that gives them: nothing; and of https where that is on.
 import t from 'tap'
-import { openBrowser, startUrl } from './support/browser.ts'
-import { buildTestSandbox } from './support/build-test-sandbox.ts'
-import { openAsDeveloper } from './support/forms.ts'
-import { exchangeRaw } from './support/raw-socket.ts'
+import { openBrowser, startUrl } from '../support/browser.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { openAsDeveloper } from '../support/forms.ts'
+import { exchangeRaw } from '../support/raw-socket.ts'
 
 const docs = '/apps/v1/docs'
 

@@ -6,11 +6,11 @@ import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
-import { createServer } from '../../src/sandbox/server.ts'
-import { buildTestSandbox } from './support/build-test-sandbox.ts'
-import { callAsDeveloper } from './support/call-api.ts'
-import { labConfig } from './support/call-lab.ts'
-import { exchangeRaw, openSocket } from './support/raw-socket.ts'
+import { createServer } from '../../../src/sandbox/http/server.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper } from '../support/call-api.ts'
+import { labConfig } from '../support/call-lab.ts'
+import { exchangeRaw, openSocket } from '../support/raw-socket.ts'
 
 // Each waits, and none works: side by side they take as long as the longest.
 t.jobs = 8

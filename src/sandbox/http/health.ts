@@ -1,8 +1,8 @@
 // Liveness and readiness, the same on both listeners.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Parts } from './parts.ts'
-import type { Store } from './store/store.ts'
-import { storeFaultOf } from './store/store-fault.ts'
+import type { Services } from '../services.ts'
+import type { Store } from '../store/store.ts'
+import { storeFaultOf } from '../store/store-fault.ts'
 
 const probeLifetimeMs = 1000
 
@@ -28,7 +28,7 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
 export const logFaultsOnly = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
 /** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */
-export function healthRoutes({ probe, isStopping }: Pick<Parts, 'probe' | 'isStopping'>) {
+export function healthRoutes({ probe, isStopping }: Pick<Services, 'probe' | 'isStopping'>) {
   async function live(_request: FastifyRequest, reply: FastifyReply) {
     reply.header('cache-control', 'no-store')
     return { status: 'live' }

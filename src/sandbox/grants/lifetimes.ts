@@ -1,5 +1,5 @@
 // How long what a client is given lives: as the settings say, unless the laboratory was told otherwise for this client.
-import type { Lifetimes } from './parts.ts'
+import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
