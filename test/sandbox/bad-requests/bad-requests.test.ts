@@ -1,0 +1,21 @@
+// Every bad request is answered as recorded in answers.json: status, body and the headers that matter.
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { openDatabases } from '../support/each-database.ts'
+import { type Recorded, replayAll } from './replay.ts'
+
+const file: Recorded[] = JSON.parse(readFileSync(new URL('./answers.json', import.meta.url), 'utf8'))
+const recorded = new Map(file.flatMap(({ requests, ...answer }) => requests.map(name => [name, answer] as const)))
+
+for (const database of await openDatabases(t))
+  t.test(`every bad request is answered as recorded, on ${database.name}`, async t => {
+    const answers = await replayAll(t, database.make)
+    t.strictSame(
+      Object.keys(answers).sort(),
+      [...recorded.keys()].sort(),
+      'the same requests: record.ts records new ones',
+    )
+    for (const [name, answer] of recorded)
+      if (JSON.stringify(answers[name]) !== JSON.stringify(answer)) t.strictSame(answers[name], answer, name)
+    t.ok(recorded.size > 1000, `${recorded.size} answers`)
+  })
