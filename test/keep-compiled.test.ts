@@ -1,27 +1,42 @@
-// What one start has compiled, the next one finds; and where nothing can be kept it starts all the same.
-import { execFileSync } from 'node:child_process'
+// The code that one start compiles is kept for the next one. Where nothing can be kept, the client starts all the same.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 
 const keepCompiled = resolve('scripts/keep-compiled.ts')
 
+// Through env, because tap adds to the environment of every process that a test starts directly.
+const nodeParameters = ['-i', process.execPath, '--import', keepCompiled, 'main.ts']
+
 function start(cwd: string): string {
-  // By way of env, because tap adds to the environment of whatever a test starts directly.
-  const node = ['-i', process.execPath, '--import', keepCompiled, 'main.ts']
-  return execFileSync('env', node, { cwd, encoding: 'utf8' })
+  return execFileSync('env', nodeParameters, { cwd, encoding: 'utf8' })
+}
+
+function listKept(folder: string) {
+  const entries = globSync('node_modules/.cache/compiled/**/*', { cwd: folder, withFileTypes: true })
+  return entries.filter(entry => entry.isFile())
 }
 
 t.test('what npm start compiles is kept beside the packages', async t => {
   t.match(JSON.parse(readFileSync('package.json', 'utf8')).scripts.start, 'scripts/keep-compiled.ts src/')
   const folder = t.testdir({ 'main.ts': "const text: string = 'one'\nconsole.log(text)\n" })
-  const kept = () =>
-    globSync('node_modules/.cache/compiled/**/*', { cwd: folder, withFileTypes: true }).filter(e => e.isFile())
   t.equal(start(folder), 'one\n')
-  const { length } = kept()
+  const { length } = listKept(folder)
   t.ok(length > 0)
   t.equal(start(folder), 'one\n')
-  t.equal(kept().length, length, 'and found again')
+  t.equal(listKept(folder).length, length, 'and found again')
+})
+
+t.test('a process that is killed has kept what its start compiled', { timeout: 20_000 }, async t => {
+  const folder = t.testdir({ 'main.ts': 'setInterval(() => {}, 1000 as number)\n' })
+  const running = spawn('env', nodeParameters, { cwd: folder, stdio: 'ignore' })
+  t.teardown(() => running.kill('SIGKILL'))
+  while (listKept(folder).length === 0) await new Promise(resolve => setTimeout(resolve, 100))
+  running.kill('SIGKILL')
+  await once(running, 'exit')
+  t.ok(listKept(folder).length > 0)
 })
 
 t.test('where nothing can be kept the client starts all the same', async t => {

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { costOf, stopChild } from '../child.ts'
 import { inTurn, middle, percentile } from '../numbers.ts'
 import { Results } from './results.ts'
-import { type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
+import { fillCompileCache, type ServerName, serverNames, startPlatform, startServer, timeStartUp } from './server.ts'
 import { createVisitors } from './visitors.ts'
 
 const { values: options } = parseArgs({
@@ -45,6 +45,7 @@ try {
   await inTurns(names, size.rounds, measureWork)
   await inTurns(judged, size.steadyRounds, measureLatency)
   await Promise.all([...all.values()].map(({ visitors }) => visitors.close()))
+  await fillCompileCache(environment)
   await inTurns(names, size.startUps, async name =>
     results.add(name, { startUp: await timeStartUp(name, environment) }),
   )
