@@ -5,7 +5,7 @@ import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/pro
 import { pino } from 'pino'
 import { buildSandbox } from '../sandbox/app.ts'
 import type { SandboxConfig } from '../sandbox/config.ts'
-import { makeGroup } from '../sandbox/groups/make-group.ts'
+import { makeGroup } from '../sandbox/groups/groups.ts'
 import { onFreePorts } from '../sandbox/http/free-ports.ts'
 import type { Step } from '../sandbox/observe/steps.ts'
 import { createPasswords } from '../sandbox/people/passwords.ts'

@@ -1,14 +1,14 @@
 // Errors of the application API in its one dialect: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
-import { bounds } from '../groups/bounds.ts'
-import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import { limits } from '../groups/limits.ts'
+import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { Refusal } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 
 /** Problems by field; a field may have several. */
 export type FieldProblems = Record<string, string[]>
 
-export class ApiError extends Refusal {
+export class ApiError extends HttpRefusal {
   readonly body: string | FieldProblems
   readonly headers: Record<string, string>
 
@@ -39,33 +39,33 @@ export function answerInApiDialect(scope: FastifyInstance): void {
   })
 }
 
-const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invitationsADay } = bounds
+const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invitationsADay } = limits
 
-const groupRefusals: Record<GroupRefusalReason, [statusCode: number, body: string | FieldProblems]> = {
-  'no group': [404, 'To identity not found.'],
-  'no user': [404, 'From identity not found.'],
-  'no link': [404, 'Link not found.'],
-  'not allowed': [403, 'Permission denied'],
-  'member already': [409, 'The user is a member of the group already.'],
-  'invited already': [409, 'The user is invited to the group already.'],
-  'last member': [
+const answers: Partial<Record<Reason, [statusCode: number, body: string | FieldProblems]>> = {
+  'group-unknown': [404, 'To identity not found.'],
+  'user-unknown': [404, 'From identity not found.'],
+  'link-unknown': [404, 'Link not found.'],
+  'not-allowed': [403, 'Permission denied'],
+  'member-already': [409, 'The user is a member of the group already.'],
+  'invited-already': [409, 'The user is invited to the group already.'],
+  'last-member': [
     409,
     'The last member of a group that has applications cannot leave it. Remove them, or invite somebody.',
   ],
-  'too many groups': [422, { groupId: [`A person has at most ${groupsOfUser} groups. Leave one first.`] }],
-  'too many invitations': [
+  'too-many-groups': [422, { groupId: [`A person has at most ${groupsOfUser} groups. Leave one first.`] }],
+  'too-many-invitations': [
     422,
     { groupId: [`A group has at most ${openInvitations} open invitations. Take one back first.`] },
   ],
-  'invited too often': [
+  'invited-too-often': [
     422,
     { groupId: [`A person can invite another at most ${invitationsADay} times in 24 hours. Try again tomorrow.`] },
   ],
-  'too many applications': [
+  'too-many-applications': [
     422,
     { groupId: [`A group has at most ${applicationsInGroup} applications. Remove one, or use another group.`] },
   ],
-  'too many bytes': [
+  'too-many-bytes': [
     422,
     {
       groupId: [
@@ -86,7 +86,8 @@ const faults: Record<FaultReason, string> = {
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof GroupRefusal) return new ApiError(...groupRefusals[error.reason])
+  const answer = error instanceof Refusal && answers[error.reason]
+  if (answer) return new ApiError(...answer, { reason: error.reason })
   const { statusCode, reason } = faultOf(error)
   const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterFaultSeconds}` } : {}
   return new ApiError(statusCode, faults[reason], { reason, headers })

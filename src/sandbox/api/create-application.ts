@@ -1,6 +1,6 @@
 // Creates an application with its client, secret and access tokens: all of it, or nothing.
 import { randomUUID } from 'node:crypto'
-import { refuseFurtherApplications } from '../groups/bounds.ts'
+import { requireRoomForApplication } from '../groups/limits.ts'
 import type { Services } from '../services.ts'
 import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
 import { type Application, insertApplication, type Maker, sizeOfFields } from '../store/applications.ts'
@@ -43,7 +43,7 @@ export async function createApplication(
     if (!group) throw new ApiError(404, 'Group not found.')
     if (!(await isMember(db, groupId, userId)))
       throw new ApiError(403, 'Could not create App. User is not a member of the group.')
-    await refuseFurtherApplications(db, groupId, sizeOfFields(unsaved))
+    await requireRoomForApplication(db, groupId, sizeOfFields(unsaved))
     const application = await insertApplication(db, unsaved)
     if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
     await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })

@@ -1,9 +1,6 @@
 // The part of the identities API that a developer of applications needs: groups, and who is in them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { acceptInvitation } from '../groups/accept-invitation.ts'
-import { endLink } from '../groups/end-link.ts'
-import { inviteUser } from '../groups/invite-user.ts'
-import { makeGroup } from '../groups/make-group.ts'
+import { acceptInvitation, endLink, inviteUser, makeGroup } from '../groups/groups.ts'
 import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'

@@ -1,6 +1,6 @@
 // Changes an application and what its client may do.
 
-import { refuseGrowth } from '../groups/bounds.ts'
+import { requireRoomForGrowth } from '../groups/limits.ts'
 import type { Services } from '../services.ts'
 import { type Application, claimApplication, setApplicationFields, sizeOfFields } from '../store/applications.ts'
 import { lockGroup } from '../store/groups.ts'
@@ -32,7 +32,7 @@ export async function updateApplication(
     const growth = sizeOfFields(fields) - sizeOfFields(claimed)
     if (growth > 0) {
       await lockGroup(db, claimed.groupId)
-      await refuseGrowth(db, claimed.groupId, growth)
+      await requireRoomForGrowth(db, claimed.groupId, growth)
     }
     requireMatch(ifMatch, claimed.version - 1)
     await setApplicationFields(db, appId, fields)

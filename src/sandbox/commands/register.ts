@@ -1,11 +1,11 @@
 // Registers a client, while the sandbox runs or not: npm run sandbox:register -- --redirect-uri URI
 import { parseArgs } from 'node:util'
-import { ApiError, toApiError } from '../api/api-error.ts'
+import { toApiError } from '../api/api-error.ts'
 import { readNewClient } from '../api/application-fields.ts'
 import { createApplication } from '../api/create-application.ts'
 import type { SandboxConfig } from '../config.ts'
-import { GroupRefusal } from '../groups/group-refusal.ts'
-import { makeGroup } from '../groups/make-group.ts'
+import { makeGroup } from '../groups/groups.ts'
+import { Refusal } from '../observe/refusal.ts'
 import { clientSettings } from '../seed/client-settings.ts'
 import type { ApplicationFields } from '../store/applications.ts'
 import { findOwnGroup } from '../store/seeds.ts'
@@ -82,7 +82,7 @@ async function inSentences<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof ApiError || error instanceof GroupRefusal)) throw error
+    if (!(error instanceof Refusal)) throw error
     const { body } = toApiError(error)
     if (typeof body === 'string') throw new NothingDone(body)
     const problems = Object.entries(body).map(([field, sentences]) => `  ${field}: ${sentences.join(' ')}`)

@@ -256,6 +256,81 @@ export const explanations: Record<Reason, Explanation> = {
     mend: 'Nothing is wrong with your client: begin the login again.',
     source: 'specification 4.2',
   },
+  'group-unknown': {
+    found: 'There is no group with this id.',
+    mend: 'Use the id of one of your groups; the portal’s page and GET /identities/v1/{user_id}/links list them.',
+    source: 'specification, part 1',
+  },
+  'user-unknown': {
+    found: 'There is no user with this id.',
+    mend: 'Ask the person for the user ID on their account page.',
+    source: 'specification, part 1',
+  },
+  'link-unknown': {
+    found: 'The user is neither a member of the group nor invited to it.',
+    mend: 'List the links of the group again: somebody else may have ended this one.',
+    source: 'specification, part 1',
+  },
+  'member-already': {
+    found: 'The user is a member of the group already.',
+    mend: 'Treat this answer as success.',
+    source: 'specification, part 1',
+  },
+  'invited-already': {
+    found: 'The user has an open invitation to the group already.',
+    mend: 'Wait until the invitation is answered, or take it back first.',
+    source: 'specification, part 1',
+  },
+  'last-member': {
+    found: 'The last member of a group that has applications cannot leave it.',
+    mend: 'Remove the applications, or invite somebody and wait until they accept.',
+    source: 'specification, part 1',
+  },
+  'too-many-groups': {
+    found: 'The user is in as many groups as one user may be.',
+    mend: 'Leave a group first.',
+    source: 'specification, part 1',
+  },
+  'too-many-applications': {
+    found: 'The group has as many applications as a group may have.',
+    mend: 'Remove an application, or use another group.',
+    source: 'specification, part 1',
+  },
+  'too-many-bytes': {
+    found: 'The applications of the group take as much room as a group may have.',
+    mend: 'Shorten some fields, or use another group.',
+    source: 'specification, part 1',
+  },
+  'too-many-invitations': {
+    found: 'The group has as many open invitations as a group may have.',
+    mend: 'Take an invitation back first.',
+    source: 'specification, part 1',
+  },
+  'invited-too-often': {
+    found: 'This user was invited too often within 24 hours.',
+    mend: 'Try again tomorrow.',
+    source: 'specification, part 1',
+  },
+  'signed-out': {
+    found: 'The user signed out while the page was open.',
+    mend: 'Nothing is wrong with your client: begin the login again.',
+    source: 'specification 4.2',
+  },
+  'password-changed': {
+    found: 'The password of the user was changed in the meantime.',
+    mend: 'Nothing is wrong with your client: begin the login again.',
+    source: 'specification 4.2',
+  },
+  'form-used': {
+    found: 'A form of the portal was sent twice. It counts once.',
+    mend: 'Nothing is wrong with your client: begin the login again.',
+    source: 'specification 4.2',
+  },
+  'last-secret': {
+    found: 'An application keeps at least one secret.',
+    mend: 'Create a new secret instead.',
+    source: 'specification 4.1',
+  },
   busy: {
     found: 'There is more to do than can be done at once.',
     mend: 'Wait for as long as Retry-After says, then try again.',

@@ -1,6 +1,6 @@
 // Errors of the laboratory: a page for whoever opens an address, the dialect of the application API for all others.
 import type { FastifyInstance } from 'fastify'
-import { faultOf, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { pageHeaders } from './page-headers.ts'
 

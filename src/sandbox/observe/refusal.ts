@@ -1,79 +1,21 @@
-// Why a request is refused: the base of every error that has a dialect, and one answer to what an error of any kind is.
-import type { FastifyRequest } from 'fastify'
-import { Busy } from '../people/turns.ts'
-import { storeFaultOf } from '../store/store-fault.ts'
-import { noteReason, whoAndWhy } from './observe.ts'
+// A refusal: something cannot be done, and why. It knows neither a status nor words; each dialect has a table for those.
 import type { Reason } from './steps.ts'
 
-/** Its message goes out in whatever dialect, so it holds no secrets. The reason stays inside. */
-export abstract class Refusal extends Error {
-  readonly statusCode: number
+export interface RefusalDetails {
+  /** The field that is wrong. */
+  field?: string
+  /** When the same request may succeed. */
+  retryAfterSeconds?: number
+}
+
+/** Thrown inside a transaction, it undoes what the transaction began. */
+export class Refusal extends Error {
   readonly reason: Reason
+  readonly details: RefusalDetails
 
-  /** Without a reason the status says enough. */
-  constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
-    super(message)
-    this.statusCode = statusCode
+  constructor(reason: Reason, details: RefusalDetails = {}) {
+    super(reason)
     this.reason = reason
+    this.details = details
   }
-}
-
-const reasons: Record<number, Reason> = {
-  400: 'fields-invalid',
-  401: 'token-missing',
-  403: 'not-allowed',
-  404: 'not-found',
-  405: 'method-not-allowed',
-  409: 'conflict',
-  412: 'changed-meanwhile',
-  413: 'body-too-large',
-  415: 'content-type-unsupported',
-  422: 'fields-invalid',
-  429: 'too-many-failures',
-  503: 'store-unavailable',
-}
-
-function reasonOf(statusCode: number): Reason {
-  return reasons[statusCode] ?? 'internal'
-}
-
-/** What every dialect has words for, beside its own refusals. */
-export type FaultReason =
-  | 'busy'
-  | 'store-unavailable'
-  | 'body-too-large'
-  | 'content-type-unsupported'
-  | 'body-unreadable'
-  | 'internal'
-
-/** Classifies whatever is thrown: by us, by the framework, by the database. What is not ours to tell is internal. */
-export function faultOf(error: unknown): { statusCode: number; reason: FaultReason } {
-  if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
-  if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
-  const { statusCode } = error as { statusCode?: number }
-  if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
-  if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
-  if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }
-  // JSON nested deeper than the parser's stack.
-  if (error instanceof RangeError) return { statusCode: 400, reason: 'body-unreadable' }
-  return { statusCode: 500, reason: 'internal' }
-}
-
-/** How long to wait where there is too much to do, or no database. */
-export const retryAfterFaultSeconds = 2
-
-/** Notes the reason, and writes one line whatever the dialect, whose name begins the code. */
-export function logRefusal(
-  request: FastifyRequest,
-  error: unknown,
-  refusal: Refusal,
-  dialect: 'api' | 'call' | 'page' | 'user-call',
-): void {
-  const { statusCode, reason, message } = refusal
-  noteReason(request, reason)
-  const who = whoAndWhy(request)
-  if (error instanceof Busy) request.log.info({ code: 'busy', ...who }, 'too many passwords are waiting to be hashed')
-  else if (statusCode >= 500)
-    request.log.error({ code: `${dialect}-failed`, ...who, cause: (error as Error).message }, 'a request failed')
-  else request.log.info({ code: `${dialect}-refused`, ...who, statusCode, said: message }, 'a request was refused')
 }

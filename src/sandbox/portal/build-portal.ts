@@ -8,8 +8,7 @@ import type { Services } from '../services.ts'
 import { showCallsPage } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token-page.ts'
 import { allowedApplicationsRoutes } from './account/allowed-applications-page.ts'
-import { groupRoutes } from './account/group-page.ts'
-import { groupsRoutes } from './account/groups-page.ts'
+import { groupRoutes } from './account/groups.ts'
 import { madeByClientsRoutes } from './account/made-by-clients-pages.ts'
 import { passwordRoutes } from './account/password-page.ts'
 import { profileRoutes } from './account/profile-page.ts'
@@ -147,13 +146,12 @@ function accountRoutes(account: FastifyInstance, parts: Services): void {
   account.get('/account/password', password.show)
   account.post('/account/password', password.change)
 
-  const groups = groupsRoutes(parts)
-  account.get('/account/groups', groups.show)
+  const groups = groupRoutes(parts)
+  account.get('/account/groups', groups.list)
   account.post('/account/groups', groups.create)
   account.post('/account/invitations', groups.answerInvitation)
-  const group = groupRoutes(parts)
-  account.get('/account/groups/:group_id', group.show)
-  account.post('/account/groups/:group_id', group.change)
+  account.get('/account/groups/:group_id', groups.show)
+  account.post('/account/groups/:group_id', groups.change)
 
   const accessToken = accessTokenRoutes(parts)
   account.get('/account/token', accessToken.show)

@@ -1,13 +1,13 @@
 // Error pages of the portal.
 import type { FastifyInstance } from 'fastify'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
 
 /** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
-export class PageError extends Refusal {
+export class PageError extends HttpRefusal {
   readonly next: { href: string; label: string } | undefined
   readonly retryAfterSeconds: number | undefined
 

@@ -1,7 +1,7 @@
 // A login request that has a fault, and its answer: straight back to the application that the visitor knows, or a page
 // with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../observe/refusal.ts'
+import { HttpRefusal } from '../http/http-refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import type { Application } from '../store/applications.ts'
@@ -9,7 +9,7 @@ import { hasConsent } from '../store/consents.ts'
 import { findVisitor } from './portal-session.ts'
 
 /** Told to the client, at a redirect URI that has been checked before (RFC 6749 4.1.2.1). */
-export class LoginRequestError extends Refusal {
+export class LoginRequestError extends HttpRefusal {
   readonly code: string
   readonly application: Application
   readonly location: string

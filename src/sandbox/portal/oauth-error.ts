@@ -1,11 +1,11 @@
 // Errors of the portal's calls in OAuth's own dialect (RFC 6749 5.2).
 import type { FastifyInstance } from 'fastify'
-import { type FaultReason, faultOf, logRefusal, Refusal, retryAfterFaultSeconds } from '../observe/refusal.ts'
+import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import { longestText } from './longest-text.ts'
 
-export class OAuthError extends Refusal {
+export class OAuthError extends HttpRefusal {
   /** The word that goes out as `error`. */
   readonly code: string
   readonly retryAfterSeconds: number | undefined

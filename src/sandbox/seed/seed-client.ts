@@ -1,7 +1,8 @@
 // Seeds the client: an application with the id, secret and redirect URIs of the settings.
 import { randomUUID } from 'node:crypto'
-import { refuseFurtherApplications, refuseFurtherGroups, refuseGrowth } from '../groups/bounds.ts'
-import { GroupRefusal, type GroupRefusalReason } from '../groups/group-refusal.ts'
+import { requireRoomForApplication, requireRoomForGroup, requireRoomForGrowth } from '../groups/limits.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
 import {
   type Application,
   insertApplication,
@@ -79,10 +80,10 @@ async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, u
   const hasRoom = await isAllowed(report, 'SEED_CLIENT_ID was not made into an application', async () => {
     if (ownGroupId) {
       await lockGroup(db, ownGroupId)
-      await refuseFurtherApplications(db, ownGroupId, sizeOfFields(fields))
+      await requireRoomForApplication(db, ownGroupId, sizeOfFields(fields))
     } else {
       await lockUser(db, userId)
-      await refuseFurtherGroups(db, userId)
+      await requireRoomForGroup(db, userId)
     }
   })
   if (!hasRoom) return false
@@ -101,16 +102,16 @@ async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, app
   const hasRoom = await isAllowed(report, 'SEED_REDIRECT_URIS did not take effect', async () => {
     if (growth <= 0) return
     await lockGroup(db, groupId)
-    await refuseGrowth(db, groupId, growth)
+    await requireRoomForGrowth(db, groupId, growth)
   })
   if (hasRoom) await setRedirectUris(db, id, seed.redirectUris, now)
   return hasRoom
 }
 
-const reasons: Partial<Record<GroupRefusalReason, string>> = {
-  'too many groups': 'the account is in as many groups as one may be. Leave one.',
-  'too many applications': 'the oldest group of the account is full. Remove an application there.',
-  'too many bytes': 'the fields of its group’s applications would take too much room. Shorten some.',
+const reasons: Partial<Record<Reason, string>> = {
+  'too-many-groups': 'the account is in as many groups as one may be. Leave one.',
+  'too-many-applications': 'the oldest group of the account is full. Remove an application there.',
+  'too-many-bytes': 'the fields of its group’s applications would take too much room. Shorten some.',
 }
 
 async function isAllowed({ refused }: SeedReport, failure: string, look: () => Promise<void>): Promise<boolean> {
@@ -118,7 +119,7 @@ async function isAllowed({ refused }: SeedReport, failure: string, look: () => P
     await look()
     return true
   } catch (error) {
-    if (!(error instanceof GroupRefusal)) throw error
+    if (!(error instanceof Refusal)) throw error
     refused.push(`${failure}: ${reasons[error.reason]}`)
     return false
   }

@@ -1,6 +1,6 @@
 // Logs in, exchanges, refreshes and creates applications without pause, and remembers every answer: later the sandbox is
 // held to its word.
-import { bounds } from '../../../src/sandbox/groups/bounds.ts'
+import { limits } from '../../../src/sandbox/groups/limits.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from './call-api.ts'
@@ -35,7 +35,7 @@ const mostLogins = 40
 export async function prepareVisitor(sandbox: SandboxProcess): Promise<Visitor> {
   const developer = await callAsDeveloper(sandbox)
   const groupIds = [developer.groupId]
-  while (groupIds.length < bounds.groupsOfUser) groupIds.push(await createGroup(developer))
+  while (groupIds.length < limits.groupsOfUser) groupIds.push(await createGroup(developer))
   const browser = openBrowser(sandbox)
   await signIn(browser)
   return { cookies: browser.cookies, accessToken: developer.accessToken, groupIds }

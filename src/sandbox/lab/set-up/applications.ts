@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readNewClient } from '../../api/application-fields.ts'
 import { createApplication } from '../../api/create-application.ts'
-import { makeGroup } from '../../groups/make-group.ts'
+import { makeGroup } from '../../groups/groups.ts'
 import { clientSettings } from '../../seed/client-settings.ts'
 import type { ApplicationFields } from '../../store/applications.ts'
 import type { MadePerson } from '../../store/marks.ts'

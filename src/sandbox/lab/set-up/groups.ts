@@ -1,7 +1,7 @@
 // POST /lab/v1/groups: a group with its members, without invitations.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { refuseFurtherGroups } from '../../groups/bounds.ts'
+import { requireRoomForGroup } from '../../groups/limits.ts'
 import { createGroup } from '../../store/groups.ts'
 import { markAsMade } from '../../store/marks.ts'
 import { addMember } from '../../store/memberships.ts'
@@ -50,7 +50,7 @@ export function makeGroups(parts: Pick<SetUpParts, 'store' | 'clock'>) {
         // In one order, so that two of these calls never wait for each other.
         for (const userId of members.toSorted()) {
           await lockUser(db, userId)
-          await refuseFurtherGroups(db, userId)
+          await requireRoomForGroup(db, userId)
         }
         const made = await createGroup(db, name, maker!.id, clock())
         const link = { groupId: made.id, addedBy: maker!.id, now: clock() }

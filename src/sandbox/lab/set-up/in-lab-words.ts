@@ -1,6 +1,6 @@
 // Says in the laboratory's words what the rules of groups and applications refuse.
-import { ApiError, toApiError } from '../../api/api-error.ts'
-import { GroupRefusal } from '../../groups/group-refusal.ts'
+import { toApiError } from '../../api/api-error.ts'
+import { Refusal } from '../../observe/refusal.ts'
 import { LabError } from '../lab-error.ts'
 
 /** Throws LabError for what the API would refuse; anything else as it is. */
@@ -8,7 +8,7 @@ export async function inLabWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof ApiError || error instanceof GroupRefusal)) throw error
+    if (!(error instanceof Refusal)) throw error
     const { statusCode, body } = toApiError(error)
     throw new LabError(statusCode, body)
   }

@@ -1,12 +1,12 @@
 // Errors of the calls in a user's name: `{"message", …}`, which is not OAuth's dialect, because no client is asking.
 import type { FastifyInstance } from 'fastify'
-import { logRefusal, Refusal } from '../../observe/refusal.ts'
+import { HttpRefusal, logRefusal } from '../../http/http-refusal.ts'
 import type { Reason } from '../../observe/steps.ts'
 import { PageError } from '../error-pages.ts'
 import { LoginRequestError } from '../login-request-error.ts'
 import { toOAuthError } from '../oauth-error.ts'
 
-export class UserCallError extends Refusal {
+export class UserCallError extends HttpRefusal {
   readonly body: { message: unknown; [name: string]: unknown }
   readonly retryAfterSeconds: number | undefined
 

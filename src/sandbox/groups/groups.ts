@@ -1,0 +1,156 @@
+// Groups and who is in them: make a group, invite, accept, leave, remove. Ids are taken as they came from outside.
+import { randomUUID } from 'node:crypto'
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { countApplicationsIn } from '../store/applications.ts'
+import { countFailure, findBackOff } from '../store/failures.ts'
+import { createGroup, endGroup, findGroup, type Group, lockGroup } from '../store/groups.ts'
+import {
+  deleteInvitation,
+  deleteInvitationsBy,
+  type Invitation,
+  insertInvitation,
+  listInvitationsInto,
+} from '../store/invitations.ts'
+import { markAsMade } from '../store/marks.ts'
+import { addMember, countMembers, isMember, type Membership, removeMember } from '../store/memberships.ts'
+import type { Db } from '../store/schema.ts'
+import { findUser, lockUser } from '../store/users.ts'
+import { isId } from '../values/is-id.ts'
+import { limits, requireRoomForGroup } from './limits.ts'
+
+const dayMs = 86_400_000
+
+/**
+ * The maker becomes a member. An `id` that exists already makes nothing: a form was sent twice. `suite` is for the groups
+ * that the laboratory makes. Throws Refusal.
+ */
+export async function makeGroup(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { name, userId, id = randomUUID(), suite }: { name: string; userId: string; id?: string; suite?: string },
+): Promise<Group> {
+  return store.transaction(async db => {
+    await lockUser(db, userId)
+    const present = await findGroup(db, id)
+    if (present) return present
+    await requireRoomForGroup(db, userId)
+    const group = await createGroup(db, name, userId, clock(), id)
+    if (suite !== undefined) await markAsMade(db, 'groups', id, suite)
+    return group
+  })
+}
+
+/** A member invites somebody. An open invitation gives no right and shows nothing of the person. Throws Refusal. */
+export async function inviteUser(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, groupId, inviterId }: { userId: string; groupId: string; inviterId: string },
+): Promise<Invitation & { groupName: string }> {
+  return store.transaction(async db => {
+    const group = await requireGroup(db, groupId)
+    // Check the member before the user: asking about somebody else's group must not tell who has an account.
+    if (!(await isMember(db, groupId, inviterId))) throw new Refusal('not-allowed')
+    await requireUser(db, userId)
+    if (await isMember(db, groupId, userId)) throw new Refusal('member-already')
+    const open = await listInvitationsInto(db, groupId)
+    if (open.some(invitation => invitation.userId === userId)) throw new Refusal('invited-already')
+    if (open.length >= limits.openInvitations) throw new Refusal('too-many-invitations', { field: 'groupId' })
+    const now = clock()
+    await countInvitation(db, `invitations ${inviterId} ${userId}`, now)
+    const invitation = { id: randomUUID(), userId, groupId, createdAt: now, createdBy: inviterId }
+    await insertInvitation(db, invitation)
+    return { ...invitation, groupName: group.name }
+  })
+}
+
+/** Invitations that were declined or taken back count, too. Throws Refusal. */
+async function countInvitation(db: Db, key: string, now: Date): Promise<void> {
+  // Count first, because that locks the count. A refusal rolls it back.
+  const bucket = { key, limit: limits.invitationsADay + 1, windowMs: dayMs }
+  await countFailure(db, [bucket], now)
+  if ((await findBackOff(db, [bucket], now)) > 0) throw new Refusal('invited-too-often', { field: 'groupId' })
+}
+
+/** The invited person becomes a member. Throws Refusal; the invitation then stays open. */
+export async function acceptInvitation(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, groupId }: { userId: string; groupId: string },
+): Promise<Membership> {
+  return store.transaction(async db => {
+    await lockUser(db, userId)
+    const group = await requireGroup(db, groupId)
+    if (await isMember(db, groupId, userId)) throw new Refusal('member-already')
+    const invitation = await deleteInvitation(db, groupId, userId)
+    if (!invitation) throw new Refusal('not-allowed')
+    await requireRoomForGroup(db, userId)
+    const { id, createdBy } = invitation
+    const now = clock()
+    await addMember(db, { id, groupId, userId, addedBy: createdBy, now })
+    const isMaker = group.createdBy === userId
+    return { id, userId, groupId, groupName: group.name, isMaker, createdAt: now, createdBy }
+  })
+}
+
+/** Which link was ended. */
+export type EndedLink = 'membership' | 'invitation'
+
+/**
+ * A member leaves, the group's maker removes a member, or either side ends an invitation. The last member to leave ends the
+ * group. `only` is for pages, whose buttons say what they end: an invitation that was accepted in the meantime is not a
+ * membership to end. Throws Refusal.
+ */
+export async function endLink(
+  { store }: Pick<Services, 'store'>,
+  { userId, groupId, callerId, only }: { userId: string; groupId: string; callerId: string; only?: EndedLink },
+): Promise<EndedLink> {
+  return store.transaction(async db => {
+    const group = await requireGroup(db, groupId)
+    const ended =
+      userId === callerId ? await endOwnLink(db, group, userId) : await endLinkOfOther(db, { group, userId, callerId })
+    if (only !== undefined && ended !== only) throw new Refusal('link-unknown')
+    return ended
+  })
+}
+
+async function endOwnLink(db: Db, group: Group, userId: string): Promise<EndedLink> {
+  if (await deleteInvitation(db, group.id, userId)) return 'invitation'
+  await leaveGroup(db, group, userId)
+  return 'membership'
+}
+
+async function endLinkOfOther(
+  db: Db,
+  { group, userId, callerId }: { group: Group; userId: string; callerId: string },
+): Promise<EndedLink> {
+  // Check the member before the user, as in inviteUser. A maker who has left has no rights.
+  if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
+  await requireUser(db, userId)
+  if (await deleteInvitation(db, group.id, userId)) return 'invitation'
+  if (!(await isMember(db, group.id, userId))) throw new Refusal('link-unknown')
+  if (group.createdBy !== callerId) throw new Refusal('not-allowed')
+  await endMembership(db, group.id, userId)
+  return 'membership'
+}
+
+async function leaveGroup(db: Db, group: Group, userId: string): Promise<void> {
+  if (!(await isMember(db, group.id, userId))) throw new Refusal('link-unknown')
+  const isLast = (await countMembers(db, group.id)) === 1
+  if (isLast && (await countApplicationsIn(db, group.id)).count > 0) throw new Refusal('last-member')
+  await endMembership(db, group.id, userId)
+  if (isLast) await endGroup(db, group.id)
+}
+
+/** Also ends the invitations that the member made: nobody joins at the invitation of a person who was removed. */
+async function endMembership(db: Db, groupId: string, userId: string): Promise<void> {
+  await removeMember(db, groupId, userId)
+  await deleteInvitationsBy(db, groupId, userId)
+}
+
+async function requireGroup(db: Db, groupId: string): Promise<Group> {
+  const group = isId(groupId) ? await lockGroup(db, groupId) : undefined
+  if (!group) throw new Refusal('group-unknown')
+  return group
+}
+
+async function requireUser(db: Db, userId: string): Promise<void> {
+  if (!isId(userId) || !(await findUser(db, userId))) throw new Refusal('user-unknown')
+}

@@ -1,0 +1,38 @@
+// How many of each thing there may be, so that no list is longer than one answer can hold. Each check runs under the lock
+// of what it counts, in the transaction that writes.
+import { Refusal } from '../observe/refusal.ts'
+import { countApplicationsIn } from '../store/applications.ts'
+import { countGroupsOf } from '../store/memberships.ts'
+import type { Db } from '../store/schema.ts'
+
+export const limits = {
+  groupsOfUser: 20,
+  applicationsInGroup: 100,
+  /** The fields of all applications of a group, as JSON. */
+  bytesInGroup: 256 * 1024,
+  openInvitations: 20,
+  /** From one person to another, to any group: a person who declines is left in peace. */
+  invitationsADay: 20,
+}
+
+/** Lock the user first. Throws Refusal. */
+export async function requireRoomForGroup(db: Db, userId: string): Promise<void> {
+  if ((await countGroupsOf(db, userId)) >= limits.groupsOfUser)
+    throw new Refusal('too-many-groups', { field: 'groupId' })
+}
+
+/** Lock the group first. `bytes`: the size of the new application's fields. Throws Refusal. */
+export async function requireRoomForApplication(db: Db, groupId: string, bytes: number): Promise<void> {
+  const present = await countApplicationsIn(db, groupId)
+  if (present.count >= limits.applicationsInGroup) throw new Refusal('too-many-applications', { field: 'groupId' })
+  requireRoomForBytes(present.bytes + bytes)
+}
+
+/** Lock the group first. `bytes`: how much larger the fields of one of its applications become. Throws Refusal. */
+export async function requireRoomForGrowth(db: Db, groupId: string, bytes: number): Promise<void> {
+  requireRoomForBytes((await countApplicationsIn(db, groupId)).bytes + bytes)
+}
+
+function requireRoomForBytes(bytes: number): void {
+  if (bytes > limits.bytesInGroup) throw new Refusal('too-many-bytes', { field: 'groupId' })
+}

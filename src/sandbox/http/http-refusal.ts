@@ -1,0 +1,79 @@
+// What the error handlers of all dialects share: which status an error of any kind has, and one line in the log.
+import type { FastifyRequest } from 'fastify'
+import { noteReason, whoAndWhy } from '../observe/observe.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import { Busy } from '../people/turns.ts'
+import { storeFaultOf } from '../store/store-fault.ts'
+
+/** A refusal with its answer: a status and a message in the words of one dialect. The message must hold no secret. */
+export abstract class HttpRefusal extends Refusal {
+  readonly statusCode: number
+
+  /** Without a reason the status says enough. */
+  constructor(statusCode: number, message: string, reason: Reason = reasonOf(statusCode)) {
+    super(reason)
+    this.message = message
+    this.statusCode = statusCode
+  }
+}
+
+const reasons: Record<number, Reason> = {
+  400: 'fields-invalid',
+  401: 'token-missing',
+  403: 'not-allowed',
+  404: 'not-found',
+  405: 'method-not-allowed',
+  409: 'conflict',
+  412: 'changed-meanwhile',
+  413: 'body-too-large',
+  415: 'content-type-unsupported',
+  422: 'fields-invalid',
+  429: 'too-many-failures',
+  503: 'store-unavailable',
+}
+
+function reasonOf(statusCode: number): Reason {
+  return reasons[statusCode] ?? 'internal'
+}
+
+/** What every dialect has words for, beside its own refusals. */
+export type FaultReason =
+  | 'busy'
+  | 'store-unavailable'
+  | 'body-too-large'
+  | 'content-type-unsupported'
+  | 'body-unreadable'
+  | 'internal'
+
+/** Classifies whatever is thrown: by us, by the framework, by the database. What is not ours to tell is internal. */
+export function faultOf(error: unknown): { statusCode: number; reason: FaultReason } {
+  if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
+  if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
+  const { statusCode } = error as { statusCode?: number }
+  if (statusCode === 413) return { statusCode, reason: 'body-too-large' }
+  if (statusCode === 415) return { statusCode, reason: 'content-type-unsupported' }
+  if (statusCode && statusCode < 500) return { statusCode, reason: 'body-unreadable' }
+  // JSON nested deeper than the parser's stack.
+  if (error instanceof RangeError) return { statusCode: 400, reason: 'body-unreadable' }
+  return { statusCode: 500, reason: 'internal' }
+}
+
+/** How long to wait where there is too much to do, or no database. */
+export const retryAfterFaultSeconds = 2
+
+/** Notes the reason, and writes one line whatever the dialect, whose name begins the code. */
+export function logRefusal(
+  request: FastifyRequest,
+  error: unknown,
+  refusal: Pick<HttpRefusal, 'statusCode' | 'reason' | 'message'>,
+  dialect: 'api' | 'call' | 'page' | 'user-call',
+): void {
+  const { statusCode, reason, message } = refusal
+  noteReason(request, reason)
+  const who = whoAndWhy(request)
+  if (error instanceof Busy) request.log.info({ code: 'busy', ...who }, 'too many passwords are waiting to be hashed')
+  else if (statusCode >= 500)
+    request.log.error({ code: `${dialect}-failed`, ...who, cause: (error as Error).message }, 'a request failed')
+  else request.log.info({ code: `${dialect}-refused`, ...who, statusCode, said: message }, 'a request was refused')
+}
