@@ -1,21 +1,21 @@
 // Writes docs/faults.md, the faults of the laboratory: `node scripts/fault-catalogue.ts`.
 import { writeFileSync } from 'node:fs'
-import { catalogue, mishapsOf } from '../src/sandbox/lab/faults/catalogue.ts'
-import type { Mishap } from '../src/sandbox/lab/faults/mishap.ts'
+import { catalogue, type Fault, kindsAt, presetsOf } from '../src/sandbox/lab/faults/catalogue.ts'
+import type { Kind } from '../src/sandbox/lab/faults/kind.ts'
 import { type Place, type PlaceWords, places } from '../src/sandbox/lab/faults/places.ts'
 
 const all = Object.keys(places) as Place[]
 const calls = all.filter(place => place !== 'redirect')
 const writes = calls.filter(place => places[place].isWrite)
 
-/** What a reader need not be told one by one. */
+/** Words for groups of places. */
 const groups: [words: string, of: readonly Place[]][] = [
   ['each call', calls],
   ['the portal’s calls', calls.filter(place => places[place].listener === 'portal')],
   ['the API’s calls', calls.filter(place => places[place].listener === 'api')],
 ]
 
-/** What whoever has just got a client to sign in should see it bear. */
+/** For a developer whose client has just signed in for the first time. */
 const firstOnes: [question: string, faults: string[]][] = [
   ['says so when the portal is away, and signs in when it is back', ['exchange-503', 'exchange-reset']],
   ['gives up in time', ['exchange-never', 'list-drip']],
@@ -30,8 +30,10 @@ const firstOnes: [question: string, faults: string[]][] = [
 export function writeCatalogue(): string {
   return `# The faults of the laboratory
 
-Made from the catalogue by \`node scripts/fault-catalogue.ts\`. [The laboratory](laboratory.md#faults) says how one orders them.
-A fault is a place and what goes wrong there, with a hyphen between: \`exchange-503\`. There are ${catalogue.size}.
+Made from the catalogue by \`node scripts/fault-catalogue.ts\`. [The laboratory](laboratory.md#faults) says how to order them.
+A fault is a place, a kind, whether it happens before or after the platform has acted, and options. Its name is the place and
+the kind with a hyphen between: \`exchange-reset\`. Kinds with fixed options have short names of their own: \`exchange-503\` is the kind
+\`status\` at \`exchange\` with \`{"status":503}\`. There are ${catalogue.size} names.
 
 ## Where to begin
 
@@ -45,20 +47,20 @@ ${firstOnes.map(([question, faults]) => toRow([question, faults.map(known).join(
 |---|---|---|
 ${all.map(placeRow).join('\n')}
 
-## What goes wrong
+## Kinds
 
-Where it says *before or after*, calls that change something have both: \`create-reset\` happens before the platform has acted, and
-\`create-reset-after\` when the application is there. Such calls are ${writes.map(code).join(', ')}. Reading calls have the first alone.
+If the table says *before or after*, calls that change something have both: \`create-reset\` happens before the platform has acted, and
+\`create-reset-after\` after it has created the application. These calls are ${writes.map(code).join(', ')}. Calls that only read have the first one only.
 
-| Mishap | At | What the client sees | The platform has acted | Options |
-|---|---|---|---|---|
-${mishapRows().join('\n')}
+| Kind or short name | Short for | At | What the client sees | When | Options |
+|---|---|---|---|---|---|
+${kindRows().join('\n')}
 
 ## Options
 
-An option that is left out is as the last column says.
+The last column is the value of an option that is left out.
 
-| Option | Of | What it says | It is | Left out |
+| Option | Of | What it says | Allowed | Default |
 |---|---|---|---|---|
 ${optionRows().join('\n')}
 `
@@ -75,42 +77,50 @@ function placeRow(place: Place): string {
   return `| ${code(place)} | ${about} | ${route && code(route)} |`
 }
 
-/** One for each mishap, wherever it happens. */
-function mishapRows(): string[] {
-  const at = new Map<string, { mishap: Mishap; where: Place[] }>()
+/** One row for each name, with all places that have it. */
+function kindRows(): string[] {
+  const rows = new Map<string, { name: string; fault: Fault; kind: Kind; at: Place[] }>()
   for (const place of all)
-    for (const [name, mishap] of Object.entries(mishapsOf(place))) {
-      const key = `${name} ${mishap.does}`
-      at.set(key, { mishap: at.get(key)?.mishap ?? mishap, where: [...(at.get(key)?.where ?? []), place] })
-    }
-  return [...at].map(([key, { mishap, where }]) => {
-    const options = Object.keys(mishap.options ?? {}).map(code)
-    return toRow([code(key.split(' ')[0]!), whereOf(where), mishap.does, mishap.acted.join(' or '), options.join(', ')])
+    for (const [kindName, kind] of Object.entries(kindsAt(place)))
+      for (const [name] of presetsOf(kindName, kind)) {
+        const fault = catalogue.get(`${place}-${name}`)!
+        const key = `${name} ${kindName} ${fault.does}`
+        rows.set(key, { name, fault, kind, at: [...(rows.get(key)?.at ?? []), place] })
+      }
+  return [...rows.values()].map(({ name, fault, kind, at }) => {
+    const times = kind.presets?.[name]?.when ?? kind.when
+    const same = name === fault.kind ? '' : `${code(fault.kind)} with ${code(short(JSON.stringify(fault.fixed)))}`
+    const options = Object.keys(fault.options).map(code).join(', ')
+    return toRow([code(name), same, placesInWords(at), fault.does, times.join(' or '), options])
   })
 }
 
-/** One for each option; that of several mishaps, such as all statuses, is told once. */
+/** One row for each option, with all kinds that have it. */
 function optionRows(): string[] {
   const rows = new Map<string, { cells: string[]; of: Set<string> }>()
   for (const place of all)
-    for (const [mishap, { options = {} }] of Object.entries(mishapsOf(place)))
+    for (const [kind, { options = {} }] of Object.entries(kindsAt(place)))
       for (const [name, { about, allowed, default: usual }] of Object.entries(options)) {
-        const key = `${name} ${about}`
+        const key = `${name} ${about} ${allowed}`
         const row = rows.get(key) ?? {
           cells: [about, allowed, usual === undefined ? '' : code(JSON.stringify(usual))],
           of: new Set(),
         }
-        rows.set(key, { ...row, of: row.of.add(/^\d+$/.test(mishap) ? 'statuses' : code(mishap)) })
+        rows.set(key, { ...row, of: row.of.add(code(kind)) })
       }
   return [...rows].map(([key, { cells, of }]) => toRow([code(key.split(' ')[0]!), [...of].join(', '), ...cells]))
+}
+
+function short(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 
 function toRow(cells: string[]): string {
   return `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
 }
 
-function whereOf(where: Place[]): string {
-  return groups.find(([, of]) => of.join() === where.join())?.[0] ?? where.map(code).join(', ')
+function placesInWords(at: Place[]): string {
+  return groups.find(([, of]) => of.join() === at.join())?.[0] ?? at.map(code).join(', ')
 }
 
 function code(text: string): string {

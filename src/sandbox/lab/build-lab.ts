@@ -18,7 +18,7 @@ import { eventRoutes } from './events.ts'
 import { explanations } from './explanations.ts'
 import { actAtEdge, type EdgePowers } from './faults/edge.ts'
 import { faultRoutes } from './faults/fault-routes.ts'
-import { createOrderedFaults } from './faults/ordered.ts'
+import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
 import { stateReader } from './faults/state-of.ts'
 import { createTraps } from './faults/traps.ts'
 import { guardLab } from './guard.ts'
@@ -29,6 +29,7 @@ import { type Bounds, createLogins } from './logins.ts'
 import { createMailbox, mailboxRoutes } from './mailbox.ts'
 import { type NamesOf, pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
+import { identityOf } from './recorded.ts'
 import { makeApplications } from './set-up/applications.ts'
 import { expire } from './set-up/expire.ts'
 import { makeGroups } from './set-up/groups.ts'
@@ -49,6 +50,7 @@ export interface Lab {
   explainAt(requestId: string): string
   /** Lets ordered faults happen on a listener; called before anything else is added to it. */
   atEdge(powers: EdgePowers): (server: FastifyInstance, listener: Step['listener']) => void
+  faults: OrderedFaults
   mailbox: Mailbox
 }
 
@@ -70,7 +72,8 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
-  const ordered = createOrderedFaults(clock)
+  const hashState = (state: string) => identityOf(hide.value('state', state, clock()))!
+  const orderedFaults = createOrderedFaults({ clock, hashState })
   const traps = createTraps()
   const mailbox = createMailbox({ clock, labUrl: addresses.labUrl })
 
@@ -99,7 +102,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/logins/:id/har', { schema: ofLogins.showHar }, happened.showHar)
   server.get('/lab/v1/events', { schema: ofLogins.streamEvents }, events.stream)
 
-  const faults = faultRoutes({ ordered, hide, clock })
+  const faults = faultRoutes(orderedFaults)
   server.post('/lab/v1/faults', { schema: ofFaults.orderFault }, faults.order)
   server.get('/lab/v1/faults', { schema: ofFaults.listFaults }, faults.list)
   server.delete('/lab/v1/faults', { schema: ofFaults.removeFaults }, faults.removeAll)
@@ -115,7 +118,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server.post('/lab/v1/sign-in', { schema: ofSetUp.signIn }, signIn(setUp, explain))
     server.post('/lab/v1/expire', { schema: ofSetUp.expire }, expire(setUp))
     const forgetFaults = (clientIds: readonly string[]) =>
-      void ordered.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
+      void orderedFaults.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
     server.post('/lab/v1/reset', { schema: ofSetUp.reset }, reset(setUp, forgetFaults))
   }
 
@@ -123,7 +126,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
   await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
-  const pages = pageRoutes({ logins, ordered, addresses, namesOf })
+  const pages = pageRoutes({ logins, orderedFaults, addresses, namesOf })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)
@@ -143,9 +146,10 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server,
     observe: step => void logins.record(recordStep(step, hide)),
     atEdge: powers => (server, listener) => {
-      actAtEdge(server, listener, { ordered, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
+      actAtEdge(server, listener, { orderedFaults, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
       traps.addTo(server, powers.noteTrap)
     },
+    faults: orderedFaults,
     mailbox,
     explainAt: requestId => `${addresses.labUrl}/requests/${requestId}`,
   }

@@ -12,10 +12,17 @@ export class LabError extends Error {
 
   /** `told`: a sentence, or for 422 what is wrong with which field. */
   constructor(statusCode: number, told: string | FieldMessages) {
-    super(typeof told === 'string' ? told : 'fields are invalid')
+    super(typeof told === 'string' ? told : sentenceOf(told))
     this.statusCode = statusCode
     this.told = told
   }
+}
+
+/** For callers in the same process. */
+function sentenceOf(messages: FieldMessages): string {
+  return Object.entries(messages)
+    .map(([field, problems]) => `${field}: ${problems.join(' ')}`)
+    .join('\n')
 }
 
 export function answerInLabDialect(scope: FastifyInstance): void {

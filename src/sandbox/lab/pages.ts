@@ -2,9 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
 import { explanations } from './explanations.ts'
-import { catalogue, tellFault } from './faults/catalogue.ts'
-import { tellOrdered } from './faults/fault-routes.ts'
-import type { OrderedFaults } from './faults/ordered.ts'
+import { catalogue, describeFault } from './faults/catalogue.ts'
+import { describeOrdered, type OrderedFaults } from './faults/orders.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import { pageHeaders } from './page-headers.ts'
@@ -16,7 +15,7 @@ const mostListed = 100
 /** By client id; a client that nobody registered, or that is gone, has none. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
-type Parts = { logins: Logins; ordered: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
+type Parts = { logins: Logins; orderedFaults: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
 
 /** One of each kind, as buttons; all others have a field. */
 const usualFaults = [
@@ -34,7 +33,7 @@ const usualFaults = [
   'api-redirect-307',
 ]
 
-export function pageRoutes({ logins, ordered, addresses, namesOf }: Parts) {
+export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts) {
   return {
     async list(request: FastifyRequest, reply: FastifyReply) {
       const { clientId: asked } = request.query as { clientId?: unknown }
@@ -48,12 +47,12 @@ export function pageRoutes({ logins, ordered, addresses, namesOf }: Parts) {
         path: '/',
         ...addresses,
         faults: clientId !== undefined && {
-          usual: usualFaults.map(name => ({ name, does: tellFault(catalogue.get(name)!).does })),
+          usual: usualFaults.map(name => ({ name, does: describeFault(catalogue.get(name)!).does })),
           names: [...catalogue.keys()],
-          ordered: ordered
+          ordered: orderedFaults
             .list()
             .filter(one => [clientId, undefined].includes(one.clientId))
-            .map(tellOrdered),
+            .map(describeOrdered),
         },
         clientId,
         nameOf: (id: string) => names.get(id) ?? id,

@@ -49,7 +49,7 @@ t.test(
       const { [key]: changed, ...others } = tokens
       const { [key as 'state']: _, ...usualOthers } = usual
       t.same(typesOf(others), usualOthers, name)
-      const said = / is (.*)\.$/.exec(catalogue.get(name)!.mishap.does)?.[1] ?? ''
+      const said = / is (.*)\.$/.exec(catalogue.get(name)!.does)?.[1] ?? ''
       if (variant === 'missing') t.notOk(key in tokens, name)
       else if (own) t.same(changed, { own: [1] }, name)
       else if (variant === 'other') t.ok(typeof changed === 'string' && changed !== 'a-state', name)
@@ -80,7 +80,10 @@ t.test('each fault of the address that leads back changes it as its name says, a
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)
   const usual = await goBack()
-  const names = namesOf(/^redirect-/)
+  // Those that say which parameter, without further options.
+  const names = namesOf(/^redirect-/).filter(
+    name => !Object.values(catalogue.get(name)!.options).some(one => one.isRequired),
+  )
   t.ok(names.length > 20, `${names.length}`)
   for (const name of names) {
     await order(name)

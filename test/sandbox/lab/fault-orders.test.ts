@@ -1,9 +1,9 @@
-// Ordering faults: what there is, what is refused, and who consumes which of them how often.
+// Ordering faults: the catalogue, refused orders, and which requests consume a fault how often.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { writeCatalogue } from '../../../scripts/fault-catalogue.ts'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
-import { createOrderedFaults } from '../../../src/sandbox/lab/faults/ordered.ts'
+import { createOrderedFaults } from '../../../src/sandbox/lab/faults/orders.ts'
 import { exchange } from '../support/browser.ts'
 import { seeded } from '../support/build-test-sandbox.ts'
 import { getCode, getTokens, makeOtherClient, refresh } from '../support/tokens.ts'
@@ -39,14 +39,34 @@ t.test(
   },
 )
 
-t.test('an order that cannot be meant is refused with each field and what is allowed', async t => {
+t.test('a wrong order is refused with each wrong field and what is allowed', async t => {
   const { call } = await buildFaultLab(t)
   const rows: [body: unknown, message: Record<string, RegExp>][] = [
     [[], { fault: /JSON object/ }],
-    [{}, { fault: /There are exchange-400, exchange-401, / }],
-    [{ fault: 'exchange-504-befor' }, { fault: /redirect-state-other/ }],
+    [{}, { fault: /Name a fault, such as exchange-503, or give place and kind/ }],
+    [{ fault: 'exchange-504-befor' }, { fault: /Did you mean exchange-504-after, .*faults\/catalogue lists all/ }],
+    [{ fault: 'echange-state-othr' }, { fault: /Did you mean exchange-state-other, / }],
+    [{ fault: 'x'.repeat(20_000) }, { fault: /^.{1,250}$/ }],
+    [{ fault: 7 }, { fault: /no such fault/ }],
     [{ fault: 'constructor' }, { fault: /no such fault/ }],
-    [{ fault: 'list-401', client: 'x' }, { client: /There are fault, clientId, state/ }],
+    [
+      { fault: 'list-401', place: 'list', when: 'after' },
+      { place: /says this already/, when: /says this already/ },
+    ],
+    [{ place: 'exchang', kind: 'reset' }, { place: /Did you mean exchange, / }],
+    [{ place: 'constructor', kind: 'reset' }, { place: /no such place/ }],
+    [{ place: 'list', kind: 'long-lst' }, { kind: /at this place. Did you mean long-list, / }],
+    [{ place: 'list' }, { kind: /no such kind/ }],
+    [{ kind: 'reset' }, { place: /no such place/ }],
+    [{ place: 'list', kind: 'reset', when: 'after' }, { when: /must be "before", or be left out/ }],
+    [{ place: 'exchange', kind: 'reset', when: 'often' }, { when: /must be "before" or "after"/ }],
+    [{ place: 'exchange', kind: 'status' }, { 'options.status': /a whole number from 400 to 599/ }],
+    [
+      { place: 'exchange', kind: 'member', options: { member: 'x', value: 1 } },
+      { 'options.member': /one of access_token/ },
+    ],
+    [{ fault: 'exchange-503', options: { status: 500 } }, { 'options.status': /This fault has retryAfter, error\./ }],
+    [{ fault: 'list-401', client: 'x' }, { client: /The fields are fault, place, kind, when, clientId, state/ }],
     [
       { fault: 'list-401', clientId: 7, state: '' },
       { clientId: /a text of 1 to 200/, state: /a text of 1 to 200/ },
@@ -60,21 +80,67 @@ t.test('an order that cannot be meant is refused with each field and what is all
       { skip: /whole/, times: /whole/ },
     ],
     [{ fault: 'list-401', options: [] }, { options: /object/ }],
-    [{ fault: 'list-401', options: { seconds: 1 } }, { 'options.seconds': /There are retryAfter\./ }],
+    [{ fault: 'list-401', options: { seconds: 1 } }, { 'options.seconds': /This fault has retryAfter\./ }],
     [{ fault: 'list-reset', options: { seconds: 1 } }, { 'options.seconds': /has none/ }],
     [{ fault: 'list-late', options: { seconds: '5' } }, { 'options.seconds': /a number from 0 to 30/ }],
     [{ fault: 'list-late', options: { seconds: 31 } }, { 'options.seconds': /a number from 0 to 30/ }],
     [{ fault: 'list-429', options: { retryAfter: 'a\nb' } }, { 'options.retryAfter': /printable/ }],
     [{ fault: 'exchange-expires-in' }, { 'options.value': /any JSON/ }],
-    [{ fault: 'metadata-503', clientId: 'x' }, { clientId: /Nobody says who reads/ }],
+    [{ fault: 'metadata-503', clientId: 'x' }, { clientId: /do not say whose they are/ }],
   ]
   for (const [body, message] of rows) {
     const { error } = (await call('POST', '/lab/v1/faults', body as object)).json()
-    t.equal(error.status, 422, JSON.stringify(body))
-    t.same(Object.keys(error.message).sort(), Object.keys(message).sort(), JSON.stringify(body))
-    for (const [field, words] of Object.entries(message)) t.match(error.message[field][0], words)
+    const words = JSON.stringify(body).slice(0, 100)
+    t.equal(error.status, 422, words)
+    t.same(Object.keys(error.message).sort(), Object.keys(message).sort(), words)
+    for (const [field, pattern] of Object.entries(message)) t.match(error.message[field]?.[0], pattern)
   }
   t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
+})
+
+t.test('every name that was ever in the catalogue is accepted', async t => {
+  const { order, call } = await buildFaultLab(t)
+  const names = readFileSync('test/sandbox/lab/fault-names.txt', 'utf8').trim().split('\n')
+  t.equal(names.length, 932)
+  t.same(
+    names.filter(name => !catalogue.has(name)),
+    [],
+  )
+  // One name of each kind, because only two hundred faults wait.
+  const kinds = new Map(names.map(name => [catalogue.get(name)?.kind, name]))
+  for (const [kind, name] of kinds) {
+    const { options } = catalogue.get(name)!
+    const required = Object.entries(options).filter(([, { isRequired }]) => isRequired)
+    const values: Record<string, unknown> = { status: 503, value: 1 }
+    const given = Object.fromEntries(required.map(([option]) => [option, values[option]]))
+    t.equal((await order(name, { options: given })).fault, name, kind ?? '')
+  }
+  await call('DELETE', '/lab/v1/faults')
+})
+
+t.test('a fault is ordered by place, kind and time, too', async t => {
+  const { call, order, sandbox } = await buildFaultLab(t)
+  const data = { place: 'exchange', kind: 'status', when: 'after', options: { status: 418, retryAfter: 1 } }
+  t.match((await call('POST', '/lab/v1/faults', data)).json(), { ...data, fault: 'exchange-status-after' })
+  const { statusCode, headers } = await exchange(sandbox, { code: await getCode(sandbox) })
+  t.match([statusCode, headers['retry-after']], [418, '1'])
+  t.match(await order('list-503'), { place: 'list', kind: 'status', when: 'before', options: { status: 503 } })
+  const usual = (await call('POST', '/lab/v1/faults', { place: 'create', kind: 'cut' })).json()
+  t.match(usual, { fault: 'create-cut', when: 'before' })
+  const later = (await call('POST', '/lab/v1/faults', { place: 'list', kind: 'cut' })).json()
+  t.match(later, { fault: 'list-cut', when: 'after' })
+})
+
+t.test('a request that a fault lets pass keeps the fault waiting for ten more minutes', async t => {
+  const { order, show, sandbox } = await buildFaultLab(t)
+  const { id } = await order('exchange-503', { ...own, skip: 2 })
+  for (let count = 0; count < 2; count++) {
+    sandbox.passTime(9 * 60_000)
+    t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 200)
+  }
+  sandbox.passTime(9 * 60_000)
+  t.match(await show(id), { status: 'waiting' })
+  t.equal((await exchange(sandbox, { code: await getCode(sandbox) })).statusCode, 503)
 })
 
 t.test('faults are listed, shown and taken back, by id, by client and all at once', async t => {
@@ -239,7 +305,7 @@ t.test('a fault with a state is for the login that was begun with it, and what f
   t.equal(await codeOf(two), '')
 })
 
-t.test('what nobody consumes for ten minutes is dropped, and that is said for ten more', async t => {
+t.test('a fault without a matching request for ten minutes is dropped, and stays in the list for ten more', async t => {
   const { order, show, call, sandbox } = await buildFaultLab(t)
   const { id } = await order('exchange-503', own)
   const always = await order('exchange-503', { clientId: 'another', times: 'always' })
@@ -253,7 +319,7 @@ t.test('what nobody consumes for ten minutes is dropped, and that is said for te
   t.same((await call('GET', '/lab/v1/faults')).json(), { faults: [] })
 })
 
-t.test('no more wait than two hundred', async t => {
+t.test('at most two hundred faults wait', async t => {
   const { order, call } = await buildFaultLab(t)
   for (let count = 0; count < 200; count++) await order('exchange-503')
   const { error } = (await call('POST', '/lab/v1/faults', { fault: 'exchange-503' })).json()
@@ -276,19 +342,11 @@ t.test('docs/faults.md is made from the catalogue', async t => {
   t.equal(readFileSync('docs/faults.md', 'utf8'), writeCatalogue(), 'node scripts/fault-catalogue.ts writes it anew')
 })
 
-t.test('what is taken back while somebody looks who comes is not consumed any more', async t => {
-  const ordered = createOrderedFaults(() => new Date())
+t.test('a fault that is removed while the caller is looked up is not consumed', async t => {
+  const ordered = createOrderedFaults({ clock: () => new Date(), hashState: state => state })
   const everybody = { clientId: undefined, isOfState: () => false }
-  const order = {
-    fault: catalogue.get('list-503')!,
-    clientId: undefined,
-    state: undefined,
-    skip: 0,
-    times: 1,
-    options: {},
-  }
   for (const isTakenBack of [false, true]) {
-    ordered.add(order)
+    ordered.order({ fault: 'list-503' })
     const candidates = ordered.waitingAt(['list', 'api'], 'before')
     if (isTakenBack) ordered.remove(() => true)
     t.equal(ordered.take(candidates, everybody, 'request-1') === undefined, isTakenBack)

@@ -23,7 +23,7 @@ interface Wire {
   isRight(raw: Raw): boolean
 }
 
-/** What the client of each mishap sees. */
+/** What the client sees of each kind. */
 const wires: Record<string, Wire> = {
   reset: { isRight: ({ text, isReset }) => text === '' && isReset },
   cut: {
@@ -108,9 +108,9 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
   const faults = [...catalogue.values()].filter(fault => fault.place in calls && isMeant(fault) && isTried(fault))
   const neverActed: [name: string, hasActed: () => Promise<boolean>][] = []
   for (const fault of faults) {
-    const { name, place, acted } = fault
-    const mishap = name.slice(place.length + 1).replace(/-after$/, '')
-    const wire = wireOf(mishap, dialectOf(fault))
+    const { name, place, when } = fault
+    const shortName = name.slice(place.length + 1).replace(/-after$/, '')
+    const wire = wireOf(shortName, dialectOf(fault))
     if (!wire) continue
     const call = await calls[place as keyof typeof calls]()
     const { id } = await lab.order(name, wire.options && { options: wire.options })
@@ -123,9 +123,9 @@ async function tryAll(t: Test, isMeant: (fault: Fault) => boolean) {
     const raw = await askRaw(listener, call, { enough: wire.enough, ...(wire.isSilent && { untilThen }) })
     t.ok(wire.isRight(raw), name, { raw: { ...raw, text: raw.text.slice(0, 1000), body: raw.body.slice(0, 1000) } })
     // What comes late has been done late.
-    if (call.hasActed) t.equal(await call.hasActed(), acted === 'after' || mishap === 'late', `${name}: acted`)
+    if (call.hasActed) t.equal(await call.hasActed(), when === 'after' || shortName === 'late', `${name}: acted`)
     t.match(await lab.show(id), { status: 'used up', consumed: 1 }, name)
-    if (call.hasActed && acted === 'before' && mishap !== 'late' && ofTheirOwn.includes(place))
+    if (call.hasActed && when === 'before' && shortName !== 'late' && ofTheirOwn.includes(place))
       neverActed.push([name, call.hasActed])
   }
   for (const [name, hasActed] of neverActed) t.notOk(await hasActed(), `${name}: nor when its client had left`)

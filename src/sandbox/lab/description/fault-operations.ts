@@ -9,14 +9,17 @@ export const orderFault = {
   operationId: 'orderFault',
   summary: 'Order what is to go wrong',
   description:
-    'It happens to whoever comes to its place, of this client or this login where one is named, after `skip` others and ' +
-    'exactly `times` times. Nobody having come for ten minutes, it is dropped.',
+    'A fault is named by `fault`, or by `place`, `kind` and `when`. It lets `skip` matching requests pass and then happens ' +
+    '`times` times. `clientId` and `state` limit it to the requests of one client or of one login. A fault expires after ' +
+    'ten minutes without a matching request.',
   body: {
     type: 'object',
-    required: ['fault'],
     additionalProperties: false,
     properties: {
       fault: { type: 'string', description: 'Its name in the catalogue.', examples: ['exchange-503'] },
+      place: { type: 'string', description: 'Without fault: where it happens.', examples: ['exchange'] },
+      kind: { type: 'string', description: 'Without fault: what happens there.', examples: ['status'] },
+      when: { enum: ['before', 'after'], description: 'Without fault: before or after the platform has acted.' },
       clientId: { type: 'string', minLength: 1, maxLength: 200 },
       state: { type: 'string', minLength: 1, maxLength: 200, description: 'The state that the login was begun with.' },
       skip: { type: 'integer', minimum: 0, maximum: 1000, default: 0 },

@@ -116,8 +116,14 @@ export const schemas: Record<string, Schema> = {
   Fault: object({
     fault: text,
     place: text,
+    kind: text,
+    when: {
+      ...only('before', 'after'),
+      description: 'Before or after the platform has done what the request asks for.',
+    },
     does: text,
-    acted: { ...only('before', 'after'), description: 'Whether the platform has done by then what it was asked to.' },
+    acted: { ...only('before', 'after'), description: 'The same as when.' },
+    fixed: { type: 'object', additionalProperties: true, description: 'The options that the name decides.' },
     options: {
       type: 'object',
       additionalProperties: object({
@@ -132,6 +138,9 @@ export const schemas: Record<string, Schema> = {
     {
       id: text,
       fault: text,
+      place: text,
+      kind: text,
+      when: only('before', 'after'),
       clientId: textOrNull,
       hasState: { type: 'boolean', description: 'Whether it waits for one login. The state itself is not told.' },
       skip: count,

@@ -1,58 +1,79 @@
-// Every fault by name: places, and what can go wrong there.
-import { apiMishapsOf } from './api-answer.ts'
-import type { Acted, Mishap, Mishaps } from './mishap.ts'
+// Every fault by name. A fault is data: a place, a kind, whether the platform has acted by then, and options.
+import { apiKindsAt } from './api-kinds.ts'
+import { connectionKinds } from './connection-kinds.ts'
+import type { Kind, Kinds, Options, Preset, When } from './kind.ts'
 import { type Place, type PlaceWords, places } from './places.ts'
-import { redirectMishaps } from './redirect-back.ts'
-import { statusMishaps } from './statuses.ts'
-import { tokenMishaps } from './token-answer.ts'
-import { wireMishaps } from './wire.ts'
+import { redirectKinds } from './redirect-kinds.ts'
+import { statusKinds } from './status-kinds.ts'
+import { tokenKinds } from './token-kinds.ts'
 
 export interface Fault {
+  /** `<place>-<kind or preset>`. If both times are possible, the name of the later one ends in `-after`. */
   name: string
   place: Place
-  acted: Acted
-  mishap: Mishap
+  kind: string
+  when: When
+  /** One sentence. */
+  does: string
+  /** The options that its name decides. */
+  fixed: Record<string, unknown>
+  /** The options that an order may give. */
+  options: Options
+  run: Kind['run']
 }
 
-/** What can go wrong at a place. */
-export function mishapsOf(place: Place): Mishaps {
+export function kindsAt(place: Place): Kinds {
   const { dialect, listener }: PlaceWords = places[place]
-  if (place === 'redirect') return redirectMishaps
+  if (place === 'redirect') return redirectKinds
   return {
-    ...wireMishaps,
-    ...statusMishaps(dialect),
-    ...(listener === 'api' && apiMishapsOf(place)),
-    ...((place === 'exchange' || place === 'refresh') && tokenMishaps),
+    ...connectionKinds,
+    ...statusKinds(dialect),
+    ...(listener === 'api' && apiKindsAt(place)),
+    ...((place === 'exchange' || place === 'refresh') && tokenKinds),
   }
 }
 
-/** `<place>-<mishap>`; where a mishap is there before and after the platform has acted, `-after` ends the name of the latter. */
-function faultsOf(place: Place): Fault[] {
+/** A kind under its own name and under those of its presets. */
+export function presetsOf(name: string, { does, presets }: Kind): [name: string, Preset][] {
+  return [[name, { does, fixed: {} }], ...Object.entries(presets ?? {})]
+}
+
+function faultsAt(place: Place): Fault[] {
   const { isWrite }: PlaceWords = places[place]
-  return Object.entries(mishapsOf(place)).flatMap(([name, mishap]) => {
-    const acted = isWrite ? mishap.acted : mishap.acted.slice(0, 1)
-    return acted.map(one => ({
-      name: `${place}-${name}${acted.length > 1 && one === 'after' ? '-after' : ''}`,
-      place,
-      acted: one,
-      mishap,
-    }))
-  })
+  return Object.entries(kindsAt(place)).flatMap(([kind, definition]) =>
+    presetsOf(kind, definition).flatMap(([shortName, { does, fixed, when = definition.when }]) => {
+      const times = isWrite ? when : when.slice(0, 1)
+      const options = Object.entries(definition.options ?? {}).filter(([name]) => !Object.hasOwn(fixed, name))
+      return times.map(time => ({
+        name: `${place}-${shortName}${times.length > 1 && time === 'after' ? '-after' : ''}`,
+        place,
+        kind,
+        when: time,
+        does,
+        fixed,
+        options: Object.fromEntries(options),
+        run: definition.run,
+      }))
+    }),
+  )
 }
 
 export const catalogue: ReadonlyMap<string, Fault> = new Map(
-  (Object.keys(places) as Place[]).flatMap(faultsOf).map(fault => [fault.name, fault]),
+  (Object.keys(places) as Place[]).flatMap(faultsAt).map(fault => [fault.name, fault]),
 )
 
-/** As the catalogue is told. */
-export function tellFault({ name, place, acted, mishap }: Fault) {
+/** The catalogue's entry in an answer. `acted` says the same as `when`; programs rely on it. */
+export function describeFault({ name, place, kind, when, does, fixed, options }: Fault) {
   return {
     fault: name,
     place,
-    does: `${capitalized(places[place].about)}: ${mishap.does}`,
-    acted,
+    kind,
+    when,
+    does: `${capitalized(places[place].about)}: ${does}`,
+    acted: when,
+    fixed,
     options: Object.fromEntries(
-      Object.entries(mishap.options ?? {}).map(([name, { about, allowed, default: usual }]) => [
+      Object.entries(options).map(([name, { about, allowed, default: usual }]) => [
         name,
         { about, allowed, default: usual ?? null },
       ]),
@@ -62,4 +83,27 @@ export function tellFault({ name, place, acted, mishap }: Fault) {
 
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The three names that are most like the wrong one, the most similar first. */
+export function nearestNames(wrong: string, names: Iterable<string>): string[] {
+  // A caller may send 64 KB, and comparing takes time.
+  const text = wrong.slice(0, 60)
+  return [...names]
+    .map(name => ({ name, edits: countEdits(text, name) }))
+    .sort((one, other) => one.edits - other.edits)
+    .slice(0, 3)
+    .map(({ name }) => name)
+}
+
+/** How many characters must be added, removed or replaced (Levenshtein). */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1]
+    for (let column = 0; column < to.length; column++)
+      next.push(Math.min(row[column + 1]! + 1, next[column]! + 1, row[column]! + (character === to[column] ? 0 : 1)))
+    row = next
+  }
+  return row[to.length]!
 }

@@ -1,14 +1,13 @@
-// Makes answers of the portal and the API go wrong, in hooks around their handlers: the protocol knows nothing of it.
+// Makes answers of the portal and the API go wrong, in hooks around their handlers. The handlers know nothing of faults.
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { StepFault, StepKind } from '../../observe/steps.ts'
-import type { Acted, Answer, Given } from './mishap.ts'
-import { json, nothing } from './mishap.ts'
-import { openWires } from './open-wires.ts'
-import { type Comer, type Ordered, type OrderedFaults, stepFaultOf } from './ordered.ts'
+import { trackConnections } from './connections.ts'
+import { type Answer, type FaultContext, json, noAnswer, type When } from './kind.ts'
+import { type Caller, type OrderedFault, type OrderedFaults, stepFaultOf } from './orders.ts'
 import { type Listener, type Place, type PlaceWords, places, placesOf } from './places.ts'
-import { addressBack } from './redirect-back.ts'
+import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
 /** What the platform lends: who asks, and where one writes down what happened to a request. */
@@ -24,31 +23,33 @@ export interface EdgePowers {
 }
 
 interface Parts {
-  ordered: OrderedFaults
+  orderedFaults: OrderedFaults
   traps: Traps
   powers: EdgePowers
   /** Whether the login of this request was begun with the state whose hash is given. */
   isOfState(request: FastifyRequest, state: string, addressBack?: string): boolean
 }
 
-/** Stands in for the answer of a platform that has not acted. */
-const standIn = json(200, { answer: 'The platform has not acted, so nothing in here is true.' }) as Given['answer']
+/** Takes the place of the platform's answer if the platform has not acted. */
+const substitute = json(200, {
+  answer: 'The platform has not acted, so nothing in here is true.',
+}) as FaultContext['answer']
 
 export function actAtEdge(
   server: FastifyInstance,
   listener: Listener,
-  { ordered, traps, powers, isOfState }: Parts,
+  { orderedFaults, traps, powers, isOfState }: Parts,
 ): void {
-  const wires = openWires()
+  const connections = trackConnections()
   /** One request has one fault. */
   const dealtWith = new WeakSet<FastifyRequest>()
 
   server.addHook('preHandler', async (request, reply) => {
     const taken = await takeFor(request, placesOf(request, listener), 'before')
     if (!taken) return
-    const outcome = await act(taken, request, reply, standIn)
+    const outcome = await act(taken, request, reply, substitute)
     if (outcome === undefined) return
-    if (outcome !== nothing) reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
+    if (outcome !== noAnswer) reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
     return goNoFurther()
   })
 
@@ -56,30 +57,30 @@ export function actAtEdge(
   server.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode >= 400 || dealtWith.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
-    const back = addressBack({ headers, body: payload })
+    const back = findRedirectBack({ headers, body: payload })
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
     if (!taken) return payload
     const body = await readPayload(payload)
-    const answer = body || back ? { status: reply.statusCode, headers, body } : standIn
+    const answer = body || back ? { status: reply.statusCode, headers, body } : substitute
     const outcome = await act(taken, request, reply, answer)
     if (outcome === undefined) return body
-    if (outcome === nothing) return goNoFurther()
+    if (outcome === noAnswer) return goNoFurther()
     replace(reply, outcome)
     return outcome.body
   })
 
-  server.addHook('preClose', async () => wires.endAll())
+  server.addHook('preClose', async () => connections.endAll())
 
   async function takeFor(
     request: FastifyRequest,
     at: Place[],
-    acted: Acted,
+    when: When,
     back?: string,
-  ): Promise<Ordered | undefined> {
-    const candidates = ordered.waitingAt(at, acted)
+  ): Promise<OrderedFault | undefined> {
+    const candidates = orderedFaults.waitingAt(at, when)
     if (candidates.length === 0) return undefined
-    const comer = await whoComes(request, candidates, back)
-    const taken = ordered.take(candidates, comer, request.id)
+    const caller = await findCaller(request, candidates, back)
+    const taken = orderedFaults.take(candidates, caller, request.id)
     if (!taken) return undefined
     dealtWith.add(request)
     if (taken.fault.place === 'refresh') powers.noteKind(request, 'refresh')
@@ -88,20 +89,20 @@ export function actAtEdge(
   }
 
   /** Before the portal has acted it has proven nobody. */
-  async function whoComes(request: FastifyRequest, candidates: Ordered[], back?: string): Promise<Comer> {
+  async function findCaller(request: FastifyRequest, candidates: OrderedFault[], back?: string): Promise<Caller> {
     const isAsked = candidates.some(({ clientId }) => clientId !== undefined)
     const clientId = isAsked ? (powers.clientOf(request) ?? (await powers.provenClientOf(request))) : undefined
     return { clientId, isOfState: state => isOfState(request, state, back) }
   }
 
-  function act(taken: Ordered, request: FastifyRequest, reply: FastifyReply, answer: Given['answer']) {
-    const { mishap, place } = taken.fault
-    const { dialect }: PlaceWords = places[place]
-    return mishap.act({
+  function act(taken: OrderedFault, request: FastifyRequest, reply: FastifyReply, answer: FaultContext['answer']) {
+    const { fault } = taken
+    const { dialect }: PlaceWords = places[fault.place]
+    return fault.run({
       answer,
       options: taken.options,
       dialect,
-      wire: wires.open(request, reply),
+      connection: connections.open(request, reply),
       setTrap() {
         const trap = traps.set(taken)
         powers.noteFault(request, { ...stepFaultOf(taken), trap: trap.id })

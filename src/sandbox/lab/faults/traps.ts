@@ -1,8 +1,8 @@
-// Traps: addresses to which a redirect led, where nobody who calls a platform should ever arrive.
+// Traps: the addresses that a redirect fault leads to. A client that arrives at one has followed the redirect.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { StepFault } from '../../observe/steps.ts'
-import { type Ordered, stepFaultOf } from './ordered.ts'
+import { type OrderedFault, stepFaultOf } from './orders.ts'
 
 const mostTraps = 1000
 
@@ -10,10 +10,10 @@ export type Traps = ReturnType<typeof createTraps>
 
 export function createTraps() {
   /** By id, oldest first. */
-  const set = new Map<string, Ordered>()
+  const set = new Map<string, OrderedFault>()
 
   return {
-    set(ordered: Ordered): { id: string; path: string } {
+    set(ordered: OrderedFault): { id: string; path: string } {
       const id = randomUUID()
       set.set(id, ordered)
       const [oldest] = set.keys()
@@ -21,7 +21,7 @@ export function createTraps() {
       return { id, path: `/trap/${id}` }
     },
 
-    /** The traps of one listener; `noteTrap` is told of every request that comes to one. */
+    /** Adds the traps to a listener. `noteTrap` is called for every request that arrives at one. */
     addTo(server: FastifyInstance, noteTrap: (request: FastifyRequest, fault: StepFault) => void): void {
       server.register(async scope => {
         scope.removeAllContentTypeParsers()
@@ -31,9 +31,9 @@ export function createTraps() {
         const spring = async (request: FastifyRequest, reply: FastifyReply) => {
           const { id } = request.params as { id: string }
           const ordered = set.get(id)
-          if (!ordered) return reply.code(404).send(sayError('There is nothing at this address.'))
+          if (!ordered) return reply.code(404).send(errorBody('There is nothing at this address.'))
           noteTrap(request, { ...stepFaultOf(ordered), trap: id })
-          return reply.code(400).send(sayError('A redirect was followed to here.'))
+          return reply.code(400).send(errorBody('A redirect was followed to here.'))
         }
         scope.all('/trap/:id', spring)
       })
@@ -41,11 +41,11 @@ export function createTraps() {
   }
 }
 
-function sayError(description: string) {
+function errorBody(description: string) {
   return { error: 'invalid_request', error_description: description }
 }
 
-/** What was brought along, as JSON or as a form. */
+/** The body, as JSON or as a form. */
 function readFields(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -1,13 +1,13 @@
-// The connections on which something goes wrong just now. Nothing that hangs outlives its client, the sandbox or a minute.
+// The connections on which a fault is happening. No fault outlives its client, the sandbox or a minute.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { longestSeconds, type Wire } from './mishap.ts'
+import { type Connection, longestSeconds } from './kind.ts'
 
-export function openWires() {
+export function trackConnections() {
   const open = new Set<AbortController>()
 
   return {
-    open(request: FastifyRequest, reply: FastifyReply): Wire {
+    open(request: FastifyRequest, reply: FastifyReply): Connection {
       const { socket } = request.raw
       const over = new AbortController()
       const limit = setTimeout(() => over.abort(), longestSeconds * 1000).unref()
@@ -21,7 +21,7 @@ export function openWires() {
       })
       return {
         wait(seconds) {
-          // The listener's own deadline for silence is shorter than some of what is silent here.
+          // The listener closes silent connections earlier than some faults end.
           socket.setTimeout(0)
           return pause(seconds * 1000, undefined, { signal: over.signal }).catch(() => {})
         },
@@ -37,7 +37,7 @@ export function openWires() {
       }
     },
 
-    /** Whoever stops the sandbox does not wait for anything of this. */
+    /** So that the stop of the sandbox waits for no fault. */
     endAll(): void {
       for (const over of open) over.abort()
     },

@@ -1,8 +1,7 @@
-// What can go wrong in what the application API says: refusals of other shapes, and texts and members that nobody expects.
+// Faults in the content of API answers: refusals of other shapes, unexpected texts and members, long lists.
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { type Answer, json, type Mishap, type Mishaps } from './mishap.ts'
-import { textUpTo } from './options.ts'
+import { type Answer, anyJson, json, type Kind, type Kinds, textUpTo, wholeNumberFrom } from './kind.ts'
 import type { Place } from './places.ts'
 
 type Members = Record<string, unknown>
@@ -18,38 +17,54 @@ const hostileTexts = [
   'a'.repeat(20_000),
 ]
 
-/** Those by which things are found and told apart; an answer without them would be another one. */
+/** Members that identify an object stay as they are. */
 const identifying = /^(@.*|from|to|clientId|.*At|.*By)$/
 
-const refusalShapes: Mishaps = {
-  '422-sentence': refuse('a sentence', { error: { status: 422, message: 'The name is taken.' } }),
-  '422-fields': refuse('problems by field, also of one that nobody sent', {
-    error: {
-      status: 422,
-      message: { name: ['Longer than maximum length 200.', 'Taken.'], planet: ['Not a valid planet.'] },
+const refusalKinds: Kinds = {
+  '422-body': {
+    does: '422 with the body that you give.',
+    when: ['before'],
+    options: { body: anyJson('The body.') },
+    presets: {
+      '422-sentence': {
+        does: '422 whose body is a sentence.',
+        fixed: { body: { error: { status: 422, message: 'The name is taken.' } } },
+      },
+      '422-fields': {
+        does: '422 whose body names problems by field, including a field that was not sent.',
+        fixed: {
+          body: {
+            error: {
+              status: 422,
+              message: { name: ['Longer than maximum length 200.', 'Taken.'], planet: ['Not a valid planet.'] },
+            },
+          },
+        },
+      },
+      '422-oauth': {
+        does: '422 whose body is in the dialect of the portal.',
+        fixed: { body: { error: 'invalid_request', error_description: 'The name is taken.' } },
+      },
     },
-  }),
-  '422-oauth': refuse('the dialect of the portal', {
-    error: 'invalid_request',
-    error_description: 'The name is taken.',
-  }),
+    run: ({ options }) => json(422, options.body),
+  },
 }
 
-const contentMishaps: Mishaps = {
+const contentKinds: Kinds = {
   'hostile-texts': change(
     'Every text is markup, control characters, half a character or 20,000 characters long.',
     answer => hostile(answer, { next: 0 }),
   ),
-  'unknown-members': change('Every object has members that nobody knows.', answer => mapObjects(answer, addUnknown)),
+  'unknown-members': change('Every object has unknown members.', answer => mapObjects(answer, addUnknown)),
   'members-missing': {
-    does: 'Of each thing nothing is left but type and id, or one member is missing.',
-    acted: ['after'],
+    does: 'Each object has only its type and id, or one member is missing.',
+    when: ['after'],
     options: {
       member: textUpTo(100, {
-        about: 'The one that is missing, such as data or data.name; without it, all but type and id.',
+        about: 'The missing member, such as data or data.name; without it, all except type and id.',
       }),
     },
-    act: ({ answer, options }) =>
+    run: ({ answer, options }) =>
       json(
         answer.status,
         eachThing(JSON.parse(answer.body), thing => leaveOut(thing, options.member)),
@@ -57,7 +72,7 @@ const contentMishaps: Mishaps = {
   },
 }
 
-/** More than anybody reads of a list of applications, and than the buffers of a connection hold. */
+/** More than a client should read of a list, and more than the buffers of a connection hold. */
 const largeMiB = 32
 
 function* spacesBefore(body: string): Generator<string> {
@@ -66,34 +81,38 @@ function* spacesBefore(body: string): Generator<string> {
   yield body
 }
 
-const listMishaps: Mishaps = {
-  '5000': change('There are 5,000 applications.', answer => ({
-    ...(answer as Members),
-    ItemList: Array.from({ length: 5000 }, (_, index) => makeApplication(index)),
-  })),
+const listKinds: Kinds = {
+  'long-list': {
+    ...change('There are as many applications as you say.', (answer, { count }) => ({
+      ...(answer as Members),
+      ItemList: Array.from({ length: count as number }, (_, index) => makeApplication(index)),
+    })),
+    options: { count: wholeNumberFrom(0, 10_000, { about: 'The number of applications.' }) },
+    presets: { '5000': { does: 'There are 5,000 applications.', fixed: { count: 5000 } } },
+  },
   large: {
-    does: `${largeMiB} MiB of spaces stand before the list, which is right.`,
-    acted: ['after'],
-    act({ answer, wire }) {
-      wire.resetAtEnd()
+    does: `${largeMiB} MiB of spaces come before the list, which is correct.`,
+    when: ['after'],
+    run({ answer, connection }) {
+      connection.resetAtEnd()
       return { ...answer, body: Readable.from(spacesBefore(answer.body), { objectMode: false }) }
     },
   },
   'not-a-list': change('ItemList is an object.', answer => ({ ...(answer as Members), ItemList: {} })),
 }
 
-/** What can go wrong at a place of the API. */
-export function apiMishapsOf(place: Place): Mishaps {
+/** The kinds for a place of the API only. */
+export function apiKindsAt(place: Place): Kinds {
   const hasContent = place !== 'remove' && place !== 'unlink' && place !== 'api'
-  return { ...refusalShapes, ...(hasContent && contentMishaps), ...(place === 'list' && listMishaps) }
+  return { ...refusalKinds, ...(hasContent && contentKinds), ...(place === 'list' && listKinds) }
 }
 
-function refuse(what: string, body: object): Mishap {
-  return { does: `422 whose body is ${what}.`, acted: ['before'], act: () => json(422, body) }
-}
-
-function change(does: string, to: (answer: unknown) => unknown): Mishap {
-  return { does, acted: ['after'], act: ({ answer }): Answer => json(answer.status, to(JSON.parse(answer.body))) }
+function change(does: string, to: (answer: unknown, options: Members) => unknown): Kind {
+  return {
+    does,
+    when: ['after'],
+    run: ({ answer, options }): Answer => json(answer.status, to(JSON.parse(answer.body), options)),
+  }
 }
 
 function hostile(value: unknown, count: { next: number }): unknown {
@@ -115,7 +134,7 @@ function mapObjects(value: unknown, to: (members: Members) => Members): unknown 
   return to(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapObjects(one, to)])))
 }
 
-/** Of a collection each of its items; else the answer itself. */
+/** Changes each item of a collection, or the answer itself. */
 function eachThing(answer: Members, to: (thing: Members) => Members): Members {
   return Array.isArray(answer.ItemList) ? { ...answer, ItemList: answer.ItemList.map(to) } : to(answer)
 }

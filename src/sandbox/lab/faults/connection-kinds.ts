@@ -1,0 +1,156 @@
+// Faults that every answer can have: in its connection, its timing, and the bytes of its body.
+import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import {
+  type Answer,
+  type Connection,
+  type Kind,
+  type Kinds,
+  longestSeconds,
+  noAnswer,
+  numberFrom,
+  type Outcome,
+  oneOf,
+} from './kind.ts'
+
+const both: Kind['when'] = ['before', 'after']
+/** A place that only reads has these after the platform has acted, so that the body is the platform's own. */
+const bothWithOwnBody: Kind['when'] = ['after', 'before']
+const after: Kind['when'] = ['after']
+
+export const connectionKinds: Kinds = {
+  reset: {
+    does: 'The connection is reset before the first byte.',
+    when: both,
+    run({ connection }) {
+      connection.reset()
+      return noAnswer
+    },
+  },
+  cut: {
+    does: 'The connection is reset in the middle of the body.',
+    when: bothWithOwnBody,
+    run: ({ answer, connection }) => stream(answer, cut(half(answer.body), connection), Buffer.byteLength(answer.body)),
+  },
+  late: {
+    does: 'The answer comes late. If the platform has not acted yet, it acts after the wait, unless the client has left.',
+    when: both,
+    options: { seconds: numberFrom(0, 30, { about: 'The delay in seconds.', default: 5 }) },
+    async run({ options, connection }) {
+      await connection.wait(options.seconds as number)
+      return connection.isLeft() ? noAnswer : undefined
+    },
+  },
+  never: {
+    does: `No answer comes, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    when: both,
+    async run({ connection }): Promise<Outcome> {
+      await connection.wait(longestSeconds)
+      connection.reset()
+      return noAnswer
+    },
+  },
+  drip: {
+    does: 'The body comes one byte at a time.',
+    when: after,
+    options: { seconds: numberFrom(0.001, 30, { about: 'The seconds between two bytes.', default: 0.05 }) },
+    run({ answer, options, connection }) {
+      const bytes = Buffer.from(answer.body)
+      return stream(answer, drip(bytes, options.seconds as number, connection), bytes.length)
+    },
+  },
+  half: {
+    does: 'The body is JSON that ends in the middle, and its Content-Length is right.',
+    when: bothWithOwnBody,
+    run: ({ answer }) => ({ ...answer, body: half(answer.body) }),
+  },
+  empty: {
+    does: 'The status is 2xx and the body is empty.',
+    when: both,
+    run: ({ answer }) => ({ ...answer, body: '' }),
+  },
+  html: {
+    does: 'The status is 2xx and the body is an HTML page, as a proxy may send it.',
+    when: both,
+    run: ({ answer }) => ({ ...answer, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page }),
+  },
+  'not-an-object': { does: 'The body is JSON: null.', when: both, run: ({ answer }) => ({ ...answer, body: 'null' }) },
+  gzip: {
+    does: 'The body is compressed, although the client did not ask for that.',
+    when: after,
+    run: ({ answer }) => ({
+      ...answer,
+      headers: { ...answer.headers, 'content-encoding': 'gzip' },
+      body: gzipSync(answer.body),
+    }),
+  },
+  'endless-body': {
+    does: `The body has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    when: both,
+    run: ({ answer, connection }) => stream(answer, endless('{"endless":"', connection)),
+  },
+  'endless-header': {
+    does: `A header of the answer has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
+    when: both,
+    async run({ connection }): Promise<Outcome> {
+      for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', connection)) await connection.write(piece)
+      return noAnswer
+    },
+  },
+  redirect: {
+    does: redirectWith('with the status that you give'),
+    when: both,
+    options: { status: oneOf([302, 307], { about: 'The status of the redirect.' }) },
+    presets: {
+      'redirect-302': { does: redirectWith('which clients follow with GET'), fixed: { status: 302 } },
+      'redirect-307': {
+        does: redirectWith('which clients follow with the same method and body, secrets included'),
+        fixed: { status: 307 },
+      },
+    },
+    run: ({ options, setTrap }) => ({ status: options.status as number, headers: { location: setTrap() }, body: '' }),
+  },
+}
+
+function redirectWith(how: string): string {
+  return `A redirect to a trap of the same listener, ${how}. Every request that arrives at the trap is a step of the login, with a notice.`
+}
+
+const page = '<!doctype html><title>Maintenance</title><h1>We will be back soon</h1>'
+
+function half(body: string): string {
+  return body.slice(0, Math.ceil(body.length / 2))
+}
+
+/** `length` is the Content-Length in bytes. Without it the body ends after the last piece. */
+function stream(answer: Answer, pieces: AsyncIterable<string | Buffer>, length?: number): Answer {
+  const headers = { ...answer.headers, ...(length !== undefined && { 'content-length': `${length}` }) }
+  // No piece is made in advance: an endless body has pieces as long as the client reads.
+  return { ...answer, headers, body: Readable.from(pieces, { highWaterMark: 0, objectMode: false }) }
+}
+
+async function* cut(text: string, connection: Connection): AsyncGenerator<string> {
+  yield text
+  // So that the text has left: unsent bytes are lost when the connection is reset.
+  await pause(50)
+  connection.reset()
+}
+
+async function* drip(bytes: Buffer, seconds: number, connection: Connection): AsyncGenerator<Buffer> {
+  connection.resetAtEnd()
+  for (const byte of bytes) {
+    yield Buffer.of(byte)
+    await connection.wait(seconds)
+  }
+}
+
+async function* endless(start: string, connection: Connection): AsyncGenerator<string> {
+  const piece = 'a'.repeat(16 * 1024)
+  connection.resetAtEnd()
+  yield start
+  while (connection.isOpen()) {
+    yield piece
+    await connection.wait(0.01)
+  }
+}

@@ -1,0 +1,149 @@
+// The faults that were ordered. Each happens exactly as often as its order says.
+import { randomUUID } from 'node:crypto'
+import type { StepFault } from '../../observe/steps.ts'
+import { LabError } from '../lab-error.ts'
+import type { When } from './kind.ts'
+import type { Place } from './places.ts'
+import { type FaultOrder, type Order, readOrder } from './read-order.ts'
+
+export const waitMinutes = 10
+const mostWaiting = 200
+const waitMs = waitMinutes * 60_000
+/** How many faults that are over are kept. */
+const mostRemembered = 200
+
+export interface OrderedFault extends Order {
+  id: string
+  status: 'waiting' | 'used up' | 'dropped'
+  orderedAt: Date
+  /** When the last request matched, or when the fault ended. */
+  since: Date
+  skipped: number
+  consumed: number
+  /** The last requests that it happened to. */
+  requestIds: string[]
+}
+
+/** Who sends a request, as far as that is proven. */
+export interface Caller {
+  clientId: string | undefined
+  isOfState(stateHash: string): boolean
+}
+
+export type OrderedFaults = ReturnType<typeof createOrderedFaults>
+
+/** States are kept as hashes only. */
+export function createOrderedFaults({ clock, hashState }: { clock: () => Date; hashState: (state: string) => string }) {
+  /** Oldest first. */
+  let all: OrderedFault[] = []
+
+  /** There is no timer: faults that are too old are dropped before anybody can see or consume them. */
+  function dropOld(): OrderedFault[] {
+    const now = clock()
+    const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
+    all = all.filter(one => one.status === 'waiting' || !isOld(one))
+    for (const one of all) if (one.status === 'waiting' && isOld(one)) end(one, 'dropped')
+    const over = all.filter(({ status }) => status !== 'waiting')
+    const tooMany = new Set(over.slice(0, Math.max(0, over.length - mostRemembered)))
+    if (tooMany.size > 0) all = all.filter(one => !tooMany.has(one))
+    return all
+  }
+
+  function end(one: OrderedFault, status: 'used up' | 'dropped'): void {
+    one.status = status
+    one.since = clock()
+  }
+
+  const waiting = () => dropOld().filter(({ status }) => status === 'waiting')
+
+  return {
+    /** Throws LabError 422, which names every wrong field, or 429. */
+    order(body: FaultOrder | unknown): OrderedFault {
+      const order = readOrder(body)
+      if (waiting().length >= mostWaiting)
+        throw new LabError(429, `${mostWaiting} faults are waiting already. Remove some of them first.`)
+      const now = clock()
+      const ordered: OrderedFault = {
+        ...order,
+        state: order.state === undefined ? undefined : hashState(order.state),
+        id: randomUUID(),
+        status: 'waiting',
+        orderedAt: now,
+        since: now,
+        skipped: 0,
+        consumed: 0,
+        requestIds: [],
+      }
+      all.push(ordered)
+      return ordered
+    },
+
+    /** Those that wait, and for ten minutes those that are over. */
+    list: (): readonly OrderedFault[] => dropOld(),
+
+    find: (id: string): OrderedFault | undefined => dropOld().find(one => one.id === id),
+
+    /** Returns how many were removed. */
+    remove(isMeant: (one: OrderedFault) => boolean): number {
+      const before = dropOld().length
+      all = all.filter(one => !isMeant(one))
+      return before - all.length
+    },
+
+    /** Those that may happen at these places, whoever sends the request. */
+    waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
+      all.length === 0 ? [] : waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
+
+    /**
+     * The first of the candidates that waits for this caller. A caller that a candidate lets pass counts as a match, too.
+     * This is synchronous, so that two requests never share one fault.
+     */
+    take(candidates: readonly OrderedFault[], caller: Caller, requestId: string): OrderedFault | undefined {
+      for (const one of candidates) {
+        // It may have been removed since waitingAt.
+        if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, caller)) continue
+        one.since = clock()
+        if (one.skipped < one.skip) one.skipped++
+        else {
+          one.consumed++
+          one.requestIds = [...one.requestIds, requestId].slice(-20)
+          if (one.consumed === one.times) end(one, 'used up')
+          return one
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+/** The fault as the step names it that consumed it. */
+export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
+  return { id, name, acted: when }
+}
+
+function isMeant({ clientId, state }: Order, caller: Caller): boolean {
+  return (clientId === undefined || clientId === caller.clientId) && (state === undefined || caller.isOfState(state))
+}
+
+/** An ordered fault in an answer. It says that there is a state, never which. */
+export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
+  const { orderedAt, since, consumed, requestIds } = rest
+  return {
+    id,
+    fault: fault.name,
+    place: fault.place,
+    kind: fault.kind,
+    when: fault.when,
+    clientId: clientId ?? null,
+    hasState: state !== undefined,
+    skip,
+    times,
+    options,
+    status,
+    consumed,
+    requestIds,
+    orderedAt,
+    ...(status === 'waiting' ? { dropsAt: new Date(since.getTime() + waitMs) } : { overAt: since }),
+    ...(status === 'dropped' && { message: `Dropped: no request matched for ${waitMinutes} minutes.` }),
+  }
+}

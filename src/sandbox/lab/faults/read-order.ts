@@ -1,0 +1,133 @@
+// Reads an order: which fault, for whom, how often, with which options.
+import { type FieldMessages, LabError } from '../lab-error.ts'
+import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
+import type { When } from './kind.ts'
+import { type Place, places } from './places.ts'
+
+const mostTimes = 1000
+const longestText = 200
+const fields = ['fault', 'place', 'kind', 'when', 'clientId', 'state', 'skip', 'times', 'options']
+
+/** What one sends to order a fault: its name, or the place and the kind. */
+export interface FaultOrder {
+  /** A name of the catalogue, such as `exchange-503`. */
+  fault?: string
+  place?: string
+  kind?: string
+  /** Without it, before the platform has acted, if the kind can be then. */
+  when?: When
+  /** Only requests of this client. */
+  clientId?: string | null
+  /** Only requests of the login that began with this state. */
+  state?: string | null
+  /** How many matching requests pass before the fault happens. */
+  skip?: number
+  /** How often it happens; once if left out. */
+  times?: number | 'always'
+  options?: Record<string, unknown>
+}
+
+export interface Order {
+  fault: Fault
+  clientId: string | undefined
+  state: string | undefined
+  skip: number
+  times: number | 'always'
+  options: Record<string, unknown>
+}
+
+/** Throws LabError 422, which names every wrong field and the values that are allowed. */
+export function readOrder(body: unknown): Order {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new LabError(422, {
+      fault: ['Send a JSON object with the name of a fault, such as {"fault":"exchange-503"}.'],
+    })
+  const problems: FieldMessages = {}
+  const { clientId, state, skip = 0, times = 1, options = {} } = body as Record<string, unknown>
+  for (const name of Object.keys(body).filter(name => !fields.includes(name)))
+    problems[name] = [`There is no such field. The fields are ${fields.join(', ')}.`]
+  const fault = findFault(body, problems)
+  for (const [field, value] of Object.entries({ clientId, state }))
+    if (value != null && !(typeof value === 'string' && value !== '' && value.length <= longestText))
+      problems[field] = [`This must be a text of 1 to ${longestText} characters, or be left out.`]
+  if (fault && (fault.place === 'metadata' || fault.place === 'keys'))
+    for (const [field, value] of Object.entries({ clientId, state }))
+      if (value != null) problems[field] = ['Requests for this do not say whose they are, so leave it out.']
+  if (!isCount(skip, 0)) problems.skip = [`This must be a whole number from 0 to ${mostTimes}.`]
+  if (times !== 'always' && !isCount(times, 1))
+    problems.times = [`This must be a whole number from 1 to ${mostTimes}, or "always".`]
+  const given = fault ? readOptions(fault, options, problems) : {}
+  if (!fault || Object.keys(problems).length > 0) throw new LabError(422, problems)
+  return {
+    fault,
+    clientId: (clientId as string | null) ?? undefined,
+    state: (state as string | null) ?? undefined,
+    skip: skip as number,
+    times: times as number | 'always',
+    options: given,
+  }
+}
+
+function findFault(
+  order: { fault?: unknown; place?: unknown; kind?: unknown; when?: unknown },
+  problems: FieldMessages,
+) {
+  const { fault: name, place, kind, when } = order
+  if (name !== undefined) {
+    for (const [field, value] of Object.entries({ place, kind, when }))
+      if (value !== undefined) problems[field] = ['The name of the fault says this already, so leave it out.']
+    const found = typeof name === 'string' ? catalogue.get(name) : undefined
+    if (!found) problems.fault = [`There is no such fault. ${suggest(name, catalogue.keys())}`]
+    return found
+  }
+  if (place === undefined && kind === undefined) {
+    problems.fault = [
+      'Name a fault, such as exchange-503, or give place and kind. GET /lab/v1/faults/catalogue lists all.',
+    ]
+    return undefined
+  }
+  if (typeof place !== 'string' || !Object.hasOwn(places, place)) {
+    problems.place = [`There is no such place. ${suggest(place, Object.keys(places))}`]
+    return undefined
+  }
+  const names = Object.entries(kindsAt(place as Place)).flatMap(entry => presetsOf(...entry).map(([name]) => name))
+  if (typeof kind !== 'string' || !names.includes(kind)) {
+    problems.kind = [`There is no such kind at this place. ${suggest(kind, names)}`]
+    return undefined
+  }
+  const [usual, later] = [catalogue.get(`${place}-${kind}`), catalogue.get(`${place}-${kind}-after`)]
+  const found = [usual, later].find(fault => fault && (when === undefined || fault.when === when))
+  if (!found) problems.when = [`This must be ${later ? '"before" or "after"' : `"${usual?.when}"`}, or be left out.`]
+  return found
+}
+
+function suggest(wrong: unknown, names: Iterable<string>): string {
+  const [first, second, third] = nearestNames(typeof wrong === 'string' ? wrong : '', names)
+  const all = 'GET /lab/v1/faults/catalogue lists all.'
+  return typeof wrong === 'string' ? `Did you mean ${first}, ${second} or ${third}? ${all}` : all
+}
+
+function isCount(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= mostTimes
+}
+
+/** The options that the name decides, those that are given, and the defaults of the others. */
+function readOptions({ options, fixed }: Fault, given: unknown, problems: FieldMessages): Record<string, unknown> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    problems.options = ['This must be an object.']
+    return {}
+  }
+  const names = Object.keys(options)
+  for (const name of Object.keys(given).filter(name => !Object.hasOwn(options, name)))
+    problems[`options.${name}`] = [
+      `There is no such option. ${names.length > 0 ? `This fault has ${names.join(', ')}.` : 'This fault has none.'}`,
+    ]
+  const values: Record<string, unknown> = { ...fixed }
+  for (const [name, option] of Object.entries(options)) {
+    const isGiven = Object.hasOwn(given, name)
+    const value = isGiven ? (given as Record<string, unknown>)[name] : option.default
+    if (isGiven ? option.isAllowed(value) : !option.isRequired) values[name] = value
+    else problems[`options.${name}`] = [`This must be ${option.allowed}.`]
+  }
+  return values
+}

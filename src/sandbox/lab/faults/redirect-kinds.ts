@@ -1,0 +1,110 @@
+// Faults in the address that leads the browser back to the client.
+import { randomBytes } from 'node:crypto'
+import { type Answer, type Kind, type Kinds, type Options, oneOf, type Preset, textUpTo } from './kind.ts'
+
+type Change = (query: URLSearchParams, options: Record<string, unknown>) => void
+
+const random = () => randomBytes(24).toString('base64url')
+
+/** The codes of RFC 6749 4.1.2.1. */
+const errors = [
+  'invalid_request',
+  'unauthorized_client',
+  'access_denied',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+]
+
+const hostile =
+  '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\u0000\r\nSet-Cookie: a=b\r\n\r\n{{7*7}}<%= 7*7 %>javascript:alert(1)'
+
+const parameters = ['code', 'state', 'iss', 'client_id', 'subject', 'redirect_uri']
+const replaceable = parameters.filter(name => name !== 'redirect_uri')
+
+export const redirectKinds: Kinds = {
+  'parameter-missing': {
+    ...change('A parameter is missing.', (query, { name }) => query.delete(`${name}`)),
+    ...about(parameters, 'missing', name => `There is no ${name}.`),
+  },
+  'parameter-other': {
+    ...change('A parameter has another value.', (query, { name }) =>
+      query.set(`${name}`, name === 'iss' ? 'https://portal.example' : random()),
+    ),
+    ...about(replaceable, 'other', name => `${name} is another one.`),
+  },
+  'parameter-twice': {
+    ...change('A parameter is there twice, with two values.', (query, { name }) => query.append(`${name}`, random())),
+    ...about(['code', 'state'], 'twice', name => `${name} is there twice, with two values.`),
+  },
+  'parameter-empty': {
+    ...change('A parameter is empty.', (query, { name }) => query.set(`${name}`, '')),
+    ...about(['code'], 'empty', name => `${name} is empty.`),
+    options: nameOf(parameters),
+  },
+  error: {
+    ...change('An error in place of the code.', (query, { error, description }) => {
+      for (const name of ['code', 'subject']) query.delete(name)
+      query.set('error', `${error}`)
+      query.set('error_description', `${description}`)
+    }),
+    options: {
+      error: oneOf(errors, { about: 'The error code (RFC 6749 4.1.2.1).' }),
+      description: textUpTo(2000, { about: 'The error_description.', default: 'It was ordered in the laboratory.' }),
+    },
+    presets: {
+      ...Object.fromEntries(
+        errors.map(error => [
+          `error-${hyphens(error)}`,
+          { does: `An error in place of the code: ${error}.`, fixed: { error } },
+        ]),
+      ),
+      'hostile-description': {
+        does: 'An error whose description is markup, control characters and line breaks.',
+        fixed: { error: 'server_error', description: hostile },
+      },
+    },
+  },
+}
+
+/** The option that names the parameter, and a short name for each. */
+function about(names: string[], ending: string, does: (name: string) => string) {
+  const presets: [string, Preset][] = names.map(name => [
+    `${hyphens(name)}-${ending}`,
+    { does: does(name), fixed: { name } },
+  ])
+  return { options: nameOf(names), presets: Object.fromEntries(presets) }
+}
+
+function nameOf(names: string[]): Options {
+  return { name: oneOf(names, { about: 'The parameter.' }) }
+}
+
+function hyphens(name: string): string {
+  return name.replaceAll('_', '-')
+}
+
+/** The address is in a header or, for a login without a browser, in the body. */
+function change(does: string, to: Change): Kind {
+  return {
+    does,
+    when: ['after'],
+    run({ answer, options }) {
+      const url = new URL(findRedirectBack(answer)!)
+      to(url.searchParams, options)
+      const { location } = answer.headers
+      if (location !== undefined) return { ...answer, headers: { ...answer.headers, location: url.href } }
+      return { ...answer, body: JSON.stringify({ ...JSON.parse(answer.body), redirectUrl: url.href }) }
+    },
+  }
+}
+
+/** The address with a code that the answer leads to. Undefined if it leads to none. */
+export function findRedirectBack({ headers, body }: Pick<Answer, 'headers'> & { body: unknown }): string | undefined {
+  const isInBody = typeof body === 'string' && body.startsWith('{"redirectUrl":')
+  const address = headers.location ?? (isInBody ? (JSON.parse(body) as { redirectUrl: string }).redirectUrl : undefined)
+  if (address === undefined || !URL.canParse(address)) return undefined
+  const { searchParams } = new URL(address)
+  return searchParams.has('code') && searchParams.has('client_id') ? address : undefined
+}

@@ -1,0 +1,80 @@
+// Errors in place of an answer, each in the dialect of its call.
+import { STATUS_CODES } from 'node:http'
+import {
+  type Answer,
+  json,
+  type Kind,
+  type Kinds,
+  type Option,
+  type Preset,
+  textUpTo,
+  wholeNumberFrom,
+} from './kind.ts'
+import type { PlaceWords } from './places.ts'
+
+type Dialect = PlaceWords['dialect']
+
+const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 500, 501, 502, 503, 504]
+
+/** The codes of RFC 6749 5.2, and of 4.1.2.1 where 5.2 has none. */
+const errorCodes: Record<number, string> = {
+  401: 'invalid_client',
+  403: 'unauthorized_client',
+  429: 'temporarily_unavailable',
+  503: 'temporarily_unavailable',
+}
+
+const error = textUpTo(100, {
+  about: 'The error code in the body (RFC 6749 5.2); without it, the one that goes with the status.',
+})
+
+/** Any text is possible, but a header takes only Latin-1 without control characters. */
+const retryAfter: Option = {
+  about: 'The Retry-After header, in seconds, as a date, or as any text; without it there is none.',
+  allowed: 'a whole number from 0 to 86400, or a text of at most 200 printable ASCII characters',
+  isAllowed: value =>
+    (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400) ||
+    (typeof value === 'string' && /^[\x20-\x7e]{0,200}$/.test(value)),
+}
+
+export function statusKinds(dialect: Dialect): Kinds {
+  return {
+    status: {
+      does: 'The status that you give, with the JSON that this call has for errors.',
+      when: ['before', 'after'],
+      options: {
+        status: wholeNumberFrom(400, 599, { about: 'The status.' }),
+        retryAfter,
+        ...(dialect === 'oauth' && { error }),
+      },
+      presets: Object.fromEntries(statuses.map(status => [`${status}`, presetOf(status)])),
+      run: ({ options }) => refuse(options.status as number, dialect, options),
+    },
+  }
+}
+
+function presetOf(status: number): Preset {
+  // A 5xx answer may mean that the request was carried out anyway.
+  const when: Kind['when'] = status >= 500 || status === 408 ? ['before', 'after'] : ['before']
+  const does = `${status} ${STATUS_CODES[status]}, with the JSON that this call has for errors.`
+  return { does, fixed: { status }, when }
+}
+
+function errorCodeOf(status: number): string {
+  return errorCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
+}
+
+function refuse(status: number, dialect: Dialect, { retryAfter, error }: Record<string, unknown>): Answer {
+  const message = STATUS_CODES[status] ?? 'Error'
+  const bodies = {
+    oauth: { error: error ?? errorCodeOf(status), error_description: message },
+    message: { message },
+    api: { error: { status, message } },
+  }
+  const headers = {
+    ...(retryAfter !== undefined && { 'retry-after': `${retryAfter}` }),
+    ...(status === 401 &&
+      dialect === 'api' && { 'www-authenticate': 'Bearer realm="application API", error="invalid_token"' }),
+  }
+  return json(status, bodies[dialect], headers)
+}

@@ -1,0 +1,100 @@
+// Faults in a token response: a member that is missing, or has a value that it should not have.
+import { randomBytes } from 'node:crypto'
+import { anyJson, type Kind, type Kinds, oneOf, type Preset, wholeNumberFrom } from './kind.ts'
+
+type Tokens = Record<string, unknown>
+
+/** Wrong values, by member and short name. */
+const wrongValues: Record<string, Record<string, unknown>> = {
+  access_token: {
+    null: null,
+    empty: '',
+    number: 12345,
+    list: ['a'],
+    'with-newline': 'one\r\ntwo',
+    'not-ascii': 'tökén',
+  },
+  token_type: { null: null, empty: '', number: 1, mac: 'mac', lowercase: 'bearer' },
+  expires_in: {
+    null: null,
+    text: '86400',
+    words: 'soon',
+    true: true,
+    negative: -1,
+    zero: 0,
+    fraction: 0.5,
+    huge: 1e300,
+  },
+  refresh_token: { null: null, empty: '', number: 12345, 'with-newline': 'one\r\ntwo' },
+  state: { null: null, empty: '', number: 12345 },
+}
+
+const members = Object.keys(wrongValues)
+const member = oneOf(members, { about: 'The member of the answer.' })
+
+/** In KB. Cookies and headers have limits of about these sizes. */
+const sizes = [3, 5, 9]
+
+export const tokenKinds: Kinds = {
+  member: {
+    ...change('A member has the value that you give.', (tokens, { member, value }) => ({
+      ...tokens,
+      [`${member}`]: value,
+    })),
+    options: { member, value: anyJson('The value.') },
+    presets: Object.fromEntries(members.flatMap(presetsOf)),
+  },
+  'member-missing': {
+    ...change('A member is missing.', (tokens, { member }) => {
+      const { [`${member}`]: _, ...others } = tokens
+      return others
+    }),
+    options: { member },
+    presets: Object.fromEntries(
+      members.map(member => [`${hyphens(member)}-missing`, { does: `There is no ${member}.`, fixed: { member } }]),
+    ),
+  },
+  'state-other': change('state is one of another login.', tokens => ({
+    ...tokens,
+    state: randomBytes(32).toString('base64url'),
+  })),
+  'large-access-token': {
+    does: 'The access token has the size that you give, and works.',
+    when: ['after'],
+    options: { kilobytes: wholeNumberFrom(1, 64, { about: 'The size in KB.' }) },
+    presets: Object.fromEntries(
+      sizes.map(kilobytes => [
+        `access-token-${kilobytes}-kb`,
+        { does: `The access token has ${kilobytes} KB, and works.`, fixed: { kilobytes } },
+      ]),
+    ),
+    async run({ answer, options, enlargeToken }) {
+      const tokens = JSON.parse(answer.body) as { access_token: string }
+      const access_token = await enlargeToken(tokens.access_token, Number(options.kilobytes) * 1024)
+      return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
+    },
+  },
+}
+
+function presetsOf(member: string): [string, Preset][] {
+  const name = hyphens(member)
+  return [
+    [name, { does: `${member} has the value that you give.`, fixed: { member } }],
+    ...Object.entries(wrongValues[member] ?? {}).map(([short, value]): [string, Preset] => [
+      `${name}-${short}`,
+      { does: `${member} is ${JSON.stringify(value)}.`, fixed: { member, value } },
+    ]),
+  ]
+}
+
+function hyphens(name: string): string {
+  return name.replaceAll('_', '-')
+}
+
+function change(does: string, to: (tokens: Tokens, options: Record<string, unknown>) => Tokens): Kind {
+  return {
+    does,
+    when: ['after'],
+    run: ({ answer, options }) => ({ ...answer, body: JSON.stringify(to(JSON.parse(answer.body), options)) }),
+  }
+}
