@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { settings } from '../src/client/config.ts'
+import { clientSettings } from '../src/client/config.ts'
+import { productSettings } from '../src/client/settings.ts'
 
 const usage = `npm run setup
 
@@ -21,6 +22,7 @@ const key = randomBytes(32).toString('base64url')
 const example = readFileSync('.env.example', 'utf8')
 writeFileSync('.env', example.replace(/^COOKIE_KEYS=$/m, `COOKIE_KEYS=${key}`), { mode: 0o600 })
 
+const settings = [...clientSettings, ...productSettings.list]
 const needed = settings.filter(setting => !('default' in setting) && setting.name !== 'COOKIE_KEYS')
 const names = new Intl.ListFormat('en-GB').format(needed.map(({ name }) => name))
 console.log(`Made .env with a fresh key for the cookies. Put ${names} into it, then: npm start`)

@@ -8,6 +8,7 @@ import { buildClient } from './client/app.ts'
 import { readConfig as readClientConfig } from './client/config.ts'
 import { limitConnections } from './client/operations/connections.ts'
 import { listen } from './client/operations/listen.ts'
+import { productSettings } from './client/settings.ts'
 import { keepCertificate, listenWithTls, trust } from './demo-https.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
@@ -21,12 +22,15 @@ const folder = 'data'
 const secretsFile = `${folder}/demo.json`
 const email = 'developer@example.test'
 
+// Here and not with --env-file-if-exists, which prints a line if there is no .env.
+if (existsSync('.env')) process.loadEnvFile()
 const { PORT = '3000', PORTAL_PORT = '4000', API_PORT = '4001', LAB_PORT = '4002', LOG_LEVEL = 'warn' } = process.env
 
 const usage = `npm run demo [-- --https] [-- --seed]
 
 Starts the client and the sandbox together. Their data and secrets stay in data/.
-PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports; LOG_LEVEL=info shows every request.
+PORT, PORTAL_PORT, API_PORT and LAB_PORT choose other ports, and LOG_LEVEL=info shows every request. Set them in the
+environment or in .env. The settings of the product come from there, too; the other settings in .env are not used.
 
   --https  serves all of it over https, with a certificate of its own; Safari needs that
   --seed   gives the demo's user and client the password and the fields back that they had at first
@@ -87,16 +91,20 @@ try {
     return { sandbox, portalUrl, apiUrl, labUrl }
   })
 
-  const clientConfig = readClientConfig({
-    PORT: isHttps ? '0' : PORT,
-    PUBLIC_URL: publicUrl,
-    LOGIN_URL: portalUrl,
-    API_URL: apiUrl,
-    CLIENT_ID: secrets.clientId,
-    CLIENT_SECRET: secrets.clientSecret,
-    COOKIE_KEYS: secrets.cookieKey,
-    LOG_LEVEL,
-  })
+  const clientConfig = readClientConfig(
+    {
+      ...readProductEnvironment(),
+      PORT: isHttps ? '0' : PORT,
+      PUBLIC_URL: publicUrl,
+      LOGIN_URL: portalUrl,
+      API_URL: apiUrl,
+      CLIENT_ID: secrets.clientId,
+      CLIENT_SECRET: secrets.clientSecret,
+      COOKIE_KEYS: secrets.cookieKey,
+      LOG_LEVEL,
+    },
+    productSettings,
+  )
   const clientLogger = logger('client')
   const client = await buildClient(clientConfig, { clock, logger: clientLogger })
   limitConnections(clientConfig.maxConnections, clientLogger)(client.server)
@@ -126,6 +134,12 @@ try {
 } catch (error) {
   console.error(whyNot(error))
   process.exit(1)
+}
+
+/** Only the product's settings. The client's are those of a real platform, and the demo has its own. */
+function readProductEnvironment(): NodeJS.ProcessEnv {
+  const names = productSettings.list.flatMap(({ name }) => [name, `${name}_FILE`])
+  return Object.fromEntries(names.map(name => [name, process.env[name]]))
 }
 
 /** Without the port if it is the scheme's own: 80 or 443. */
@@ -158,6 +172,7 @@ function whyNot(error: unknown): string {
   if (code !== 'EADDRINUSE') return `The demo did not start: ${message}`
   return (
     `Port ${port} is in use. Stop the program that uses it, or choose other ports, for example:\n` +
-    '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 LAB_PORT=4102 npm run demo'
+    '  PORT=3100 PORTAL_PORT=4100 API_PORT=4101 LAB_PORT=4102 npm run demo\n' +
+    'To keep them, put them into .env.'
   )
 }

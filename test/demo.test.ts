@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
+import { request } from 'undici'
 import { keepCertificate, trust } from '../src/demo-https.ts'
 import { makeCertificate } from './client/support/make-certificate.ts'
+import { productEnvironment } from './client/support/product-environment.ts'
 import { HttpBrowser } from './journey/support/http-browser.ts'
 import { logIn } from './journey/support/log-in.ts'
 import { findFreePort } from './support/free-port.ts'
@@ -25,16 +27,14 @@ async function visitDemo(
   option?: string,
   visit: (readLine: (part: string) => Promise<void>) => Promise<void> = async () => {},
 ): Promise<string> {
-  const [port, portalPort, apiPort, labPort] = ports
+  const [PORT, PORTAL_PORT, API_PORT, LAB_PORT] = ports.map(String)
   const demo = spawn(process.execPath, [resolve('src/demo.ts'), ...(option ? [option] : [])], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      PORT: `${port}`,
-      PORTAL_PORT: `${portalPort}`,
-      API_PORT: `${apiPort}`,
-      LAB_PORT: `${labPort}`,
+      ...productEnvironment,
+      ...(ports.length > 0 && { PORT, PORTAL_PORT, API_PORT, LAB_PORT }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -102,6 +102,30 @@ t.test('the demo prints a line for each refusal, which leads to the laboratory a
   t.notMatch(output, /a-stranger-s-text|secret-state/)
 })
 
+t.test('the demo reads its ports from .env, and uses no address and no secret of a real platform there', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const names = ['PORT', 'PORTAL_PORT', 'API_PORT', 'LAB_PORT']
+  writeFileSync(
+    join(folder, '.env'),
+    `${names.map((name, index) => `${name}=${ports[index]}\n`).join('')}
+LOGIN_URL=https://portal.example
+LOGIN_INTERNAL_URL=http://portal:4000
+CLIENT_SECRET_FILE=/nowhere
+PUBLIC_URL=https://client.example
+`,
+  )
+  const output = await visitDemo(t, folder, [], undefined, async () => {
+    // fetch would say that it is no navigation.
+    const { statusCode, headers } = await request(`http://localhost:${ports[0]}/login`, { reset: true })
+    t.equal(statusCode, 302)
+    t.match(headers.location, `http://127.0.0.1:${ports[1]}/?`)
+  })
+  t.match(output, `Open: http://localhost:${ports[0]}\n`)
+  t.match(output, `Lab: http://127.0.0.1:${ports[3]}\n`)
+})
+
 t.test('with --https a login works, with a certificate that is kept, and http goes on with the same data', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'demo-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -155,6 +179,7 @@ t.test('doctor checks a client over https that NODE_EXTRA_CA_CERTS names the cer
               CLIENT_ID: secrets.clientId,
               CLIENT_SECRET: secrets.clientSecret,
               COOKIE_KEYS: secrets.cookieKey,
+              ...productEnvironment,
               ...environment,
             },
           },

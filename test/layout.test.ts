@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import { settings } from '../src/client/config.ts'
+import { listAsTable, listForEnvironment } from '../scripts/list-settings.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
@@ -57,14 +57,16 @@ t.test('conformance imports nothing of the client, and neither client nor sandbo
 
 /** Which files of the client a file may import: the first entry whose path it starts with. Other files are a product. */
 const clientArrows: [path: string, mayImport: RegExp][] = [
-  ['main.ts', /^(app|config)\.ts$|^operations\//],
+  ['main.ts', /^(app|config|read-settings|settings)\.ts$|^operations\//],
   ['app.ts', /^(?!main\.ts$|app\.ts$)/],
-  ['config.ts', /^secret\.ts$/],
+  ['config.ts', /^(read-settings|secret)\.ts$/],
+  ['read-settings.ts', /^secret\.ts$/],
+  ['settings.ts', /^(read-settings|secret)\.ts$/],
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
   ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret)\.ts$|^operations\/request-log\.ts$/],
   // Of sign-in only the type of the visitor, which every page shows.
   ['web/', /^web\/|^(errors|expiring-map|secret|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/],
-  ['operations/doctor.ts', /^(config|upstream)\.ts$|^sign-in\/protocol\//],
+  ['operations/doctor.ts', /^(config|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
   ['operations/', /^operations\/|^(config|upstream)\.ts$/],
   ['upstream.ts', /^errors\.ts$/],
   ['errors.ts', /(?!)/],
@@ -220,24 +222,9 @@ t.test('only programs that are started read the environment', async t => {
   }
 })
 
-t.test('.env.example lists the settings of the client with their defaults and descriptions', async t => {
-  const expected = settings.flatMap(setting => [
-    `# ${setting.about}`,
-    'default' in setting ? `#${setting.name}=${setting.default}` : `${setting.name}=`,
-  ])
-  const found = read('.env.example').split('\n').slice(1).filter(Boolean)
-  t.same(found, expected)
-})
-
-t.test('the README lists the settings of the client with their defaults', async t => {
-  const rows = settings.map(setting => {
-    const value = 'default' in setting ? (setting.default ? `\`${setting.default}\`` : 'not set') : 'needed'
-    return `| \`${setting.name}\` | ${value} | ${setting.about} |`
-  })
-  const found = read('README.md')
-    .split('\n')
-    .filter(line => /^\| `[A-Z_]+` \|/.test(line))
-  t.same(found, rows)
+t.test('.env.example and the README list the settings as the code has them: npm run settings', async t => {
+  t.equal(read('.env.example'), listForEnvironment())
+  t.match(read('README.md'), `\n${listAsTable()}\n`)
 })
 
 t.test('every script, link and path in a document exists', async t => {

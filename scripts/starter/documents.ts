@@ -1,7 +1,7 @@
 // The documents of a starter: a README of its own, and those that stay, without what is only about this repository.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { settings } from '../../src/client/config.ts'
+import { listAsTable } from '../list-settings.ts'
 import type { Size } from './left-behind.ts'
 
 /** In place of the product's files. The owner replaces the product, and no document should have to change then. */
@@ -63,18 +63,10 @@ npm run dev
 
 \`npm run dev\` restarts when a file changes. \`npm start\` runs the client as in production.
 
-| Setting | Default | What it is |
-|---|---|---|
-${settings.map(row).join('\n')}
-
+${listAsTable()}
 \`npm test\` runs every test, \`npm run validate\` checks format, style and types, and \`.ci/run\` does both on a clean clone.
 Begin reading with \`src/client/app.ts\`. [Make it yours](docs/make-it-yours.md) says what to change first. See also the
 [design](docs/design/client.md), the [security model](docs/security-model.md), [operations](docs/operations.md), and the
 [decisions](docs/decisions), which give the reasons for what looks unusual.
 ${sandbox ? onSandbox : ''}`
-}
-
-function row(setting: (typeof settings)[number]): string {
-  const value = 'default' in setting ? (setting.default ? `\`${setting.default}\`` : 'not set') : 'needed'
-  return `| \`${setting.name}\` | ${value} | ${setting.about} |`
 }

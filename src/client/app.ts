@@ -11,6 +11,7 @@ import { boundPipelining } from './operations/bound-pipelining.ts'
 import { createReady, live } from './operations/health.ts'
 import { type CountOutcome, logRequests, newRequestId } from './operations/request-log.ts'
 import { endConnectionsOnClose } from './operations/stop.ts'
+import type { ProductConfig } from './settings.ts'
 import { type SignInOptions, signIn } from './sign-in/sign-in.ts'
 import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
 import { answerClientError, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
@@ -38,7 +39,10 @@ export type ServerOptions = {
 
 // Yours: the name of this site, its pages, and what happens when somebody signs in.
 /** The client with the pages for applications. */
-export async function buildClient(config: Config, options: ServerOptions): Promise<FastifyInstance> {
+export async function buildClient(
+  config: Config & { product: ProductConfig },
+  options: ServerOptions,
+): Promise<FastifyInstance> {
   const app = await buildServer(config, options, {
     name: 'Applications',
     home: '/applications',

@@ -2,23 +2,31 @@
 import type { FastifyInstance } from 'fastify'
 import manifest from '../../package.json' with { type: 'json' }
 import { buildClient, type ServerOptions } from './app.ts'
-import { type Config, ConfigError, isPlainHttp, readConfig } from './config.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { limitConnections } from './operations/connections.ts'
 import { explain, listen } from './operations/listen.ts'
 import { openLog } from './operations/log.ts'
 import { exitOnCrash, stopOnSignal } from './operations/stop.ts'
+import { isPlainHttp, type ProductSettings } from './read-settings.ts'
+import { productSettings } from './settings.ts'
+
+type Program<Product extends object> = {
+  /** The settings of the product. */
+  settings: ProductSettings<Product>
+  build: (config: Config & { product: Product }, options: ServerOptions) => Promise<FastifyInstance>
+}
 
 /**
- * Ends the process if it cannot start. `build` makes the server; tests pass another product. `isDevelopment` prints readable
- * log lines and reads templates again each time they are rendered.
+ * Ends the process if it cannot start. Tests pass another product. `isDevelopment` prints readable log lines and reads
+ * templates again each time they are rendered.
  */
-export async function start(
+export async function start<Product extends object>(
   environment: NodeJS.ProcessEnv,
-  build: (config: Config, options: ServerOptions) => Promise<FastifyInstance> = buildClient,
+  { settings, build }: Program<Product>,
   isDevelopment = false,
 ): Promise<void> {
   try {
-    const config = readConfig(environment)
+    const config = readConfig(environment, settings)
     const { host, port, metricsPort, loginInternalUrl, apiInternalUrl } = config
     // The metrics package is loaded only if somebody reads the metrics.
     const metrics = metricsPort === undefined ? undefined : (await import('./operations/metrics.ts')).createMetrics()
@@ -56,4 +64,7 @@ export async function start(
   }
 }
 
-if (import.meta.main) await start(process.env, buildClient, process.argv.includes('--dev'))
+if (import.meta.main) {
+  const program = { settings: productSettings, build: buildClient }
+  await start(process.env, program, process.argv.includes('--dev'))
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { ConfigError, readConfig } from '../../src/client/config.ts'
+import { defineSettings, type Setting } from '../../src/client/read-settings.ts'
 
 const key = () => randomBytes(32).toString('base64url')
 const good = {
@@ -248,6 +249,89 @@ for (const name of secretNames) {
       refuses(t, { [name]: undefined, [`${name}_FILE`]: path }, `${name}_FILE`)
   })
 }
+
+/** What a product with these settings makes of the environment, or the problems. */
+const product = defineSettings({
+  list: [
+    { name: 'NOTES_DATABASE', isSecret: true, about: 'The database.' },
+    { name: 'NOTES_PER_PAGE', default: '20', about: 'How many notes a page shows.' },
+    { name: 'NOTES_MODERATORS', default: '', about: 'Ids of users, comma-separated.' },
+    { name: 'NOTES_ARCHIVE', about: 'The archive.' },
+    { name: 'NOTES_ORDER', default: 'newest', about: 'newest or oldest.' },
+  ],
+  read({ text, secret, integer, address, oneOf, problem }) {
+    const moderators = text('NOTES_MODERATORS').split(',').filter(Boolean)
+    if (moderators.length > 2) problem('NOTES_MODERATORS must be at most two.')
+    return {
+      database: secret('NOTES_DATABASE', 'Ask the operator.'),
+      perPage: integer('NOTES_PER_PAGE', 100, 1),
+      archive: address('NOTES_ARCHIVE'),
+      order: oneOf('NOTES_ORDER', ['newest', 'oldest']),
+      moderators,
+    }
+  },
+})
+
+t.test('the settings of a product are read with those of the client', async t => {
+  const environment = { ...good, NOTES_DATABASE: 'postgres://notes', NOTES_ARCHIVE: 'https://archive.test/' }
+  const { product: notes, port } = readConfig(environment, product)
+  t.equal(port, 3000)
+  t.equal(notes.database.reveal(), 'postgres://notes')
+  t.match(notes, { perPage: 20, archive: 'https://archive.test', order: 'newest', moderators: [] })
+  t.notMatch(`${inspect(notes, { depth: 9 })}${JSON.stringify(notes)}`, 'postgres')
+
+  const path = join(t.testdir({}), 'secret')
+  writeFileSync(path, 'postgres://file\n')
+  const fromFile = readConfig({ ...environment, NOTES_DATABASE: '', NOTES_DATABASE_FILE: path }, product)
+  t.equal(fromFile.product.database.reveal(), 'postgres://file')
+})
+
+t.test('CT-08: problems with the settings of the client and of the product are reported at once', async t => {
+  const environment = {
+    ...good,
+    PORT: 'many',
+    NOTES_PER_PAGE: '0',
+    NOTES_ARCHIVE: 'http://archive.test',
+    NOTES_ORDER: 'hunter2',
+    NOTES_MODERATORS: 'a,b,c',
+  }
+  const error = t.throws(() => readConfig(environment, product), ConfigError) as unknown as ConfigError
+  t.same(error.problems, [
+    'PORT must be a whole number from 0 to 65535.',
+    'NOTES_MODERATORS must be at most two.',
+    'NOTES_DATABASE is missing. Ask the operator.',
+    'NOTES_PER_PAGE must be a whole number from 1 to 100.',
+    'NOTES_ARCHIVE must be https: plain http is for loopback addresses only.',
+    'NOTES_ORDER must be newest or oldest.',
+  ])
+  const missing = t.throws(() => readConfig({}, product), ConfigError) as unknown as ConfigError
+  t.same(missing.problems.map(problem => problem.split(' ')[0]).toSorted(), [
+    'API_URL',
+    'CLIENT_ID',
+    'CLIENT_SECRET',
+    'COOKIE_KEYS',
+    'LOGIN_URL',
+    'NOTES_ARCHIVE',
+    'NOTES_DATABASE',
+  ])
+})
+
+t.test('a mistake in the list of a product is named at the start', async t => {
+  const read = (list: Setting[], name: string, isSecret = false) =>
+    readConfig(
+      good,
+      defineSettings({ list, read: ({ text, secret }) => ({ it: isSecret ? secret(name) : text(name) }) }),
+    )
+  const about = 'A setting.'
+  t.throws(() => read([{ name: 'PORT', about }], 'PORT'), { message: 'Two settings have the same name: PORT.' })
+  t.throws(() => read([], 'NOTES'), { message: 'The list of settings does not have NOTES.' })
+  t.throws(() => read([{ name: 'NOTES', about, isSecret: true }], 'NOTES'), {
+    message: 'NOTES is a secret. Read it with secret().',
+  })
+  t.throws(() => read([{ name: 'NOTES', about }], 'NOTES', true), {
+    message: 'NOTES needs isSecret in the list of settings.',
+  })
+})
 
 t.test('CK-02: plain http is for loopback addresses, where browsers keep Secure cookies', async t => {
   for (const url of [

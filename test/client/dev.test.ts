@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 
-/** A copy of the client that `npm run dev` runs, with its log lines. */
+/** A copy of the client that `npm run dev` runs, with the small product, and its log lines. */
 function startDev(t: Test) {
   const folder = t.testdir()
-  for (const path of ['src/client', 'views/client', 'package.json'])
+  for (const path of ['src/client', 'views/client', 'test/client/support', 'package.json'])
     cpSync(path, join(folder, path), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   const settings = {
@@ -26,7 +26,8 @@ function startDev(t: Test) {
   const lines = Object.entries(settings).map(setting => setting.join('='))
   writeFileSync(join(folder, '.env'), lines.join('\n'))
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
-  const [, parameters = ''] = /exec node (.*)$/.exec(scripts.dev!) ?? []
+  const [, command = ''] = /exec node (.*)$/.exec(scripts.dev!) ?? []
+  const parameters = command.replace('src/client/main.ts', 'test/client/support/small-main.ts')
   const child = spawn(process.execPath, parameters.split(' '), {
     cwd: folder,
     env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },

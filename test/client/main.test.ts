@@ -5,8 +5,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { clientSettings } from '../../src/client/config.ts'
+import { productSettings } from '../../src/client/settings.ts'
+import { productMain } from './support/spawn-client.ts'
 
-const main = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url))
+const small = fileURLToPath(new URL('./support/small-main.ts', import.meta.url))
 const good = {
   PORT: '0',
   LOGIN_URL: 'http://127.0.0.1:1',
@@ -16,10 +19,10 @@ const good = {
   COOKIE_KEYS: randomBytes(32).toString('base64url'),
 }
 
-function start(t: Test, environment: Record<string, string | undefined>) {
+function start(t: Test, environment: Record<string, string | undefined>, program = small) {
   // Only what is set here, and nothing of the machine's but what was compiled before.
   const { NODE_COMPILE_CACHE } = process.env
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [program], {
     env: { ...good, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -48,6 +51,14 @@ t.test('SE-03, CT-08: with settings missing or wrong the process exits and names
     t.match(output(), new RegExp(`^ +- ${name}\\b`, 'm'))
   t.notMatch(output(), 'hunter2')
   t.notMatch(output(), /^ +at /m, 'no stack')
+})
+
+t.test('npm start without settings names each that is needed, those of the product too', async t => {
+  const { child, output } = start(t, Object.fromEntries(Object.keys(good).map(name => [name, undefined])), productMain)
+  t.equal(await exitCode(child), 1)
+  const needed = [...clientSettings, ...productSettings.list].filter(setting => setting.default === undefined)
+  const named = [...output().matchAll(/^ +- (\w+) is missing\./gm)].map(([, name]) => name)
+  t.same(named.toSorted(), needed.map(({ name }) => name).toSorted())
 })
 
 const warnings = (output: string) => output.split('\n').filter(line => line.includes('"event":"plain_http"'))

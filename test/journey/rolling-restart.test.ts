@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { productEnvironment } from '../client/support/product-environment.ts'
 import { openDatabases } from '../sandbox/support/each-database.ts'
 import { HttpBrowser, hiddenFields } from './support/http-browser.ts'
 import { logIn } from './support/log-in.ts'
@@ -77,6 +78,7 @@ t.test(
         main: 'src/client/main.ts',
         origin: `http://localhost:${port}`,
         environment: {
+          ...productEnvironment,
           PORT: String(port),
           PUBLIC_URL: publicUrl,
           LOGIN_URL: portalUrl,

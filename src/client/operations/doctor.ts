@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type Dispatcher, request } from 'undici'
 import { type Config, ConfigError, readConfig } from '../config.ts'
+import type { Environment, ProductSettings } from '../read-settings.ts'
+import { productSettings } from '../settings.ts'
 import { authorizationUrl } from '../sign-in/protocol/authorization.ts'
 import { createPortal } from '../sign-in/protocol/portal.ts'
 import { backgroundContext, createDispatcher, createUpstream, isRecord } from '../upstream.ts'
@@ -21,20 +23,23 @@ const yes = (text: string): Finding => ({ answer: 'yes', text })
 const no = (text: string): Finding => ({ answer: 'no', text })
 const cannotTell = (text: string): Finding => ({ answer: 'cannot tell', text })
 
-type Environment = Record<string, string | undefined>
-
 const largestSkewMs = 30_000
 
 /**
  * Runs every check and returns their findings in order. No finding holds a secret. If the settings are faulty, nothing else
- * is checked. With `redirectUri` the settings are those of another client, whose own routes are not checked.
+ * is checked. With `redirectUri` the settings are those of another client, whose own routes and product are not checked.
  */
-export async function diagnose(environment: Environment, redirectUri?: string): Promise<Finding[]> {
+export async function diagnose(
+  environment: Environment,
+  product: ProductSettings<object>,
+  redirectUri?: string,
+): Promise<Finding[]> {
   const isOurs = redirectUri === undefined
   let config: Config
   try {
-    config = readConfig(isOurs ? environment : settingsOf(redirectUri, environment))
-    if (!isOurs) config = { ...config, redirectUri }
+    config = isOurs
+      ? readConfig(environment, product)
+      : { ...readConfig(settingsOf(redirectUri, environment)), redirectUri }
   } catch (error) {
     if (error instanceof ConfigError) return error.problems.map(problem => no(`settings: ${problem}`))
     throw error
@@ -162,7 +167,7 @@ if (import.meta.main) {
     process.stdout.write(`${usage}\n`)
     process.exit()
   }
-  const findings = await diagnose(process.env, values['redirect-uri'])
+  const findings = await diagnose(process.env, productSettings, values['redirect-uri'])
   for (const { answer, text } of findings) process.stdout.write(`${answer.padEnd(12)}${text}\n`)
   process.exit(findings.some(({ answer }) => answer === 'no') ? 1 : 0)
 }

@@ -7,7 +7,7 @@ import { holdAnswer } from '../support/hold-answer.ts'
 import { postAndHangUp } from '../support/post-and-hang-up.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { spawnClient } from '../support/spawn-client.ts'
+import { productMain, spawnClient } from '../support/spawn-client.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
@@ -46,7 +46,8 @@ t.test(
       API_URL: platform.url,
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
     }
-    const [first, second] = await Promise.all([spawnClient(t, environment), spawnClient(t, environment)])
+    const start = () => spawnClient(t, environment, { program: productMain })
+    const [first, second] = await Promise.all([start(), start()])
     const { browser } = first
     t.equal((await signIn(browser)).statusCode, 200)
     const form = readForm(await browser.get('/applications/new'), '/applications')

@@ -4,7 +4,7 @@ import { signIn } from '../support/build-test-client.ts'
 import { workOf } from '../support/process-status.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { holdWithSlowReaders } from '../support/slow-reader.ts'
-import { smallHeap, spawnClient } from '../support/spawn-client.ts'
+import { productMain, smallHeap, spawnClient } from '../support/spawn-client.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 
 t.test('DO-07: 200 visitors who read the longest list a byte a second leave memory to the others', async t => {
@@ -16,7 +16,8 @@ t.test('DO-07: 200 visitors who read the longest list a byte a second leave memo
     'POST /api/exchangeToken': giveTokens(),
     'GET /apps/v1': { body: Buffer.from(JSON.stringify(collection(records))) },
   })
-  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
+  const addresses = { LOGIN_URL: platform.url, API_URL: platform.url }
+  const client = await spawnClient(t, addresses, { prefix: smallHeap, program: productMain })
   await signIn(client.browser)
   await holdWithSlowReaders(t, client, '/applications')
 })
@@ -27,7 +28,8 @@ t.test('UP-04: the most values of a list, asked for by 40 visitors at once, leav
     'POST /api/exchangeToken': giveTokens(),
     'GET /apps/v1': { body: `{"ItemList":[${Array(124_999).fill(record).join()}]}` },
   })
-  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
+  const addresses = { LOGIN_URL: platform.url, API_URL: platform.url }
+  const client = await spawnClient(t, addresses, { prefix: smallHeap, program: productMain })
   await signIn(client.browser)
   const list = () => client.browser.get('/applications', { site: 'same-origin' })
   const asking = Array.from({ length: 40 }, list)

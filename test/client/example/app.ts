@@ -3,14 +3,23 @@ import type { FastifyInstance } from 'fastify'
 import { buildServer, type ServerOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'
 import { notes, openStore } from './notes.ts'
+import type { ProductConfig } from './settings.ts'
 
-export async function buildClient(config: Config, options: ServerOptions, file = 'notes.db'): Promise<FastifyInstance> {
+export async function buildClient(
+  config: Config & { product: ProductConfig },
+  options: ServerOptions,
+): Promise<FastifyInstance> {
+  const { file, moderators } = config.product
   const store = openStore(file)
   const app = await buildServer(config, options, {
     name: 'Notes',
     home: '/notes',
-    links: () => [{ href: '/notes', text: 'Your notes' }],
+    links: ({ data }) => [
+      { href: '/notes', text: 'Your notes' },
+      ...(data.role === 'moderator' ? [{ href: '/notes/all', text: "Everybody's notes" }] : []),
+    ],
     isReady: store.isReady,
+    loadSessionData: async ({ userId = '' }) => (moderators.includes(userId) ? { role: 'moderator' } : {}),
   })
 
   await app.register(async signedIn => {

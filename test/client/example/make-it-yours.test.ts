@@ -1,23 +1,26 @@
 // The example product of docs/make-it-yours.md works, its code is in the guide, and the guide lists the right files.
+import { randomBytes } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readConfig } from '../../../src/client/config.ts'
 import { buildClientAsItIs, buildTestClient, signIn } from '../support/build-test-client.ts'
-import { readForm, textOf } from '../support/read-form.ts'
+import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
 import { buildClient } from './app.ts'
 import { notes, openStore } from './notes.ts'
+import { productSettings } from './settings.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const guide = read('docs/make-it-yours.md')
 
-async function buildExample(t: Test) {
+async function buildExample(t: Test, moderators: string[] = []) {
   const file = join(t.testdir(), 'notes.db')
   return {
     file,
     ...(await buildClientAsItIs(t, {
-      build: (config, options) => buildClient(config, options, file),
+      build: (config, options) => buildClient({ ...config, product: { file, moderators } }, options),
       scripts: { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } },
     })),
   }
@@ -35,6 +38,36 @@ t.test('the form saves a note once, under the user id, and the page shows it wit
   const store = openStore(file)
   t.same([store.find('visitor-1', ''), store.find('visitor-2', '')], [['milk'], []])
   store.close()
+})
+
+t.test('a moderator, whom a setting names, sees the notes of others; another visitor gets 403 and no link', async t => {
+  const { browser, file } = await buildExample(t, ['visitor-1'])
+  const store = openStore(file)
+  store.add('visitor-2', 'bread')
+  store.close()
+  await signIn(browser)
+  const page = await browser.get('/notes/all', { site: 'same-origin' })
+  t.equal(page.statusCode, 200)
+  t.match(textOf(page), 'bread')
+  t.ok(linksOf(page).includes('/notes/all'))
+
+  const { browser: other } = await buildExample(t, ['visitor-2'])
+  await signIn(other)
+  t.equal((await other.get('/notes/all', { site: 'same-origin' })).statusCode, 403)
+  t.notOk(linksOf(await other.get('/notes', { site: 'same-origin' })).includes('/notes/all'))
+})
+
+t.test('the settings of the example have defaults, and name the moderators', async t => {
+  const environment = {
+    LOGIN_URL: 'https://portal.test',
+    API_URL: 'https://api.test',
+    CLIENT_ID: 'notes',
+    CLIENT_SECRET: 'a-credential-for-tests',
+    COOKIE_KEYS: randomBytes(32).toString('base64url'),
+  }
+  t.same(readConfig(environment, productSettings).product, { file: 'notes.db', moderators: [] })
+  const { product } = readConfig({ ...environment, NOTES_MODERATORS: 'ann,ben' }, productSettings)
+  t.same(product.moderators, ['ann', 'ben'])
 })
 
 t.test('the query is checked against its schema, and searches the notes', async t => {
@@ -119,7 +152,9 @@ t.test('while isReady returns false or throws, /health/ready answers 503', async
 
 t.test('every code block of the guide is in the example', async t => {
   const withoutIndent = (text: string) => text.replace(/^ +/gm, '').trim()
-  const example = withoutIndent(['notes', 'app'].map(name => read(`test/client/example/${name}.ts`)).join('\n'))
+  const example = withoutIndent(
+    ['notes', 'app', 'settings'].map(name => read(`test/client/example/${name}.ts`)).join('\n'),
+  )
   const blocks = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => withoutIndent(block!))
   t.ok(blocks.length >= 4)
   for (const block of blocks) t.ok(example.includes(block), block)
@@ -128,7 +163,7 @@ t.test('every code block of the guide is in the example', async t => {
 t.test('the table in the guide lists every file with the mark "Yours:", and no other', async t => {
   // A starter's product belongs to its owner, so the guide does not list its files.
   const isStarter = !guide.includes('npm run eject')
-  const isOfProduct = (path: string) => /^src\/client\/(?!app\.ts|sign-in\/|web\/|operations\/)/.test(path)
+  const isOfProduct = (path: string) => /^src\/client\/(?!app\.ts|settings\.ts|sign-in\/|web\/|operations\/)/.test(path)
   const marked = globSync(['src/client/**/*.ts', 'views/client/**/*.{eta,css}']).filter(
     path => read(path).includes('Yours:') && !(isStarter && isOfProduct(path)),
   )

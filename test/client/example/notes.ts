@@ -4,13 +4,21 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
 
+declare module '../../../src/client/sign-in/visitor.ts' {
+  interface SessionData {
+    role?: string
+  }
+}
+
 export function openStore(file: string) {
   const database = new DatabaseSync(file)
   database.exec('create table if not exists notes (user_id text not null, note text not null) strict')
   const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
+  const all = database.prepare('select note from notes order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
   return {
     find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),
+    all: () => all.all().map(({ note }) => String(note)),
     add: (userId: string, note: string) => void add.run(userId, note),
     isReady: () => database.isOpen,
     close: () => database.close(),
@@ -34,6 +42,12 @@ export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> 
       message: `${ItemList.length} applications. Notes: ${found.join(', ')}`,
       nextStep: { href: '/notes/new', text: 'Write a note' },
     })
+  })
+
+  app.get('/notes/all', async (request, reply) => {
+    requireModerator(request)
+    const nextStep = { href: '/notes', text: 'Your notes' }
+    return reply.message({ title: "Everybody's notes", message: store.all().join(', '), nextStep })
   })
 
   const form = app.defineForm({
@@ -67,4 +81,9 @@ const jsonNotes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = a
 function findUserId({ visitor }: FastifyRequest): string {
   if (visitor.userId) return visitor.userId
   throw new PublicError('no_user_id', 403, 'The login portal does not say who you are.')
+}
+
+function requireModerator({ visitor }: FastifyRequest): void {
+  if (visitor.data.role === 'moderator') return
+  throw new PublicError('not_a_moderator', 403, 'Only moderators can see the notes of others.')
 }

@@ -4,9 +4,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { diagnose } from '../../../src/client/operations/doctor.ts'
+import { defineSettings } from '../../../src/client/read-settings.ts'
 import { buildTestClient, clientId, clientSecret } from '../support/build-test-client.ts'
 import { nowhere } from '../support/nowhere.ts'
 import { type Script, startScriptedPlatform } from '../support/scripted-platform.ts'
+import { noSettings } from '../support/test-product.ts'
 
 /** A platform that knows this client, and settings that reach it. `scripts` change what it answers. */
 async function setUp(t: Test, scripts: Record<string, Script> = {}) {
@@ -30,13 +32,13 @@ async function setUp(t: Test, scripts: Record<string, Script> = {}) {
 
 /** The finding whose text starts with `begin`. */
 async function ask(environment: Record<string, string>, begin: string): Promise<string | undefined> {
-  const finding = (await diagnose(environment)).find(({ text }) => text.startsWith(begin))
+  const finding = (await diagnose(environment, noSettings)).find(({ text }) => text.startsWith(begin))
   return finding && `${finding.answer}: ${finding.text}`
 }
 
 t.test('a good configuration gets no "no", and the findings hold no secret', async t => {
   const { environment } = await setUp(t)
-  const findings = await diagnose(environment)
+  const findings = await diagnose(environment, noSettings)
   t.same(
     findings.filter(({ answer }) => answer === 'no'),
     [],
@@ -47,13 +49,26 @@ t.test('a good configuration gets no "no", and the findings hold no secret', asy
 })
 
 t.test('the doctor names missing settings, and checks nothing else', async t => {
-  const findings = await diagnose({ LOGIN_URL: 'http://127.0.0.1:1' })
+  const findings = await diagnose({ LOGIN_URL: 'http://127.0.0.1:1' }, noSettings)
   t.ok(findings.every(({ answer, text }) => answer === 'no' && text.startsWith('settings: ')))
   for (const name of ['API_URL', 'CLIENT_ID', 'CLIENT_SECRET', 'COOKIE_KEYS'])
     t.ok(
       findings.some(({ text }) => text.includes(`${name} is missing`)),
       name,
     )
+})
+
+t.test('the doctor names the missing settings of the product with those of the client', async t => {
+  const product = defineSettings({
+    list: [{ name: 'NOTES_FILE', about: 'Where the notes are.' }],
+    read: ({ text }) => ({ file: text('NOTES_FILE') }),
+  })
+  const { environment } = await setUp(t)
+  const findings = await diagnose({ ...environment, CLIENT_ID: '' }, product)
+  t.same(
+    findings.map(({ answer, text }) => `${answer}: ${text}`),
+    ['no: settings: CLIENT_ID is missing.', 'no: settings: NOTES_FILE is missing.'],
+  )
 })
 
 t.test('the doctor says which of portal and API does not answer', async t => {
@@ -67,7 +82,7 @@ t.test('the doctor says which of portal and API does not answer', async t => {
 t.test('if this machine cannot reach the address for browsers, the doctor says "cannot tell"', async t => {
   const { environment, platform } = await setUp(t)
   const split = { ...environment, LOGIN_URL: 'https://login.invalid', LOGIN_INTERNAL_URL: platform.url }
-  const findings = await diagnose(split)
+  const findings = await diagnose(split, noSettings)
   t.ok(findings.some(({ answer, text }) => answer === 'cannot tell' && text.includes('https://login.invalid')))
   t.same(
     findings.filter(({ answer }) => answer === 'no'),
@@ -104,7 +119,7 @@ t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEY
   const { environment, platform } = await setUp(t)
   const { COOKIE_KEYS: _, PORT: __, ...ofPlatform } = environment
   const redirectUri = 'http://localhost:5000/oauth/callback?x=1'
-  const texts = (await diagnose(ofPlatform, redirectUri)).map(({ answer, text }) => `${answer}: ${text}`)
+  const texts = (await diagnose(ofPlatform, noSettings, redirectUri)).map(({ answer, text }) => `${answer}: ${text}`)
   t.ok(texts.includes(`yes: redirect URI: ${redirectUri} is registered`), texts.join('\n'))
   t.ok(texts.includes('yes: credentials: the portal accepts CLIENT_ID and CLIENT_SECRET'))
   t.notOk(texts.some(text => /^no|proxy:|cookies:/.test(text)))
@@ -117,9 +132,11 @@ t.test('with --redirect-uri the doctor checks another client, without COOKIE_KEY
   t.equal(platform.received('POST /api/exchangeToken')[0]?.form.get('redirect_uri'), redirectUri)
 
   platform.answer('GET /', { status: 400, body: 'no' })
-  const refused = await diagnose(ofPlatform, redirectUri)
+  const refused = await diagnose(ofPlatform, noSettings, redirectUri)
   t.ok(refused.some(({ answer, text }) => answer === 'no' && text.includes(`the portal refuses ${redirectUri}`)))
-  t.match(await diagnose(ofPlatform, 'callback'), [{ answer: 'no', text: /--redirect-uri must be an address/ }])
+  t.match(await diagnose(ofPlatform, noSettings, 'callback'), [
+    { answer: 'no', text: /--redirect-uri must be an address/ },
+  ])
 })
 
 t.test('invalid_client means a wrong client secret', async t => {

@@ -9,7 +9,7 @@ import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf, workOf } from '../support/process-status.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { type SpawnedClient, spawnClient, spawnSmallClient, underLimit } from '../support/spawn-client.ts'
+import { type SpawnedClient, spawnClient, underLimit } from '../support/spawn-client.ts'
 
 t.test('DO-06: thousands of logins in a few seconds are all answered and leave nothing in memory', async t => {
   const platform = await startScriptedPlatform(t)
@@ -52,7 +52,7 @@ t.test(
   async t => {
     const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens(), ...smallApi })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url }
-    const client = await spawnSmallClient(t, environment, { prefix: underLimit(100) })
+    const client = await spawnClient(t, environment, { prefix: underLimit(100) })
     await signIn(client.browser)
     const visitor = stayConnected(t, client)
     const visit = async () => [await visitor('/'), await visitor('/page'), await visitor('/health/ready')]

@@ -8,7 +8,7 @@ import t from 'tap'
 import { publicUrl, signIn } from '../support/build-test-client.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { importing, spawnClient } from '../support/spawn-client.ts'
 import { addresses, listensOn, nameBoth } from '../support/two-addresses.ts'
 
 const poolMain = fileURLToPath(new URL('../support/pool-main.ts', import.meta.url))
@@ -95,7 +95,7 @@ for (const address of addresses) {
     const scripts = { 'POST /api/exchangeToken': giveTokens(), ...smallApi }
     const { url } = await startScriptedPlatform(t, scripts, address)
     const platformUrl = `http://localhost:${new URL(url).port}`
-    const client = await spawnSmallClient(t, {
+    const client = await spawnClient(t, {
       LOGIN_URL: platformUrl,
       API_URL: platformUrl,
       NODE_OPTIONS: importing(nameBoth(['127.0.0.1', '::1'])),

@@ -7,11 +7,11 @@ import { request } from 'undici'
 import { beginLogin, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, send, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { spawnClient } from '../support/spawn-client.ts'
 
 /** A client with its metrics, and how to read them. */
 async function spawnWithMetrics(t: Test, environment: Record<string, string>) {
-  const client = await spawnSmallClient(t, { METRICS_PORT: '0', ...environment })
+  const client = await spawnClient(t, { METRICS_PORT: '0', ...environment })
   const read = async () => (await request(`${client.metricsUrl}/metrics`)).body.text()
   return { client, read }
 }
@@ -124,7 +124,7 @@ t.test(
       ...smallApi,
       'GET /things/thing-1': { body: { name: 'one' } },
     })
-    const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: apiPlatform.url, METRICS_PORT: '0' })
+    const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: apiPlatform.url, METRICS_PORT: '0' })
     const { browser } = client
     const canary = `canary${randomBytes(8).toString('hex')}`
     const headers = { 'x-request-id': canary, 'user-agent': canary }

@@ -10,7 +10,7 @@ import { beginLogin, callbackUrl, publicUrl } from '../support/build-test-client
 import { askOften } from '../support/raw-socket.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { importing, type SpawnedClient, spawnClient, spawnSmallClient } from '../support/spawn-client.ts'
+import { importing, type SpawnedClient, spawnClient } from '../support/spawn-client.ts'
 import { timed } from '../support/stopwatch.ts'
 
 // Most of each is a process that starts or waits.
@@ -192,12 +192,12 @@ t.test('F-29: killed between the login and the callback, another replica finishe
     API_URL: platform.url,
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
   }
-  const first = await spawnSmallClient(t, environment)
+  const first = await spawnClient(t, environment)
   const { browser } = first
   const started = await beginLogin(browser)
   first.child.kill('SIGKILL')
   await first.exited
-  browser.client = (await spawnSmallClient(t, environment)).client
+  browser.client = (await spawnClient(t, environment)).client
   t.equal((await browser.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 200)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 200)
 })

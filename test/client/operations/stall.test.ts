@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { signIn } from '../support/build-test-client.ts'
 import { giveTokens, type Received, send, startScriptedPlatform } from '../support/scripted-platform.ts'
-import { importing, spawnSmallClient } from '../support/spawn-client.ts'
+import { importing, spawnClient } from '../support/spawn-client.ts'
 
 const stall = `
   process.on('SIGUSR2', () => {
@@ -23,7 +23,7 @@ t.test(
       'GET /things': (_request: Received, response: ServerResponse) => void asked.push(response),
     })
     const environment = { LOGIN_URL: platform.url, API_URL: platform.url, NODE_OPTIONS: importing(stall) }
-    const client = await spawnSmallClient(t, environment)
+    const client = await spawnClient(t, environment)
     await signIn(client.browser)
     const visit = () => client.browser.copy().get('/page', { site: 'same-origin' })
 

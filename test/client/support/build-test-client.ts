@@ -6,6 +6,8 @@ import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { buildClient, type ServerOptions } from '../../../src/client/app.ts'
 import { type Config, readConfig } from '../../../src/client/config.ts'
+import { productSettings } from '../../../src/client/settings.ts'
+import { productEnvironment } from './product-environment.ts'
 import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer } from './scripted-platform.ts'
 import { smallProduct } from './small-product.ts'
 import { TestBrowser } from './test-browser.ts'
@@ -51,7 +53,7 @@ export function buildTestClient(t: Test, settings: Settings = {}) {
 export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   const platform = settings.platform ?? (await startScriptedPlatform(t, { ...scripts(), ...settings.scripts }))
   const clock = settings.clock ?? new TestClock()
-  const config: Config = readConfig({
+  const environment = {
     LOGIN_URL: platform.url,
     API_URL: platform.url,
     CLIENT_ID: clientId,
@@ -59,7 +61,8 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
     LOG_LEVEL: 'trace',
     ...settings.environment,
-  })
+  }
+  const config: Config = readConfig(environment)
   const log: string[] = []
   const logger = pino({ level: config.logLevel }, { write: line => void log.push(line) })
   const { dispatcher, observeRequests, requestDeadlineMs } = settings
@@ -72,8 +75,10 @@ export async function buildClientAsItIs(t: Test, settings: Settings = {}) {
   }
   const metadata = `GET /.well-known/oauth-authorization-server`
   const asked = platform.received(metadata).length
-  const build = settings.build ?? (settings.product ? buildWith(settings.product) : buildClient)
-  const client = await build(config, options)
+  const build = settings.build ?? (settings.product && buildWith(settings.product))
+  const client = build
+    ? await build(config, options)
+    : await buildClient(readConfig({ ...productEnvironment, ...environment }, productSettings), options)
   await client.ready()
   t.teardown(() => client.close())
   // The client reads the metadata in the background. Wait for that, so that it does not disturb what a test counts.

@@ -2,7 +2,7 @@
 import { start } from '../../../src/client/main.ts'
 import { logEvent } from '../../../src/client/operations/request-log.ts'
 import { smallProduct } from './small-product.ts'
-import { buildWith, type TestProduct } from './test-product.ts'
+import { buildWith, noSettings, type TestProduct } from './test-product.ts'
 
 const product: TestProduct = {
   ...smallProduct,
@@ -19,4 +19,4 @@ const product: TestProduct = {
   },
 }
 
-await start(process.env, buildWith(product))
+await start(process.env, { settings: noSettings, build: buildWith(product) })

@@ -2,14 +2,14 @@
 import { setTimeout } from 'node:timers/promises'
 import { start } from '../../../src/client/main.ts'
 import { smallProduct } from './small-product.ts'
-import { buildWith } from './test-product.ts'
+import { buildWith, noSettings } from './test-product.ts'
 
 /** Keeps the process alive until it is cleared. */
 const pool = setInterval(() => {}, 1_000)
 
-await start(
-  process.env,
-  buildWith({
+await start(process.env, {
+  settings: noSettings,
+  build: buildWith({
     ...smallProduct,
     async pages(app, options) {
       await app.register(smallProduct.pages, options)
@@ -21,4 +21,4 @@ await start(
       })
     },
   }),
-)
+})

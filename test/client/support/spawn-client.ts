@@ -8,9 +8,11 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
+import { productEnvironment } from './product-environment.ts'
 import { TestBrowser } from './test-browser.ts'
 
-const main = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
+/** The client with its own product. */
+export const productMain = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
 const tellAddresses = new URL('./tell-addresses.ts', import.meta.url).href
 const smallMain = fileURLToPath(new URL('./small-main.ts', import.meta.url))
 
@@ -19,7 +21,7 @@ export type SpawnedClient = Awaited<ReturnType<typeof spawnClient>>
 type Options = {
   /** Started in front of the client, such as `underLimit(100)`; then as in production, without the NODE_OPTIONS of tap. */
   prefix?: string[]
-  /** What is run; the client as it is, where a test does not say. */
+  /** What is run. The client with the small product unless set. */
   program?: string
 }
 
@@ -39,7 +41,7 @@ export const underLimit = (files: number) => ['sh', '-c', `ulimit -n ${files}; e
 export async function spawnClient(
   t: Test,
   environment: Record<string, string>,
-  { prefix, program = main }: Options = {},
+  { prefix, program = smallMain }: Options = {},
 ) {
   const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
   const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, '--import', tellAddresses, program], {
@@ -54,6 +56,7 @@ export async function spawnClient(
       COOKIE_KEYS: randomBytes(32).toString('base64url'),
       // Read, so that many starts take less time; under a limit a process has room for no files but its own.
       ...(!prefix && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+      ...(program === productMain && productEnvironment),
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -99,11 +102,6 @@ export async function spawnClient(
       while (!output.includes(text)) await once(child.stdout, 'data')
     },
   }
-}
-
-/** The client with the small product: for whoever signs in. */
-export function spawnSmallClient(t: Test, environment: Record<string, string>, options: Options = {}) {
-  return spawnClient(t, environment, { program: smallMain, ...options })
 }
 
 /** What inject does, over a connection of its own. */

@@ -2,6 +2,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { buildServer, type ServerOptions, type SiteOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'
+import { defineSettings } from '../../../src/client/read-settings.ts'
+
+/** For a product without settings of its own. A test that uses it works with whatever settings the client's product has. */
+export const noSettings = defineSettings({ list: [], read: () => ({}) })
 
 export type TestProduct = SiteOptions & {
   /** Registered in the signed-in scope. */

@@ -5,7 +5,7 @@ import { memoryOf, workOf } from '../support/process-status.ts'
 import { textOf } from '../support/read-form.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { smallApi } from '../support/small-product.ts'
-import { smallHeap, spawnSmallClient } from '../support/spawn-client.ts'
+import { smallHeap, spawnClient } from '../support/spawn-client.ts'
 
 const mebibyte = 2 ** 20
 
@@ -53,7 +53,7 @@ const fill = (part: string) => {
 
 const platform = await startScriptedPlatform(t, { 'POST /api/exchangeToken': giveTokens() })
 /** One for all of these: what one of them left behind would be in the way of the next. */
-const small = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
+const small = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
 
 for (const [what, body] of Object.entries({
   '8 MiB of {}': fill('{},'),

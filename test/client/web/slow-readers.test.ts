@@ -4,7 +4,7 @@ import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { openSocket } from '../support/raw-socket.ts'
 import { giveTokens, startScriptedPlatform } from '../support/scripted-platform.ts'
 import { holdWithSlowReaders, readSlowly } from '../support/slow-reader.ts'
-import { smallHeap, spawnSmallClient } from '../support/spawn-client.ts'
+import { smallHeap, spawnClient } from '../support/spawn-client.ts'
 import { timed } from '../support/stopwatch.ts'
 
 /** Things so long; each of their characters takes five on a page. */
@@ -15,7 +15,7 @@ t.test('DO-07: 200 visitors who read half a megabyte at a byte a second leave me
     'POST /api/exchangeToken': giveTokens(),
     'GET /things': { body: thingsOf(50, 2_000) },
   })
-  const client = await spawnSmallClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
+  const client = await spawnClient(t, { LOGIN_URL: platform.url, API_URL: platform.url }, { prefix: smallHeap })
   await signIn(client.browser)
   await holdWithSlowReaders(t, client, '/page')
 })

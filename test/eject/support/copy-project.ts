@@ -1,6 +1,6 @@
 // This project as somebody else would have it: in a folder of its own, with a history or without, and with its packages.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Test } from 'tap'
@@ -49,6 +49,21 @@ export function commitAll({ run }: Project): void {
   run('git', ...author, 'commit', '--quiet', '--message', 'as it was')
 }
 
+/** Adds a required setting to the product of a starter, as its owner would. `value` is for the tests of the product. */
+export function addRequiredSetting({ folder, run }: Project, value?: string): void {
+  const list = "[{ name: 'OWN_SETTING', about: 'A setting that the product needs.' }]"
+  const path = join(folder, 'src/client/settings.ts')
+  const settings = readFileSync(path, 'utf8')
+  const none = 'defineSettings({ list: [], read: () => ({}) })'
+  if (!settings.includes(none)) throw new Error(`settings.ts does not have ${none}`)
+  const own = `defineSettings({\n  list: ${list},\n  read: ({ text }) => ({ own: text('OWN_SETTING') }),\n})`
+  writeFileSync(path, settings.replace(none, own))
+  run('npm', 'run', 'settings')
+  if (value === undefined) return
+  const ofTests = join(folder, 'test/client/support/product-environment.ts')
+  writeFileSync(ofTests, readFileSync(ofTests, 'utf8').replace('= {}', `= { OWN_SETTING: '${value}' }`))
+}
+
 /** What the starter's own lock file lists, and nothing else; installing it anew takes longer than all that follows. */
 export function linkPackages({ folder, read }: Project): void {
   const { packages } = JSON.parse(read('package-lock.json'))
@@ -66,5 +81,7 @@ export function passesTests(t: Test, { run }: Project, ...files: string[]): void
   const [, total, passed] = output.match(/# \{ total: (\d+), pass: (\d+) \}/) ?? []
   t.ok(Number(total) > 100, `${total} tests`)
   t.equal(passed, total, 'all of them pass')
-  if (passed !== total || !total) t.comment(output.slice(-3000))
+  // The first failures with what surrounds them. The end of the output would be lines that are ok.
+  const failures = output.match(/^ *not ok .*\n(?:.*\n){0,15}/gm) ?? [output.slice(-3000)]
+  if (passed !== total || !total) t.comment(failures.slice(0, 5).join('\n'))
 }

@@ -6,10 +6,12 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { buildClient } from '../../../src/client/app.ts'
 import { readConfig as readClientConfig } from '../../../src/client/config.ts'
+import { productSettings } from '../../../src/client/settings.ts'
 import { keepCertificate, listenWithTls, trust } from '../../../src/demo-https.ts'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig as readSandboxConfig } from '../../../src/sandbox/config.ts'
 import { startSandbox } from '../../../src/sandbox/start.ts'
+import { productEnvironment } from '../../client/support/product-environment.ts'
 import { quickPasswords } from '../../sandbox/support/quick-passwords.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import type { Teardown } from '../../support/teardown.ts'
@@ -81,7 +83,8 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
 
   /** A client with nothing in its memory; several of them know one another no better than processes do. */
   const startClient = async (port: number): Promise<FastifyInstance> => {
-    const config = readClientConfig({
+    const environment = {
+      ...productEnvironment,
       PORT: String(port),
       PUBLIC_URL: publicUrl,
       LOGIN_URL: portalUrl,
@@ -89,7 +92,8 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
       CLIENT_ID: registration.clientId,
       CLIENT_SECRET: registration.clientSecret,
       COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
-    })
+    }
+    const config = readClientConfig(environment, productSettings)
     const client = await buildClient(config, { clock, logger })
     await client.listen({ host: config.host, port: config.port })
     return client

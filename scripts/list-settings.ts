@@ -1,0 +1,44 @@
+// Lists the settings of the client and of the product in .env.example and in the README: npm run settings
+import { readFileSync, writeFileSync } from 'node:fs'
+import { clientSettings } from '../src/client/config.ts'
+import { describeSetting } from '../src/client/read-settings.ts'
+import { productSettings } from '../src/client/settings.ts'
+
+const settings = [...clientSettings, ...productSettings.list]
+const tableHead = '| Setting | Default | What it is |\n|---|---|---|\n'
+
+/** The text of `.env.example`. */
+export function listForEnvironment(): string {
+  const head =
+    '# The settings of the client. "npm run setup" makes a .env of this with a fresh key; a setting that begins with # has its default.\n'
+  const lines = settings.map(setting => {
+    const line = setting.default === undefined ? `${setting.name}=` : `#${setting.name}=${setting.default}`
+    return `\n# ${describeSetting(setting)}\n${line}\n`
+  })
+  return head + lines.join('')
+}
+
+/** The table of the README. */
+export function listAsTable(): string {
+  const rows = settings.map(setting => {
+    const value = setting.default === undefined ? 'needed' : setting.default ? `\`${setting.default}\`` : 'not set'
+    return `| \`${setting.name}\` | ${value} | ${describeSetting(setting)} |\n`
+  })
+  return tableHead + rows.join('')
+}
+
+if (import.meta.main) {
+  const readme = readFileSync('README.md', 'utf8')
+  const start = readme.indexOf(tableHead)
+  if (start < 0) {
+    console.error(
+      `README.md has no table of the settings. Put this line where it belongs, and run this again:\n${tableHead}`,
+    )
+    process.exit(1)
+  }
+  // The table ends at the first empty line.
+  const end = readme.indexOf('\n\n', start) + 1
+  writeFileSync('README.md', readme.slice(0, start) + listAsTable() + readme.slice(end))
+  writeFileSync('.env.example', listForEnvironment())
+  console.log(`Listed ${settings.length} settings in .env.example and README.md.`)
+}

@@ -1,0 +1,120 @@
+// Reads settings from the environment and collects every problem. config.ts reads the client's settings with it, and
+// settings.ts those of the product.
+import { Secret } from './secret.ts'
+
+export type Setting = {
+  name: string
+  about: string
+  /** What the setting is if it is not set. A setting without a default is required; an empty default makes it optional. */
+  default?: string
+  /** A secret can also be in a file that NAME_FILE names. Read it with `secret`. */
+  isSecret?: true
+}
+
+/** The settings of a product: a list, and a function that makes the product's part of the configuration of them. */
+export type ProductSettings<Product extends object> = {
+  list: readonly Setting[]
+  read: (reader: SettingsReader) => Product
+}
+
+/** Returns its argument. It gives `read` the types of the reader. */
+export function defineSettings<Product extends object>(settings: ProductSettings<Product>): ProductSettings<Product> {
+  return settings
+}
+
+/** What a list or table says about the setting. */
+export function describeSetting({ name, about, isSecret }: Setting): string {
+  return isSecret ? `${about} Also as ${name}_FILE.` : about
+}
+
+export type Environment = Record<string, string | undefined>
+
+export type SettingsReader = ReturnType<typeof createSettingsReader>
+
+function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
+}
+
+/** Whether others on the network can read what is sent to this address. */
+export function isPlainHttp(url: URL): boolean {
+  return url.protocol === 'http:' && !isLoopback(url)
+}
+
+/** Each problem is one line, and contains no secret value. After a problem the functions return an empty value. */
+export function createSettingsReader(
+  list: readonly Setting[],
+  environment: Environment,
+  readFile: (path: string) => string,
+  problems: string[],
+) {
+  const settings = new Map(list.map(setting => [setting.name, setting]))
+  const repeated = list.find((setting, index) => list.findIndex(({ name }) => name === setting.name) < index)
+  if (repeated) throw new Error(`Two settings have the same name: ${repeated.name}.`)
+
+  function find(name: string): Setting {
+    const setting = settings.get(name)
+    if (!setting) throw new Error(`The list of settings does not have ${name}.`)
+    return setting
+  }
+
+  /** Adds a problem. Name the setting, and say what to do. */
+  function problem(text: string): '' {
+    problems.push(text)
+    return ''
+  }
+
+  /** `fallback` is a default that depends on other settings. */
+  function text(name: string, fallback = find(name).default): string {
+    if (find(name).isSecret) throw new Error(`${name} is a secret. Read it with secret().`)
+    return environment[name]?.trim() || (fallback ?? problem(`${name} is missing.`))
+  }
+
+  /** `howToGet` is a sentence for whoever has not set it. */
+  function secret(name: string, howToGet = ''): Secret {
+    const setting = find(name)
+    if (!setting.isSecret) throw new Error(`${name} needs isSecret in the list of settings.`)
+    const [given, path] = [environment[name]?.trim(), environment[`${name}_FILE`]?.trim()]
+    if (given && path) return new Secret(problem(`${name} and ${name}_FILE are both set: keep one.`))
+    if (!path) return new Secret(given || (setting.default ?? problem(`${name} is missing. ${howToGet}`.trim())))
+    try {
+      return new Secret(readFile(path).trim() || problem(`${name}_FILE names an empty file.`))
+    } catch {
+      return new Secret(problem(`${name}_FILE names a file that cannot be read.`))
+    }
+  }
+
+  function integer(name: string, most: number, least = 0): number {
+    const value = text(name)
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
+    // A setting that is missing has its problem already.
+    if (value || 'default' in find(name)) problem(`${name} must be a whole number from ${least} to ${most}.`)
+    return 0
+  }
+
+  function oneOf<Value extends string>(name: string, values: readonly Value[]): Value {
+    const value = text(name)
+    const found = values.find(one => one === value)
+    if (found === undefined && (value || 'default' in find(name)))
+      problem(`${name} must be ${new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(values)}.`)
+    return found ?? values[0]!
+  }
+
+  /**
+   * An http or https address without a slash at its end. Secure cookies, and secrets that are sent, need https. Plain http
+   * is allowed only for loopback addresses, as in browsers.
+   */
+  function address(name: string, fallback?: string, { allowHttp = false, allowPath = true } = {}): string {
+    const value = text(name, fallback)
+    const url = URL.parse(value)
+    if (!value) return ''
+    if (!url || !/^https?:$/.test(url.protocol)) return problem(`${name} must be an http or https address.`)
+    if (url.username || url.password || /[?#]/.test(value))
+      return problem(`${name} must have no user name, query or fragment.`)
+    if (isPlainHttp(url) && !allowHttp)
+      return problem(`${name} must be https: plain http is for loopback addresses only.`)
+    if (!allowPath && url.pathname !== '/') return problem(`${name} must be an origin, without a path: ${url.origin}`)
+    return (url.origin + url.pathname).replace(/\/+$/, '')
+  }
+
+  return { text, secret, integer, oneOf, address, problem }
+}
