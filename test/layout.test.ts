@@ -200,7 +200,7 @@ t.test('the laboratory imports only what is recorded, and only app.ts and main.t
     // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
     const isAllowed = /^src\/sandbox\/lab\/(set-up\/|open-lab\.ts$)/.test(path)
       ? /^src\/sandbox\/(?!(app|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
-      : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|server)|people\/mail|values\/secret)\.ts$)/
+      : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail|values\/secret)\.ts$)/
     if (path.startsWith('src/sandbox/lab/'))
       t.same(
         own.filter(name => !isAllowed.test(name)),

@@ -85,12 +85,13 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** The three names that are most like the wrong one, the most similar first. */
+/** At most three names that are like the wrong one, the most similar first. */
 export function nearestNames(wrong: string, names: Iterable<string>): string[] {
   // A caller may send 64 KB, and comparing takes time.
   const text = wrong.slice(0, 60)
   return [...names]
     .map(name => ({ name, edits: countEdits(text, name) }))
+    .filter(({ edits }) => edits <= text.length / 2)
     .sort((one, other) => one.edits - other.edits)
     .slice(0, 3)
     .map(({ name }) => name)

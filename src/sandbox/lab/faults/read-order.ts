@@ -95,16 +95,18 @@ function findFault(
     problems.kind = [`There is no such kind at this place. ${suggest(kind, names)}`]
     return undefined
   }
-  const [usual, later] = [catalogue.get(`${place}-${kind}`), catalogue.get(`${place}-${kind}-after`)]
+  const usualName = `${place}-${kind}`
+  const laterName = `${usualName}-after`
+  const [usual, later] = [catalogue.get(usualName), catalogue.get(laterName)]
   const found = [usual, later].find(fault => fault && (when === undefined || fault.when === when))
   if (!found) problems.when = [`This must be ${later ? '"before" or "after"' : `"${usual?.when}"`}, or be left out.`]
   return found
 }
 
 function suggest(wrong: unknown, names: Iterable<string>): string {
-  const [first, second, third] = nearestNames(typeof wrong === 'string' ? wrong : '', names)
-  const all = 'GET /lab/v1/faults/catalogue lists all.'
-  return typeof wrong === 'string' ? `Did you mean ${first}, ${second} or ${third}? ${all}` : all
+  const nearest = typeof wrong === 'string' ? nearestNames(wrong, names) : []
+  const question = nearest.length > 0 ? `Did you mean ${nearest.join(' or ')}? ` : ''
+  return `${question}GET /lab/v1/faults/catalogue lists all.`
 }
 
 function isCount(value: unknown, least: number): boolean {

@@ -25,7 +25,7 @@ const replaceable = parameters.filter(name => name !== 'redirect_uri')
 
 export const redirectKinds: Kinds = {
   'parameter-missing': {
-    ...change('A parameter is missing.', (query, { name }) => query.delete(`${name}`)),
+    ...change('A parameter is missing.', (query, { name }) => query.delete(String(name))),
     ...about(parameters, 'missing', name => `There is no ${name}.`),
   },
   'parameter-other': {
