@@ -20,12 +20,13 @@ export async function addApplications(store: Store, userId: string, count: numbe
     || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
   const owner = sql`case when n = 1 then ${userId} else 'owner-' || n end`
   await store.transaction(async db => {
-    await sql`insert into users ${numbers(owners)} select 'owner-' || n, 'owner-' || n || '@sandbox.example', 'O', 'Wner',
+    await sql`insert into users (id, email, first_name, last_name, password_hash, created_at)
+      ${numbers(owners)} select 'owner-' || n, 'owner-' || n || '@sandbox.example', 'O', 'Wner',
       '', ${now} from numbers where n > 1`.execute(db)
-    await sql`insert into groups ${numbers(owners)} select 'group-' || n, 'Owners', ${now}, ${owner} from numbers`.execute(
+    await sql`insert into groups (id, name, created_at, created_by) ${numbers(owners)} select 'group-' || n, 'Owners', ${now}, ${owner} from numbers`.execute(
       db,
     )
-    await sql`insert into memberships ${numbers(owners)} select ${uuid}, ${owner}, 'group-' || n, ${now}, ${owner}
+    await sql`insert into memberships (id, user_id, group_id, created_at, created_by) ${numbers(owners)} select ${uuid}, ${owner}, 'group-' || n, ${now}, ${owner}
       from numbers`.execute(db)
     await sql`insert into applications (id, group_id, link_id, name, description, web_page_url, icon_url,
       privacy_policy_url, redirect_uris, default_redirect_uri, scopes, default_scopes, created_at, created_by, updated_at,
