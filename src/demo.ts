@@ -13,7 +13,7 @@ import { keepCertificate, listenWithTls, trust } from './demo-https.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
 import { onFreePorts } from './sandbox/http/free-ports.ts'
-import type { Step } from './sandbox/observe/steps.ts'
+import type { LabStep } from './sandbox/lab/recorded.ts'
 import { startSandbox } from './sandbox/start.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }
@@ -160,7 +160,7 @@ function keepSecrets(): Secrets {
 
 /** Why somebody was refused, for whoever writes the client; of a client the portal does not know, only that. */
 function tellRefusals(labUrl: string | undefined) {
-  return ({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: Step) => {
+  return ({ id, kind, reason, about: { knownClientId = 'an unknown client' } }: LabStep) => {
     if (reason && kind !== 'page')
       console.log(`Refused: ${kind}, ${reason}, ${knownClientId} (${labUrl}/requests/${id})`)
   }

@@ -1,6 +1,6 @@
 // What a check is given: browsers, people, the platform, and what of it all is its own.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Step, StepKind } from '../sandbox/observe/steps.ts'
+import type { LabStep } from '../sandbox/lab/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
@@ -46,7 +46,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
   }
 
   /** Whether a step is about this check: of one of its people, or with a state, code or challenge of its browsers. */
-  function isOurs(step: Step): boolean {
+  function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
     const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
     return [...marksIn(step.request.url), ...Object.entries(body).flatMap(([name, value]) => markOf(name, value))].some(
@@ -157,7 +157,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
     },
 
     /** What of this check has arrived at the platform, oldest first. Call `settle` before where an answer is just out. */
-    arrived(...kinds: StepKind[]): Step[] {
+    arrived(...kinds: LabStep['kind'][]): LabStep[] {
       // Who comes with a token that this check was given is of this check, even where nobody looked whose it is.
       const tokens = new Set<unknown>()
       return platform.steps.slice(firstStep).filter(step => {
@@ -168,7 +168,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
     },
 
     /** The calls at the token endpoint, of which any number may be none. */
-    async exchanges(): Promise<Step[]> {
+    async exchanges(): Promise<LabStep[]> {
       await platform.settle()
       return context.arrived('exchange')
     },

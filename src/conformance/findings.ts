@@ -1,5 +1,5 @@
 // Words of a check for what it found: what it expects of what a browser and the platform have seen.
-import type { Step } from '../sandbox/observe/steps.ts'
+import type { LabStep } from '../sandbox/lab/recorded.ts'
 import type { Browser, Exchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'
@@ -9,7 +9,7 @@ import { describeExchange, describeStep } from './report/describe.ts'
 export function expect(
   isRight: unknown,
   message: string,
-  ...evidence: (Exchange | Step | Page | string)[]
+  ...evidence: (Exchange | LabStep | Page | string)[]
 ): asserts isRight {
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
@@ -43,7 +43,7 @@ export function setCookiesOf({ response }: Exchange): string[] {
 }
 
 /** A call with this person's token: of the API, or of the portal's page about who that is. */
-export function isCallFor(step: Step, userId: string): boolean {
+export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
@@ -54,7 +54,7 @@ export function describePage({ url, status, trail }: Page): string {
   return last && 'fault' in last ? `nothing (${last.fault}) at ${address}` : `status ${status} at ${address}`
 }
 
-function describe(what: Exchange | Step | Page | string): string[] {
+function describe(what: Exchange | LabStep | Page | string): string[] {
   if (typeof what === 'string') return [what]
   if ('trail' in what) return what.trail.slice(-5).map(describeExchange)
   return ['listener' in what ? describeStep(what) : describeExchange(what)]

@@ -7,7 +7,7 @@ import { buildSandbox } from '../sandbox/app.ts'
 import type { SandboxConfig } from '../sandbox/config.ts'
 import { makeGroup } from '../sandbox/groups/groups.ts'
 import { onFreePorts } from '../sandbox/http/free-ports.ts'
-import type { Step } from '../sandbox/observe/steps.ts'
+import type { LabStep } from '../sandbox/lab/recorded.ts'
 import { createPasswords } from '../sandbox/people/passwords.ts'
 import { startSandbox } from '../sandbox/start.ts'
 import { rememberConsent } from '../sandbox/store/consents.ts'
@@ -60,7 +60,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const password = randomBytes(12).toString('base64url')
   const passwords = createPasswords(cheap)
 
-  const steps: Step[] = []
+  const steps: LabStep[] = []
   const wanted: SandboxConfig = {
     host: settings.host,
     portalPort,

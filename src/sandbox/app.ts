@@ -6,7 +6,7 @@ import type { SandboxConfig } from './config.ts'
 import { createLifetimes } from './grants/lifetimes.ts'
 import { createProbe } from './http/health.ts'
 import { createSourceReader } from './http/trusted-proxies.ts'
-import type { Observer } from './observe/steps.ts'
+import type { LabStep } from './lab/recorded.ts'
 import { createPasswords, type Passwords } from './people/passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
 import { seedStore } from './seed/seed.ts'
@@ -34,7 +34,7 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Opens the store, seeds it and builds the applications; none listens yet. `onStep` is told of every step, as the laboratory is. Throws what openStore throws. */
+/** Opens the store, seeds it and builds the applications; none listens yet. `onStep` gets every step, with what the laboratory did to it. Throws what openStore throws. */
 export async function buildSandbox(
   config: SandboxConfig,
   {
@@ -43,7 +43,13 @@ export async function buildSandbox(
     passwords = createPasswords(),
     isSeedForced,
     onStep,
-  }: { clock: () => Date; logger: FastifyBaseLogger; passwords?: Passwords; isSeedForced?: boolean; onStep?: Observer },
+  }: {
+    clock: () => Date
+    logger: FastifyBaseLogger
+    passwords?: Passwords
+    isSeedForced?: boolean
+    onStep?: (step: LabStep) => void
+  },
 ): Promise<Sandbox> {
   const store = await openStore(config.databaseUrl, {
     clock,
@@ -76,6 +82,7 @@ export async function buildSandbox(
           if (seed) logSeeding(logger, await seedStore(store, seed, { passwords, clock, isForced: true }))
         },
         portal: () => portal,
+        onStep,
       }))
     const parts: Services = {
       addresses,
@@ -85,8 +92,7 @@ export async function buildSandbox(
       passwords,
       clock,
       logger,
-      observe: tellAll([lab?.observe, onStep]),
-      explainAt: lab?.explainAt,
+      observer: lab?.observer ?? (onStep && { onStep }),
       atEdge: lab?.atEdge,
       mailbox: lab?.mailbox,
       isStopping: () => isStopping,
@@ -123,15 +129,6 @@ export async function buildSandbox(
 /** Loaded only where it is asked for: it is a quarter of the sources. */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
-
-/** Undefined when nobody observes, so that nothing is collected. */
-function tellAll(those: (Observer | undefined)[]): Observer | undefined {
-  const observers = those.filter(observer => observer !== undefined)
-  if (observers.length === 0) return undefined
-  return step => {
-    for (const observe of observers) observe(step)
-  }
-}
 
 /** Nobody else can keep a sandbox from starting, so what cannot be seeded is a line in the log. */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {

@@ -28,12 +28,10 @@ export interface Services {
   passwords: Passwords
   clock: () => Date
   logger: FastifyBaseLogger
-  /** Who looks on, if anybody does. */
-  observe: Observer | undefined
+  /** Gets every step, if there is one. */
+  observer: Observer | undefined
   /** Adds hooks around all handlers of a listener, if anybody wants to; called before any other is added. */
   atEdge: ((server: FastifyInstance, listener: Step['listener']) => void) | undefined
-  /** Where somebody reads what became of the request with this id, if anywhere. */
-  explainAt: ((requestId: string) => string) | undefined
   /** Where mail lands, if anywhere. */
   mailbox: Mailbox | undefined
   isStopping: () => boolean

@@ -10,7 +10,7 @@ import type { Report } from '../../src/conformance/report/report.ts'
 import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
-import type { Step } from '../../src/sandbox/observe/steps.ts'
+import type { LabStep } from '../../src/sandbox/lab/recorded.ts'
 
 const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', mend: 'Mend "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
@@ -242,7 +242,7 @@ t.test('no secret stands in the evidence, and equal ones have equal hashes', asy
         body: { code: secret, code_verifier: secret, refresh_token: secret },
       },
       response: { status: 200 },
-    } as unknown as Step),
+    } as unknown as LabStep),
   ].join('\n')
   t.notMatch(told, secret)
   t.notMatch(told, 'eyJ')

@@ -1,5 +1,5 @@
 // The client's form that creates an application: found, filled, sent, and what came of it at the API.
-import type { Step } from '../../sandbox/observe/steps.ts'
+import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'
@@ -64,7 +64,7 @@ export function forge(own: Form, visitors: Form): Form {
 }
 
 /** Calls that were to create an application in this person's name and were answered with one. */
-export async function created(context: CheckContext, person: Person): Promise<Step[]> {
+export async function created(context: CheckContext, person: Person): Promise<LabStep[]> {
   await context.platform.settle()
   return context
     .arrived('api')

@@ -1,5 +1,5 @@
 // The exchange of the code: what the client sends to the portal, and where it goes from there.
-import type { Step } from '../../sandbox/observe/steps.ts'
+import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -36,7 +36,7 @@ const browserHeaders: [name: string, level: 'MUST' | 'SHOULD', value: string][] 
 ]
 
 /** A login that works, and the exchange of it. */
-async function exchangeOf(context: CheckContext): Promise<{ step: Step; callback: URL; trail: Exchange[] }> {
+async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await begin(context)
   const page = await comeBack(context, browser, callback)
   const [step] = await context.exchanges()
@@ -47,7 +47,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: Step; callback
 /** A row that looks at the exchange of a plain login. */
 function onExchange(
   row: Omit<Row, 'run'>,
-  judge: (step: Step, context: CheckContext, callback: URL) => void | Promise<void>,
+  judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
 ): Row {
   return {
     ...row,
@@ -58,7 +58,7 @@ function onExchange(
   }
 }
 
-function fieldsOf({ request }: Step): Fields {
+function fieldsOf({ request }: LabStep): Fields {
   return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
 }
 
@@ -343,7 +343,7 @@ function placesOf({ request, response }: Exchange): [where: string, text: string
   ]
 }
 
-export function tokensOf({ response }: Step): { access_token?: unknown; refresh_token?: unknown } | undefined {
+export function tokensOf({ response }: LabStep): { access_token?: unknown; refresh_token?: unknown } | undefined {
   try {
     const body = typeof response.body === 'string' ? (JSON.parse(response.body) as Fields) : undefined
     return body && 'access_token' in body ? body : undefined

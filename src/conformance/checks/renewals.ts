@@ -1,5 +1,5 @@
 // What renews an access token: what is sent, what becomes of the tokens that come, and how often.
-import type { Step } from '../../sandbox/observe/steps.ts'
+import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import { type Check, NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect, setCookiesOf } from '../findings.ts'
@@ -16,14 +16,14 @@ const forget = ({ pause }: CheckContext) => pause(12_000)
 const needs: Row['needs'] = ['page']
 
 /** What a renewal has to carry (RFC 6749, 6). */
-const fields: [name: string, expected: (context: CheckContext, before: Step) => unknown][] = [
+const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
   ['grant_type', () => 'refresh_token'],
   ['refresh_token', (_, before) => tokensOf(before)?.refresh_token],
   ['client_id', ({ platform }) => platform.clientId],
   ['client_secret', ({ platform }) => platform.clientSecret.reveal()],
 ]
 
-const isCall = ({ kind, response }: Step) => (kind === 'api' || kind === 'me') && response.status < 400
+const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
 
 export const renewals: Row[] = [
   {

@@ -1,5 +1,5 @@
 // The session of somebody who has signed in: which cookies are it, and how it comes to an end.
-import type { Step } from '../../sandbox/observe/steps.ts'
+import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
@@ -76,7 +76,7 @@ export function plant(context: CheckContext, browser: Browser, name: string, val
 }
 
 /** Visits the page behind the login; what arrives at the platform meanwhile, of this check. */
-export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: Step[] }> {
+export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: LabStep[] }> {
   const before = new Set(context.arrived())
   const page = await context.visitUntilPortal(browser, context.settings.page)
   await context.platform.settle()
@@ -131,7 +131,7 @@ export async function endToken({ platform, pause }: CheckContext, person: Person
 }
 
 /** Whether the client renews at all is seen once; without that, no check of renewals means anything. */
-export function needsRenewal(steps: Step[]): void {
+export function needsRenewal(steps: LabStep[]): void {
   if (!steps.some(({ kind }) => kind === 'refresh'))
     throw new NotApplicable('the client renews no access token, so nothing of renewals can be asked of it')
 }

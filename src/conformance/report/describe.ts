@@ -1,5 +1,5 @@
 // A request and its answer in a few lines, with nothing secret in them.
-import type { Step } from '../../sandbox/observe/steps.ts'
+import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
@@ -33,7 +33,7 @@ export function describeExchange({ request, response, durationMs }: Exchange): s
 }
 
 /** Between the client and the platform. */
-export function describeStep({ listener, request, response, reason }: Step): string {
+export function describeStep({ listener, request, response, reason }: LabStep): string {
   const lines = [`at the ${listener === 'api' ? 'API' : 'portal'}: ${request.method} ${hide(request.url)}`]
   const { authorization } = request.headers
   if (authorization) lines.push(`  Authorization: ${hide(authorization)}`)

@@ -1,7 +1,7 @@
 // Errors of the application API in its one dialect: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../groups/limits.ts'
-import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 
@@ -29,9 +29,9 @@ export function toErrorBody(status: number, message: string | FieldProblems) {
 
 /** Every error of this scope, its own or the framework's, leaves in the dialect; what is not ours to tell is a 500. */
 export function answerInApiDialect(scope: FastifyInstance): void {
-  scope.setErrorHandler((error, request, reply) => {
+  scope.setErrorHandler((error, _request, reply) => {
     const answer = toApiError(error)
-    logRefusal(request, error, answer, 'api')
+    reportRefusal(reply, error, answer, 'api')
     return reply.status(answer.statusCode).headers(answer.headers).send(toErrorBody(answer.statusCode, answer.body))
   })
   scope.setNotFoundHandler(() => {

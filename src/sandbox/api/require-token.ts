@@ -1,9 +1,10 @@
 // Lets a request in that carries an access token of ours which nobody has revoked, and of a kind that the route takes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { noteAbout, step } from '../observe/observe.ts'
+import { step } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import type { Maker } from '../store/applications.ts'
-import { type Caller, type CallerFault, findCaller, type TokenKind } from '../tokens/find-caller.ts'
+import type { Caller, CallerFault, TokenKind } from '../tokens/find-caller.ts'
+import { identifyCaller } from '../tokens/identify-caller.ts'
 import { ApiError } from './api-error.ts'
 
 const decoratorName = 'caller'
@@ -48,10 +49,8 @@ export function requireToken(
     // Two ways to say who calls are one too many (RFC 6750 3.1); the address alone is never taken.
     if ((request.query as Record<string, unknown>).access_token !== undefined)
       throw new ApiError(400, 'Send the access token in the Authorization header only.', { reason: 'field-misplaced' })
-    const caller = await findCaller(parts, authorization)
+    const caller = await identifyCaller(parts, request)
     if (typeof caller === 'string') throw unauthorized(caller)
-    const { kind, userId, clientId } = caller
-    noteAbout(request, { userId, ...(kind !== 'portal' && { knownClientId: clientId }) })
     const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<WhoMay>
     if (!kinds.includes(caller.kind))
       throw new ApiError(403, refusal((request.params as { app_id?: string }).app_id ?? ''))

@@ -1,6 +1,6 @@
 // What the error handlers of all dialects share: which status an error of any kind has, and one line in the log.
-import type { FastifyRequest } from 'fastify'
-import { noteReason, whoAndWhy } from '../observe/observe.ts'
+import type { FastifyReply } from 'fastify'
+import { noteReason, stepUrlOf, whoAndWhy } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
 import { Busy } from '../people/turns.ts'
@@ -62,15 +62,24 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
 /** How long to wait where there is too much to do, or no database. */
 export const retryAfterFaultSeconds = 2
 
-/** Notes the reason, and writes one line whatever the dialect, whose name begins the code. */
-export function logRefusal(
-  request: FastifyRequest,
+/**
+ * Notes the reason and writes one line to the log. The dialect begins its code. A page shows the request id and the link
+ * to the laboratory itself; every other refusal has them as headers.
+ */
+export function reportRefusal(
+  reply: FastifyReply,
   error: unknown,
   refusal: Pick<HttpRefusal, 'statusCode' | 'reason' | 'message'>,
   dialect: 'api' | 'call' | 'page' | 'user-call',
 ): void {
+  const { request } = reply
   const { statusCode, reason, message } = refusal
   noteReason(request, reason)
+  const help = stepUrlOf(request)
+  if (dialect !== 'page') {
+    reply.header('x-request-id', request.id)
+    if (help !== undefined) reply.header('link', `<${help}>; rel="help"`)
+  }
   const who = whoAndWhy(request)
   if (error instanceof Busy) request.log.info({ code: 'busy', ...who }, 'too many passwords are waiting to be hashed')
   else if (statusCode >= 500)

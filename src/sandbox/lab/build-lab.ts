@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { describeRoutes } from '../http/describe.ts'
 import { createServer } from '../http/server.ts'
-import type { Observer, Step } from '../observe/steps.ts'
+import type { Step } from '../observe/steps.ts'
 import type { Mailbox } from '../people/mail.ts'
 import type { Secret } from '../values/secret.ts'
 import { readAsset } from '../web/assets.ts'
@@ -29,7 +29,7 @@ import { type Bounds, createLogins } from './logins.ts'
 import { createMailbox, mailboxRoutes } from './mailbox.ts'
 import { type NamesOf, pageRoutes } from './pages.ts'
 import { recordStep } from './record.ts'
-import { identityOf } from './recorded.ts'
+import { identityOf, type LabStep } from './recorded.ts'
 import { makeApplications } from './set-up/applications.ts'
 import { expire } from './set-up/expire.ts'
 import { makeGroups } from './set-up/groups.ts'
@@ -44,10 +44,10 @@ const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
 export interface Lab {
   server: FastifyInstance
-  /** To be told of every step of the portal and the API. */
-  observe: Observer
-  /** Where one reads what became of the request with this id, as soon as it is answered. */
-  explainAt(requestId: string): string
+  /** Takes up a step of the portal or the API. */
+  record(step: LabStep): void
+  /** Where a developer reads about the step with this id, as soon as it is recorded. */
+  urlOf(stepId: string): string
   /** Lets ordered faults happen on a listener; called before anything else is added to it. */
   atEdge(powers: EdgePowers): (server: FastifyInstance, listener: Step['listener']) => void
   faults: OrderedFaults
@@ -138,19 +138,19 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   await server.ready()
 
   function explain(requestId: string): string | undefined {
-    const step = logins.findByRequest(requestId)?.steps.find(({ id }) => id === requestId)
-    return step?.reason && explanations[step.reason].found
+    const reason = logins.findStep(requestId)?.step.reason
+    return reason && explanations[reason].found
   }
 
   return {
     server,
-    observe: step => void logins.record(recordStep(step, hide)),
+    record: step => void logins.record(recordStep(step, hide)),
     atEdge: powers => (server, listener) => {
       actAtEdge(server, listener, { orderedFaults, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
       traps.addTo(server, powers.noteTrap)
     },
     faults: orderedFaults,
     mailbox,
-    explainAt: requestId => `${addresses.labUrl}/requests/${requestId}`,
+    urlOf: stepId => `${addresses.labUrl}/requests/${stepId}`,
   }
 }

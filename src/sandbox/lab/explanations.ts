@@ -1,5 +1,5 @@
 // What each reason for a refusal means to somebody who writes a client: why it matters, and what to do about it.
-import type { Reason } from '../observe/steps.ts'
+import type { StepReason } from './recorded.ts'
 
 export interface Explanation {
   /** What the portal or the API found. */
@@ -10,7 +10,7 @@ export interface Explanation {
   source: string
 }
 
-export const explanations: Record<Reason, Explanation> = {
+export const explanations: Record<StepReason, Explanation> = {
   'body-unreadable': {
     found: 'The body of the request could not be read.',
     mend: 'Send what the Content-Type says: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',

@@ -86,8 +86,9 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   function findLogin(step: RecordedStep): Kept | undefined {
     for (const key of cluesOf(step)) {
       const login = byKey.get(key)
+      if (!login || isOfAnotherClient(step, login)) continue
       // The portal leads back to the start after a sign-in, and visitors reload it; after the exchange it is a new one.
-      if (login && !(step.kind === 'authorize' && login.isExchanged)) return login
+      if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
     return undefined
   }
@@ -155,9 +156,16 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
     find: (id: string): RecordedLogin | undefined => all.get(id),
 
-    /** The login that the request with this id was a step of. */
-    findByRequest: (requestId: string): RecordedLogin | undefined =>
-      [...all.values()].findLast(({ steps }) => steps.some(({ id }) => id === requestId)),
+    /** The step with this id, or the latest one whose request had it, and its login. */
+    findStep(id: string): { login: RecordedLogin; step: RecordedStep } | undefined {
+      let found: { login: RecordedLogin; step: RecordedStep } | undefined
+      for (const login of all.values())
+        for (const step of login.steps) {
+          if (step.id === id) return { login, step }
+          if (step.requestId === id && !(found && found.step.at > step.at)) found = { login, step }
+        }
+      return found
+    },
 
     othersOf: comparison.othersOf,
 
@@ -190,10 +198,16 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** What the step gives out, by which later ones are known. */
+/** A step belongs to the client that it proves to come from, whatever else it brings along. */
+function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
+  return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
+}
+
+/** What the step gives out, or proves to have been given, by which later ones are known. */
 function keysOf(step: RecordedStep): string[] {
-  const { response } = step
+  const { about, request, response } = step
   return [
+    ...(about.provenClientId === undefined ? [] : hiddenKeys('token', request.headers, ['authorization'])),
     ...startKeys(step),
     ...hiddenKeys('code', response.location, ['code']),
     ...hiddenKeys('token', response.body, ['access_token', 'refresh_token']),

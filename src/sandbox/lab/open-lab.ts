@@ -1,6 +1,7 @@
 // The laboratory as part of a sandbox: what the platform lends it to act with.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { noteFault, noteKind, noteTrap, whoAndWhy } from '../observe/observe.ts'
+import { whoAndWhy } from '../observe/observe.ts'
+import type { Observer } from '../observe/steps.ts'
 import { findApplicationNames } from '../store/applications.ts'
 import { enlargeAccessToken } from '../tokens/access-token.ts'
 import { findProvenClient } from '../tokens/find-proven-client.ts'
@@ -8,20 +9,24 @@ import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { EdgePowers } from './faults/edge.ts'
+import { createStepFaults } from './faults/step-faults.ts'
 import type { NamesOf } from './pages.ts'
+import type { LabStep } from './recorded.ts'
 import type { SetUpParts } from './set-up/set-up-parts.ts'
 
 interface Lent extends Omit<SetUpParts, 'askPortal'> {
   logger: FastifyBaseLogger
   /** It is built after the laboratory, which has to be there when it is. */
   portal: () => FastifyInstance
+  /** Gets every step after the laboratory. */
+  onStep: ((step: LabStep) => void) | undefined
 }
 
 /** As buildLab, for listeners that know what to tell of their requests. */
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
-  { logger, portal, ...lent }: Lent,
-): Promise<Omit<Lab, 'atEdge'> & { atEdge: ReturnType<Lab['atEdge']> }> {
+  { logger, portal, onStep, ...lent }: Lent,
+): Promise<Pick<Lab, 'server' | 'mailbox'> & { observer: Observer; atEdge: ReturnType<Lab['atEdge']> }> {
   const { addresses, clock } = lent
   const setUp: SetUpParts = {
     ...lent,
@@ -30,16 +35,25 @@ export async function openLab(
       return { location: typeof location === 'string' ? location : undefined }
     },
   }
+  const stepFaults = createStepFaults()
   const powers: EdgePowers = {
     clientOf: request => whoAndWhy(request).clientId,
     provenClientOf: request => findProvenClient(lent, request),
     enlargeToken: (accessToken, bytes) => enlargeAccessToken(lent, accessToken, bytes),
-    noteKind,
-    noteFault,
-    noteTrap,
+    noteFault: stepFaults.note,
+    noteTrap: stepFaults.noteTrap,
   }
   // Where the store cannot be asked, a login is still told by its client's id.
   const namesOf: NamesOf = ids => findApplicationNames(lent.store.read, ids.filter(isId)).catch(() => new Map())
   const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
-  return { ...lab, atEdge: lab.atEdge(powers) }
+  const { server, mailbox, urlOf } = lab
+  const observer: Observer = {
+    onStep(step, request) {
+      const labStep = stepFaults.addTo(step, request)
+      lab.record(labStep)
+      onStep?.(labStep)
+    },
+    urlOf,
+  }
+  return { server, mailbox, observer, atEdge: lab.atEdge(powers) }
 }

@@ -75,8 +75,9 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
 
     /** Where the portal's error pages and errors lead: the login is not known before they are sent. */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
-      const login = logins.findByRequest((request.params as { id: string }).id)
-      if (login) return reply.redirect(`/logins/${login.id}`, 303)
+      const found = logins.findStep((request.params as { id: string }).id)
+      if (found)
+        return reply.redirect(`/logins/${found.login.id}#step-${found.login.steps.indexOf(found.step) + 1}`, 303)
       reply.headers(pageHeaders)
       return showNone(reply, 'There is no such request')
     },

@@ -1,17 +1,16 @@
 // Turns a step into what is remembered of it: no secret comes past this file.
-import type { Step } from '../observe/steps.ts'
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import type { RecordedStep } from './recorded.ts'
+import type { LabStep, RecordedStep } from './recorded.ts'
 
 /** Of an id of a client or a user, in bytes; those of the platform are shorter. */
 const longestId = 200
 
 /** At most mostStepBytes and mostStepValues, whatever was sent. */
-export function recordStep(step: Step, hide: Hide): RecordedStep {
+export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, ...who } = about
-  const url = new URL(request.url, 'http://localhost')
+  const { path, query } = splitUrl(request.url)
   const recorded: RecordedStep = {
     ...rest,
     at,
@@ -19,7 +18,7 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
       Object.entries(who).flatMap(([name, id]) => (id === undefined ? [] : [[name, beginningOf(id, longestId)]])),
     ),
     start: undefined,
-    request: { method: request.method, path: readPath(step.route, url.pathname), headers: {}, query: {}, body: {} },
+    request: { method: request.method, path: readPath(step.route, path), headers: {}, query: {}, body: {} },
     response: { status: response.status, headers: {}, body: {}, location: {} },
     checks: checks.map(({ name, passed, expected, received }) => ({
       name,
@@ -35,10 +34,10 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
   })
   const keep = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
   // First what tells the login and its outcome, so that a long body costs nothing but itself.
-  const startUrl = startPath === undefined ? url : new URL(startPath, 'http://localhost')
+  const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
-    recorded.start = keep([...startUrl.searchParams].filter(([name]) => startNames.includes(name)))
-  recorded.request.query = keep(url.searchParams)
+    recorded.start = keep([...start].filter(([name]) => startNames.includes(name)))
+  recorded.request.query = keep(query)
   recorded.request.headers = keep(readHeaders(request.headers))
   recorded.response.location = keep(readLocation(response.headers.location))
   // What the API gave is long, and says nothing of the login.
@@ -51,6 +50,12 @@ export function recordStep(step: Step, hide: Hide): RecordedStep {
 
 /** By these a login is known. */
 const startNames = ['client_id', 'state', 'code_challenge']
+
+/** By hand: what was sent need not be an address, and `//` is one that URL cannot parse. */
+function splitUrl(url: string): { path: string; query: URLSearchParams } {
+  const [path = '', ...query] = url.split('?')
+  return { path, query: new URLSearchParams(query.join('?')) }
+}
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

@@ -1,5 +1,25 @@
 // What the laboratory remembers of a request and of a login. Nothing in here opens a door.
-import type { About, CheckName, Reason, StepFault, StepKind } from '../observe/steps.ts'
+import type { About, CheckName, Reason, Step, StepKind } from '../observe/steps.ts'
+
+/** A fault that was ordered and made the answer go wrong. */
+export interface StepFault {
+  id: string
+  name: string
+  /** Whether the platform had done by then what it was asked to. */
+  acted: 'before' | 'after'
+  /** For a redirect: the trap that it led to, or that this request came to. */
+  trap?: string
+}
+
+/** Why a step failed: the platform refused it, or it followed a redirect to a trap. */
+export type StepReason = Reason | 'redirect-followed'
+
+/** A step of the portal or the API, with what the laboratory did to it. */
+export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
+  kind: StepKind | 'trap'
+  reason: StepReason | undefined
+  fault?: StepFault | undefined
+}
 
 /** A value that is not shown: two that are equal have the same hash, and the rest says how good a secret it would be. */
 export interface Hidden {
@@ -27,9 +47,10 @@ export interface RecordedCheck {
 
 export interface RecordedStep {
   id: string
+  requestId: string
   at: Date
   listener: 'portal' | 'api'
-  kind: StepKind
+  kind: LabStep['kind']
   route: string
   durationMs: number
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
@@ -38,7 +59,7 @@ export interface RecordedStep {
   /** What tells the login that the step begins or continues: client_id, state and code_challenge. */
   start: Values | undefined
   checks: RecordedCheck[]
-  reason: Reason | undefined
+  reason: StepReason | undefined
   fault?: StepFault | undefined
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean

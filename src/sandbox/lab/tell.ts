@@ -27,9 +27,10 @@ export function faultsOf({ steps }: RecordedLogin): string[] {
   return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
 }
 
-/** What stands in for the answer of a platform that has not acted holds no tokens. */
+/** A fault may stand in for the answer of a platform that has not acted; then there are no tokens in it. */
 function isExchanged({ kind, response, fault }: RecordedStep): boolean {
-  return kind === 'exchange' && response.status === 200 && fault?.acted !== 'before'
+  const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined
+  return kind === 'exchange' && response.status === 200 && hasActed
 }
 
 /** A line of the list. */

@@ -1,128 +1,142 @@
-// Notes during a request what it is about and what was checked, and tells whoever observes once it is answered.
+// Collects during a request what it is about and what was checked. When it is answered, the observer gets all of that as one step.
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { About, Check, Observer, Reason, Step, StepFault, StepKind } from './steps.ts'
+import type { About, Check, Observer, Reason, Step, StepKind } from './steps.ts'
 
 interface Notes {
-  kind?: StepKind
   about: About
   reason?: Reason
-  fault?: StepFault
-  /** Undefined where nobody observes: they hold secrets, so nobody keeps them for nothing. */
+  /** Undefined without an observer: checks hold secrets, so they are not kept for nothing. */
   checks?: Check[]
+  stepId?: string
+  /** Where a developer reads about this step. */
+  stepUrl?: string
   /** The text of an answer in JSON. */
   answer?: string
 }
 
 const notes = new WeakMap<FastifyRequest, Notes>()
 
-/** Longer answers are lists, which say nothing of a login. */
+/** Longer answers are lists, which say nothing about a login. */
 const longestAnswer = 16 * 1024
 
-/** For a route's entry in the list of its listener: the step of the protocol that its requests are. */
-export function step(kind: StepKind): { config: object } {
-  return { config: { step: kind } }
-}
+type KindOfStep = StepKind | ((request: FastifyRequest) => StepKind)
 
-/** Where a route alone does not say which step it is. */
-export function noteKind(request: FastifyRequest, kind: StepKind): void {
-  notesOf(request).kind = kind
+/** For a route in the list of its listener: which step of the protocol its requests are. */
+export function step(kind: KindOfStep): { config: object } {
+  return { config: { step: kind } }
 }
 
 export function noteAbout(request: FastifyRequest, about: About): void {
   Object.assign(notesOf(request).about, about)
 }
 
-/** Gives back whether it passed. */
+/** Returns whether the check has passed. */
 export function noteCheck(request: FastifyRequest, check: Check): boolean {
   notesOf(request).checks?.push(check)
   return check.passed
 }
 
-/** For a refusal that is no error; of one that is, logRefusal does it. */
+/** For a refusal that is no error. For an error logRefusal calls it. */
 export function noteReason(request: FastifyRequest, reason: Reason): void {
   notesOf(request).reason = reason
 }
 
-/** For an answer that goes wrong because somebody asked for that. */
-export function noteFault(request: FastifyRequest, fault: StepFault): void {
-  notesOf(request).fault = fault
-}
-
-/** For a request that went where such an answer led. */
-export function noteTrap(request: FastifyRequest, fault: StepFault): void {
-  Object.assign(notesOf(request), { kind: 'trap', reason: 'redirect-followed', fault })
-}
-
-/** What the log says of a request. A client that nobody knows is not named: its id is whatever a stranger sent. */
+/** What the log says about a request. An unknown client is not named: its id is whatever a stranger sent. */
 export function whoAndWhy(request: FastifyRequest): { clientId?: string | undefined; reason?: Reason | undefined } {
   const { about: { knownClientId, provenClientId } = {}, reason } = notes.get(request) ?? {}
   const clientId = provenClientId ?? knownClientId
   return { ...(clientId !== undefined && { clientId }), ...(reason !== undefined && { reason }) }
 }
 
+/** The id of the step that this request is. It is ours: a caller may send one X-Request-Id with several requests. */
+export function stepIdOf(request: FastifyRequest): string {
+  const found = notesOf(request)
+  found.stepId ??= randomUUID()
+  return found.stepId
+}
+
+/** Where a developer reads what happened in this request. Undefined without a laboratory. */
+export function stepUrlOf(request: FastifyRequest): string | undefined {
+  return notes.get(request)?.stepUrl
+}
+
 /**
- * Tells of every request that is a step, or that was refused; the portal's own pages and files are neither. With no
- * observer nothing is collected.
+ * Tells the observer of every request that is a step or was refused; the portal's own pages and files are neither.
+ * Without an observer nothing is collected.
  */
 export function observeRequests(
   server: FastifyInstance,
-  { listener, observe, clock }: { listener: Step['listener']; observe: Observer | undefined; clock: () => Date },
+  { listener, observer, clock }: { listener: Step['listener']; observer: Observer | undefined; clock: () => Date },
 ): void {
-  if (!observe) return
-  const tellStep = observe
-  const told = new WeakSet<FastifyRequest>()
-  server.addHook('onRequest', async (request, reply) => {
-    notesOf(request).checks = []
-    // Where a fault has cut the connection, there is no response.
-    reply.raw.once('close', () => {
-      if (notesOf(request).fault) tell(request, reply)
-    })
+  if (!observer) return
+  const emitted = new WeakSet<FastifyRequest>()
+  server.addHook('onRequest', (request, reply, done) => {
+    const found = notesOf(request)
+    found.checks = []
+    const url = observer.urlOf?.(stepIdOf(request))
+    if (url !== undefined) found.stepUrl = url
+    // A connection that is cut has no response, and Fastify then calls no onResponse hook.
+    reply.raw.once('close', () => emit(request, reply))
+    done()
   })
-  server.addHook('onSend', async (request, reply, payload) => {
+  server.addHook('onSend', (request, reply, payload, done) => {
     const isJson = String(reply.getHeader('content-type')).startsWith('application/json')
     if (isJson && typeof payload === 'string' && payload.length <= longestAnswer) notesOf(request).answer = payload
+    done()
   })
-  server.addHook('onResponse', async (request, reply) => tell(request, reply))
+  server.addHook('onResponse', (request, reply, done) => {
+    emit(request, reply)
+    done()
+  })
 
-  function tell(request: FastifyRequest, reply: FastifyReply): void {
-    const { kind = kindOf(request), about, checks = [], reason, fault, answer } = notesOf(request)
-    if (told.has(request) || (!kind && !reason)) return
-    told.add(request)
+  function emit(request: FastifyRequest, reply: FastifyReply): void {
+    const { about, checks = [], reason, answer } = notesOf(request)
+    const kind = kindOf(request)
+    if (emitted.has(request) || (!kind && !reason)) return
+    emitted.add(request)
     const { headersSent, statusCode, writableFinished } = reply.raw
-    tellStep({
-      id: request.id,
-      at: new Date(clock().getTime() - Math.round(reply.elapsedTime)),
-      listener,
-      kind: kind ?? (listener === 'api' ? 'api' : 'page'),
-      route: request.routeOptions.url ?? '(none)',
-      durationMs: Math.round(reply.elapsedTime),
-      request: { method: request.method, url: request.url, headers: toTexts(request.headers), body: request.body },
-      response: {
-        status: headersSent ? statusCode : 0,
-        headers: toTexts(reply.getHeaders()),
-        body: answer,
-        ...(!writableFinished && { isCut: true }),
+    observer?.onStep(
+      {
+        id: stepIdOf(request),
+        requestId: request.id,
+        at: new Date(clock().getTime() - Math.round(reply.elapsedTime)),
+        listener,
+        kind: kind ?? (listener === 'api' ? 'api' : 'page'),
+        route: request.routeOptions.url ?? '(none)',
+        durationMs: Math.round(reply.elapsedTime),
+        request: { method: request.method, url: request.url, headers: toTexts(request.headers), body: request.body },
+        response: {
+          status: headersSent ? statusCode : 0,
+          headers: toTexts(reply.getHeaders()),
+          body: answer,
+          ...(!writableFinished && { isCut: true }),
+        },
+        about,
+        checks,
+        reason,
       },
-      about,
-      checks,
-      reason,
-      fault,
-    })
+      request,
+    )
   }
 }
 
 function notesOf(request: FastifyRequest): Notes {
-  const found = notes.get(request) ?? { about: {} }
-  notes.set(request, found)
+  let found = notes.get(request)
+  if (!found) {
+    found = { about: {} }
+    notes.set(request, found)
+  }
   return found
 }
 
 function kindOf(request: FastifyRequest): StepKind | undefined {
-  return (request.routeOptions.config as { step?: StepKind } | undefined)?.step
+  const { step } = (request.routeOptions.config ?? {}) as { step?: KindOfStep }
+  return typeof step === 'function' ? step(request) : step
 }
 
 function toTexts(headers: Record<string, unknown>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-  )
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) texts[name] = String(value)
+  return texts
 }

@@ -1,4 +1,5 @@
 // What a request to the portal or the API was: which step of the protocol, about whom, what was checked, and why it failed.
+import type { FastifyRequest } from 'fastify'
 
 export type StepKind =
   | 'authorize'
@@ -11,7 +12,6 @@ export type StepKind =
   | 'metadata'
   | 'api'
   | 'me'
-  | 'trap'
   | 'page'
 
 /** Why a request was refused. It goes into the log and to whoever observes; the wire stays terse. */
@@ -56,7 +56,6 @@ export type Reason =
   | 'token-revoked'
   | 'not-allowed'
   | 'not-found'
-  | 'redirect-followed'
   | 'method-not-allowed'
   | 'conflict'
   | 'changed-meanwhile'
@@ -113,21 +112,13 @@ export interface About {
   startPath?: string | undefined
 }
 
-/** A fault of the laboratory that made the answer go wrong. */
-export interface StepFault {
-  id: string
-  name: string
-  /** Whether the platform had done by then what it was asked to. */
-  acted: 'before' | 'after'
-  /** Of a redirect: the trap that it led to, or that this request came to. */
-  trap?: string
-}
-
 type Texts = Record<string, string>
 
 export interface Step {
-  /** The id of its request, which is also in the log and on error pages. */
+  /** Made here, and different for each request. */
   id: string
+  /** The caller's X-Request-Id, or one made here. It is also in the log and on error pages. */
+  requestId: string
   at: Date
   listener: 'portal' | 'api'
   kind: StepKind
@@ -146,8 +137,12 @@ export interface Step {
   about: About
   checks: Check[]
   reason: Reason | undefined
-  fault?: StepFault | undefined
 }
 
-/** Called when a request has been answered. It must not throw. */
-export type Observer = (step: Step) => void
+/** Whoever wants to know what happens at the portal and the API. Its functions must not throw. */
+export interface Observer {
+  /** Called when a request has been answered or its connection has ended. */
+  onStep(step: Step, request: FastifyRequest): void
+  /** Where a developer reads about the step with this id, as soon as the request is answered. */
+  urlOf?(stepId: string): string
+}

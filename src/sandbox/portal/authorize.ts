@@ -1,6 +1,6 @@
 // GET /: the start of a login. Leads to signing in, to consent, or straight back to the client.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteAbout, noteKind } from '../observe/observe.ts'
+import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { makeAllowedRedirect } from './code-redirect.ts'
 import { showConsentPage } from './consent.ts'
@@ -14,11 +14,7 @@ export function authorizeRoutes(parts: Pick<Services, 'addresses' | 'lifetimes' 
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const query = request.query as Record<string, unknown>
     // Somebody typed the portal's address: no client has sent them.
-    if (!isLoginRequest(query)) {
-      // Or a client has, and has forgotten everything: then it is of use to see that it came.
-      noteKind(request, 'page')
-      return reply.redirect('/account', 303)
-    }
+    if (!isLoginRequest(query)) return reply.redirect('/account', 303)
     const login = await readLoginRequest(parts, query, request)
     const visitor = await findVisitor(parts, request)
     noteAbout(request, { userId: visitor?.id })

@@ -18,8 +18,9 @@ import { answerConsent } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
 import { callsPageOf, describePortalCalls } from './description.ts'
 import { PageError } from './error-pages.ts'
-import { exchangeToken } from './exchange-token.ts'
+import { exchangeToken, isRenewal } from './exchange-token.ts'
 import { forgotPasswordRoutes } from './forgot-password.ts'
+import { isLoginRequest } from './login-request.ts'
 import { metadataRoutes } from './metadata.ts'
 import { answerInOAuthDialect, OAuthError } from './oauth-error.ts'
 import { resetPasswordRoutes } from './reset-password.ts'
@@ -56,7 +57,9 @@ export async function buildPortal(parts: Services): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(pages)
     // The one page that other sites send visitors to, also by form; it changes nothing.
     const authorize = authorizeRoutes(parts)
-    pages.get('/', step('authorize'), authorize.show)
+    // A start without any parameter comes from somebody who typed the address, or from a client that sends none.
+    const kindOfStart = step(({ query }) => (isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'))
+    pages.get('/', kindOfStart, authorize.show)
     pages.post('/', authorize.takeForm)
     await pages.register(async ownForms => {
       ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
@@ -90,7 +93,8 @@ export async function buildPortal(parts: Services): Promise<FastifyInstance> {
     async clientCalls => {
       await useClientCalls(clientCalls, parts)
       const refuseOtherMethods = trackMethods(clientCalls)
-      clientCalls.post('/exchangeToken', step('exchange'), exchangeToken(parts))
+      const kindOfGrant = step(({ body }) => (isRenewal(body) ? 'refresh' : 'exchange'))
+      clientCalls.post('/exchangeToken', kindOfGrant, exchangeToken(parts))
       clientCalls.post('/revokeToken', step('revoke'), revokeToken(parts))
       refuseOtherMethods(() => {
         throw new OAuthError(405, 'invalid_request', 'This address takes another method; see the Allow header.')
@@ -120,7 +124,7 @@ export async function buildPortal(parts: Services): Promise<FastifyInstance> {
         // For the errors; what may be kept says so itself.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
-      answerInOAuthDialect(wellKnown, parts)
+      answerInOAuthDialect(wellKnown)
       const refuseOtherMethods = trackMethods(wellKnown)
       const metadata = metadataRoutes(parts)
       wellKnown.get('/oauth-authorization-server', step('metadata'), metadata.describe)

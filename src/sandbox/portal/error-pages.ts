@@ -1,6 +1,7 @@
 // Error pages of the portal.
 import type { FastifyInstance } from 'fastify'
-import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import { errorTitle } from '../web/error-title.ts'
@@ -26,14 +27,14 @@ export class PageError extends HttpRefusal {
   }
 }
 
-export function showErrorPages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock' | 'explainAt'>): void {
+export function showErrorPages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock'>): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof LoginRequestError) {
-      logRefusal(request, error, error, 'page')
+      reportRefusal(reply, error, error, 'page')
       return answerLoginRequestError(parts, error, request, reply)
     }
     const page = toPageError(error)
-    logRefusal(request, error, page, 'page')
+    reportRefusal(reply, error, page, 'page')
     if (page.retryAfterSeconds !== undefined) reply.header('retry-after', page.retryAfterSeconds)
     return reply
       .status(page.statusCode)
@@ -42,7 +43,7 @@ export function showErrorPages(scope: FastifyInstance, parts: Pick<Services, 'st
         message: page.message,
         next: page.next,
         requestId: request.id,
-        explainedAt: parts.explainAt?.(request.id),
+        explainedAt: stepUrlOf(request),
       })
   })
   scope.setNotFoundHandler(() => {

@@ -1,6 +1,5 @@
 // POST /api/exchangeToken: a code (specification 4.2), or later a refresh token, becomes tokens for its client.
 import type { FastifyRequest } from 'fastify'
-import { noteKind } from '../observe/observe.ts'
 import type { Services } from '../services.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { type CallFields, readCallFields, requireField } from './call-fields.ts'
@@ -33,12 +32,16 @@ export function exchangeToken(
       throw new OAuthError(400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`, {
         reason: 'grant-type-unsupported',
       })
-    if (grantType === 'refresh_token') noteKind(request, 'refresh')
     const clientId = await authenticateClient(parts, fields, request)
     const tokens = await (grantType === 'refresh_token' ? refresh : redeem)(parts, clientId, fields, request)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
     return { ...tokens, ...(fields.state !== undefined && { state: fields.state }) }
   }
+}
+
+/** Whether the body of a request to this address asks for a renewal, as far as it can be read. */
+export function isRenewal(body: unknown): boolean {
+  return (body as { grant_type?: unknown } | null | undefined)?.grant_type === 'refresh_token'
 }
 
 async function redeem(

@@ -2,6 +2,7 @@
 // with a way back.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpRefusal } from '../http/http-refusal.ts'
+import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import type { Application } from '../store/applications.ts'
@@ -31,7 +32,7 @@ export class LoginRequestError extends HttpRefusal {
  * before: the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
  */
 export async function answerLoginRequestError(
-  parts: Pick<Services, 'store' | 'clock' | 'explainAt'>,
+  parts: Pick<Services, 'store' | 'clock'>,
   { message, application, location }: LoginRequestError,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -47,7 +48,7 @@ export async function answerLoginRequestError(
     // As the URL parser gives it: ASCII, so that no letter looks like another.
     host: new URL(location).host,
     requestId: request.id,
-    explainedAt: parts.explainAt?.(request.id),
+    explainedAt: stepUrlOf(request),
   })
 }
 

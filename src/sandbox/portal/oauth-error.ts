@@ -1,8 +1,8 @@
 // Errors of the portal's calls in OAuth's own dialect (RFC 6749 5.2).
 import type { FastifyInstance } from 'fastify'
-import { type FaultReason, faultOf, HttpRefusal, logRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/steps.ts'
-import type { Services } from '../services.ts'
 import { longestText } from './longest-text.ts'
 
 export class OAuthError extends HttpRefusal {
@@ -24,19 +24,20 @@ export class OAuthError extends HttpRefusal {
 }
 
 /** Every error of this scope, its own or the framework's, leaves as `{error, error_description, error_uri?, state?}`. */
-export function answerInOAuthDialect(scope: FastifyInstance, { explainAt }: Pick<Services, 'explainAt'>): void {
+export function answerInOAuthDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
     const answer = toOAuthError(error)
-    logRefusal(request, error, answer, 'call')
+    reportRefusal(reply, error, answer, 'call')
     if (answer.retryAfterSeconds !== undefined) reply.header('retry-after', answer.retryAfterSeconds)
     const state = (request.body as { state?: unknown } | null | undefined)?.state
+    const errorUri = stepUrlOf(request)
     const isEchoed = typeof state === 'string' && state.length <= longestText
     return reply
       .status(answer.statusCode)
       .send({
         error: answer.code,
         error_description: answer.message,
-        ...(explainAt && { error_uri: explainAt(request.id) }),
+        ...(errorUri !== undefined && { error_uri: errorUri }),
         ...(isEchoed && { state }),
       })
   })

@@ -12,10 +12,7 @@ import { showErrorPages } from './error-pages.ts'
 const icon = readAsset('icon.svg')
 const ownAssets = ['copy-buttons.js', 'show-passwords.js'].map(readAsset)
 
-export async function usePages(
-  scope: FastifyInstance,
-  parts: Pick<Services, 'store' | 'clock' | 'explainAt'>,
-): Promise<void> {
+export async function usePages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock'>): Promise<void> {
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)
   await scope.register(cookie)

@@ -1,7 +1,9 @@
 // Who calls: reads an Authorization header, and asks the store whether its access token still counts.
+import { decodeJwt } from 'jose/jwt/decode'
 import type { Services } from '../services.ts'
 import { findAppAccessToken } from '../store/app-access-tokens.ts'
 import { findLiveGrant } from '../store/grants.ts'
+import { isId } from '../values/is-id.ts'
 import { type AccessTokenClaims, generationOf, grantIdOf, readAccessToken } from './access-token.ts'
 
 /**
@@ -22,20 +24,43 @@ export interface Caller {
 /** Why nobody is known to call. */
 export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
+/** A token that does not count. Whoever it was given to is known if its signature is right, and claimed if it is not. */
+export interface RefusedToken {
+  refusal: CallerFault
+  userId?: string
+  clientId?: string
+  claimedClientId?: string
+}
+
 /** Whose access token it is (RFC 6750 2.1), or why it does not count. */
 export async function findCaller(
   parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
-): Promise<Caller | CallerFault> {
-  if (!/^Bearer +\S/i.test(authorization ?? '')) return 'token-missing'
+): Promise<Caller | RefusedToken> {
+  if (!/^Bearer +\S/i.test(authorization ?? '')) return { refusal: 'token-missing' }
   const token = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1]
-  if (!token) return 'token-malformed'
+  if (!token) return { refusal: 'token-malformed' }
   const { addresses, keyRing, clock } = parts
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
-  if (typeof claims === 'string') return claims
-  const fault = await findFault(parts, claims)
-  if (fault) return fault
+  if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
+  // Its signature is right: that is looked at first.
+  if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), parts) }
+  const refusal = await findFault(parts, claims)
+  if (refusal) return { refusal, ...ownerOf(claims, parts) }
   return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
+}
+
+function ownerOf({ sub, aud }: AccessTokenClaims, { addresses }: Pick<Services, 'addresses'>) {
+  return { userId: sub, ...(aud !== addresses.portalUrl && { clientId: aud }) }
+}
+
+function claimIn(token: string): { claimedClientId?: string } {
+  try {
+    const { aud } = decodeJwt(token)
+    return isId(aud) ? { claimedClientId: aud } : {}
+  } catch {
+    return {}
+  }
 }
 
 function kindOf({ type, aud }: AccessTokenClaims, portalUrl: string): TokenKind {

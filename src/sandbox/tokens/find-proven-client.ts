@@ -15,7 +15,7 @@ export async function findProvenClient(
   if (typeof clientId === 'string' && typeof secret === 'string')
     return (await isClientSecret(parts, clientId, secret)) ? clientId : undefined
   const caller = await findCaller(parts, headers.authorization)
-  return typeof caller === 'string' ? undefined : caller.clientId
+  return 'refusal' in caller ? undefined : caller.clientId
 }
 
 async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: string, secret: string): Promise<boolean> {

@@ -77,7 +77,8 @@ t.test('nothing secret of a step is remembered, wherever it stood', async t => {
     access_token: 'SECRETheader.payload.signature',
   }
   const step: Step = {
-    id: 'request-1',
+    id: 'step-1',
+    requestId: 'request-1',
     at,
     listener: 'portal',
     kind: 'exchange',
@@ -155,7 +156,8 @@ t.test('of one step at most 8 KiB and 200 values are kept, whatever is sent', as
       const parameters = new URLSearchParams({ client_id: long, state: long, redirect_uri: long, [long]: long })
       const recorded = recordStep(
         {
-          id: 'request-1',
+          id: 'step-1',
+          requestId: 'request-1',
           at,
           listener: 'portal',
           kind: 'consent',
@@ -186,7 +188,8 @@ t.test('a step that is too long says so, and keeps what tells its login', async 
   const record = (body: object) =>
     recordStep(
       {
-        id: 'request-1',
+        id: 'step-1',
+        requestId: 'request-1',
         at,
         listener: 'portal',
         kind: 'exchange',

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
+import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
 import type { SetUpParts } from '../../../src/sandbox/lab/set-up/set-up-parts.ts'
-import type { Step } from '../../../src/sandbox/observe/steps.ts'
 import { StoreBusy } from '../../../src/sandbox/store/store-fault.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { checkLabAnswer } from '../support/call-lab.ts'
@@ -24,9 +24,10 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
   })
   t.teardown(() => lab.server.close())
   let count = 0
-  const observe = (step: Partial<Step> = {}) =>
-    lab.observe({
-      id: `request-${++count}`,
+  const observe = (step: Partial<LabStep> = {}) =>
+    lab.record({
+      id: `step-${++count}`,
+      requestId: `request-${count}`,
       at: new Date('2026-03-01T12:00:00Z'),
       listener: 'portal',
       kind: 'authorize',
@@ -117,8 +118,8 @@ t.test('a refused exchange is told with its reason, what was compared, and how t
     ],
     curl: "curl -X POST 'http://127.0.0.1:4000/api/exchangeToken' --data-urlencode 'grant_type=authorization_code' --data-urlencode 'client_id=app-1' --data-urlencode 'client_secret=<client_secret>' --data-urlencode 'code=<code>' --data-urlencode 'state=<state>'",
   })
-  t.equal(lab.explainAt('request-2'), 'http://127.0.0.1:4002/requests/request-2')
-  const { statusCode, headers } = await get('/requests/request-2')
+  t.equal(lab.urlOf('step-2'), 'http://127.0.0.1:4002/requests/step-2')
+  const { statusCode, headers } = await get('/requests/step-2')
   t.match({ statusCode, location: headers.location }, { statusCode: 303, location: `/logins/${list.logins[0].id}` })
   t.equal((await get('/requests/request-3')).statusCode, 404)
 })
@@ -144,7 +145,7 @@ t.test('what was noticed about the client stands with the login', async t => {
   const { observe, get } = await buildTestLab(t)
   observe()
   const { id } = (await get('/lab/v1/logins')).json().logins[0]
-  t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['request-1'] }])
+  t.match((await get(`/lab/v1/logins/${id}`)).json().noticed, [{ id: 'no-pkce', steps: ['step-1'] }])
 })
 
 t.test('logins are found by client, by state and since a step', async t => {

@@ -25,7 +25,8 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
   let count = 0
   function record({ kind = 'authorize', query = {}, body, headers = {}, answer, location, ...more }: Told) {
     const step: Step = {
-      id: `request-${++count}`,
+      id: `step-${++count}`,
+      requestId: `request-${count}`,
       at: new Date('2026-03-01T12:00:00Z'),
       listener: 'portal',
       kind,

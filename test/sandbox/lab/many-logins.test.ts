@@ -18,8 +18,9 @@ async function buildLabWith(t: Test, logins: number) {
   })
   t.teardown(() => lab.server.close())
   const observe = (kind: Step['kind'], query: Record<string, string>, body?: object, answer?: object) =>
-    lab.observe({
+    lab.record({
       id: random(),
+      requestId: random(),
       at: new Date(),
       listener: 'portal',
       kind,

@@ -4,25 +4,29 @@ import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/notices/compare-logins.ts'
 import { findNotices, findOwnNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
-import type { RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
-import type { Step } from '../../../src/sandbox/observe/steps.ts'
+import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
 
 const hide = createHide()
 const start = Date.parse('2026-03-01T12:00:00Z')
 
 type Told = { query?: Record<string, string>; body?: Record<string, string>; headers?: Record<string, string> }
-type More = Pick<Partial<Step>, 'reason' | 'about' | 'fault'> & {
+type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault'> & {
   atMs?: number
   status?: number
   answer?: Record<string, unknown>
 }
 
 let count = 0
-function step(kind: Step['kind'], { query = {}, body = {}, headers = {} }: Told = {}, more: More = {}): RecordedStep {
+function step(
+  kind: LabStep['kind'],
+  { query = {}, body = {}, headers = {} }: Told = {},
+  more: More = {},
+): RecordedStep {
   const { atMs = 0, status = 200, answer = {}, reason, about = {}, fault } = more
   return recordStep(
     {
-      id: `request-${++count}`,
+      id: `step-${++count}`,
+      requestId: `request-${count}`,
       at: new Date(start + atMs),
       listener: kind === 'api' ? 'api' : 'portal',
       kind,

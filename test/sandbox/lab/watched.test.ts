@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
 import { observeRequests } from '../../../src/sandbox/observe/observe.ts'
-import type { Step } from '../../../src/sandbox/observe/steps.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { makeCreateBody } from '../support/call-api.ts'
@@ -141,7 +141,7 @@ t.test('a refused exchange and an error page lead to their login, where there is
 
 t.test('with nobody who observes, no request is watched and no answer kept', async t => {
   const server = { addHook: () => t.fail('it is watched') } as unknown as FastifyInstance
-  observeRequests(server, { listener: 'portal', observe: undefined, clock: () => new Date() })
+  observeRequests(server, { listener: 'portal', observer: undefined, clock: () => new Date() })
   const off = await buildTestSandbox(t)
   t.equal(off.lab, undefined)
   t.match(await exchange(off, { code: 'none' }), { statusCode: 401 })
@@ -150,7 +150,7 @@ t.test('with nobody who observes, no request is watched and no answer kept', asy
 t.test(
   'the portal’s own pages, its files and the health of a listener are no steps, and an empty start is one',
   async t => {
-    const steps: Step[] = []
+    const steps: LabStep[] = []
     const { portal, api } = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
     const assets = /href="(\/assets\/[^"]+)"/.exec((await portal.inject('/terms')).body)?.[1] ?? ''
     for (const url of ['/health/ready', '/health/live', '/account', '/signed-out', assets]) await portal.inject(url)
@@ -180,8 +180,8 @@ t.test('the log names the client and the reason; a client that nobody knows is n
 })
 
 const watchReasons = async (t: Test, databaseUrl: string) => {
-  const reasons: (Step['reason'] | undefined)[] = []
-  const onStep = (step: Step) => void reasons.push(step.reason)
+  const reasons: (LabStep['reason'] | undefined)[] = []
+  const onStep = (step: LabStep) => void reasons.push(step.reason)
   const sandbox = await buildTestSandbox(t, { databaseUrl, onStep })
   return { sandbox, last: () => reasons.at(-1) }
 }

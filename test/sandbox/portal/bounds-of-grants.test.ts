@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'
-import type { Step } from '../../../src/sandbox/observe/steps.ts'
+import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
 import { createGrant, redeemGrant, revokeGrant } from '../../../src/sandbox/store/grants.ts'
 import { createPortalGrant } from '../../../src/sandbox/store/user-grants.ts'
 import { findCredentials } from '../../../src/sandbox/store/users.ts'
@@ -118,8 +118,8 @@ for (const database of await openDatabases(t)) {
   t.test(
     `a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
     async t => {
-      const steps: Step[] = []
-      const onStep = (step: Step) => void steps.push(step)
+      const steps: LabStep[] = []
+      const onStep = (step: LabStep) => void steps.push(step)
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t), onStep })
       const { refresh_token: first } = await getTokens(sandbox)
       const other = await getTokens(sandbox)

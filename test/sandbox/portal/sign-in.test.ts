@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Step } from '../../../src/sandbox/observe/steps.ts'
+import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'
@@ -173,7 +173,7 @@ t.test('PS-06: of many passwords tried at the same moment hardly more than ten a
 })
 
 t.test('a browser that keeps no cookie gets a page that says so, and no password is checked', async t => {
-  const steps: Step[] = []
+  const steps: LabStep[] = []
   const sandbox = await buildTestSandbox(t, { onStep: step => void steps.push(step) })
   for (const [action, fields] of [
     ['/sign-in', right],

@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { buildSandbox, type Sandbox } from '../../../src/sandbox/app.ts'
 import type { SandboxConfig } from '../../../src/sandbox/config.ts'
-import type { Observer } from '../../../src/sandbox/observe/steps.ts'
+import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
 import type { Passwords } from '../../../src/sandbox/people/passwords.ts'
 import { openStore } from '../../../src/sandbox/store/open-store.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
@@ -56,7 +56,7 @@ export async function buildTestSandbox(
     accessTokenSeconds?: number
     codeSeconds?: number
     lab?: SandboxConfig['lab']
-    onStep?: Observer
+    onStep?: (step: LabStep) => void
     passwords?: Passwords
   } = {},
 ): Promise<TestSandbox> {

@@ -76,7 +76,11 @@ export const schemas: Record<string, Schema> = {
     { optional: ['expected', 'received'] },
   ),
   Step: object({
-    id: { ...text, description: 'The id of its request, in X-Request-Id and on error pages.' },
+    id: { ...text, description: 'Its own: the address of its page is /requests/{id}.' },
+    requestId: {
+      ...text,
+      description: 'The X-Request-Id that the caller sent, or one made for it. It is in the log and on error pages.',
+    },
     at: time,
     listener: only('portal', 'api'),
     kind: text,

@@ -2,7 +2,8 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { StepFault, StepKind } from '../../observe/steps.ts'
+import { stepIdOf } from '../../observe/observe.ts'
+import type { StepFault } from '../recorded.ts'
 import { trackConnections } from './connections.ts'
 import { type Answer, type FaultContext, json, noAnswer, type When } from './kind.ts'
 import { type Caller, type OrderedFault, type OrderedFaults, stepFaultOf } from './orders.ts'
@@ -17,7 +18,6 @@ export interface EdgePowers {
   /** The client that the request proves to be of. Nothing is counted, and nothing kept. */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken(token: string, bytes: number): Promise<string>
-  noteKind(request: FastifyRequest, kind: StepKind): void
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
@@ -80,10 +80,9 @@ export function actAtEdge(
     const candidates = orderedFaults.waitingAt(at, when)
     if (candidates.length === 0) return undefined
     const caller = await findCaller(request, candidates, back)
-    const taken = orderedFaults.take(candidates, caller, request.id)
+    const taken = orderedFaults.take(candidates, caller, stepIdOf(request))
     if (!taken) return undefined
     dealtWith.add(request)
-    if (taken.fault.place === 'refresh') powers.noteKind(request, 'refresh')
     powers.noteFault(request, stepFaultOf(taken))
     return taken
   }

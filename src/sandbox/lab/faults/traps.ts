@@ -1,7 +1,8 @@
 // Traps: the addresses that a redirect fault leads to. A client that arrives at one has followed the redirect.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { StepFault } from '../../observe/steps.ts'
+import { step } from '../../observe/observe.ts'
+import type { StepFault } from '../recorded.ts'
 import { type OrderedFault, stepFaultOf } from './orders.ts'
 
 const mostTraps = 1000
@@ -35,7 +36,7 @@ export function createTraps() {
           noteTrap(request, { ...stepFaultOf(ordered), trap: id })
           return reply.code(400).send(errorBody('A redirect was followed to here.'))
         }
-        scope.all('/trap/:id', spring)
+        scope.all('/trap/:id', step('page'), spring)
       })
     },
   }

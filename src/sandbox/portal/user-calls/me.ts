@@ -1,21 +1,18 @@
 // GET /api/me: the user of an access token.
 import type { FastifyRequest } from 'fastify'
-import { noteAbout } from '../../observe/observe.ts'
 import type { Services } from '../../services.ts'
 import { findUser } from '../../store/users.ts'
-import { findCaller } from '../../tokens/find-caller.ts'
+import { identifyCaller } from '../../tokens/identify-caller.ts'
 import { toPersonJson } from './person-json.ts'
 import { permissionDenied } from './user-call-error.ts'
 
 export function showMe(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   return async (request: FastifyRequest) => {
-    const caller = await findCaller(parts, request.headers.authorization)
+    const caller = await identifyCaller(parts, request)
     if (typeof caller === 'string') throw permissionDenied(caller)
-    if (caller.kind !== 'portal') noteAbout(request, { knownClientId: caller.clientId })
     // An application's own token is nobody's login.
     const user = caller.kind === 'application' ? undefined : await findUser(parts.store.read, caller.userId)
     if (!user) throw permissionDenied()
-    noteAbout(request, { userId: user.id })
     return toPersonJson(user)
   }
 }

@@ -1,6 +1,6 @@
 // Errors of the calls in a user's name: `{"message", …}`, which is not OAuth's dialect, because no client is asking.
 import type { FastifyInstance } from 'fastify'
-import { HttpRefusal, logRefusal } from '../../http/http-refusal.ts'
+import { HttpRefusal, reportRefusal } from '../../http/http-refusal.ts'
 import type { Reason } from '../../observe/steps.ts'
 import { PageError } from '../error-pages.ts'
 import { LoginRequestError } from '../login-request-error.ts'
@@ -31,10 +31,10 @@ export function tooManyRequests(retryAfterSeconds: number): UserCallError {
 }
 
 export function answerInMessages(scope: FastifyInstance): void {
-  scope.setErrorHandler((error, request, reply) => {
+  scope.setErrorHandler((error, _request, reply) => {
     const answer = toUserCallError(error)
     const { statusCode, retryAfterSeconds } = answer
-    logRefusal(request, error, answer, 'user-call')
+    reportRefusal(reply, error, answer, 'user-call')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
     return reply.status(statusCode).send(answer.body)
   })

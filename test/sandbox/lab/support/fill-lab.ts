@@ -11,6 +11,7 @@ const [hide, logins] = [createHide(), createLogins()]
 function record(kind: Step['kind'], query: Record<string, string>, body: unknown, answer?: object): void {
   const step: Step = {
     id: random(),
+    requestId: random(),
     at: new Date(),
     listener: 'portal',
     kind,

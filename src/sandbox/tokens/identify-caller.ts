@@ -1,0 +1,22 @@
+// Who makes a call with an access token. The step of the call is attributed to the client that the token was given to.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout } from '../observe/observe.ts'
+import type { Services } from '../services.ts'
+import { type Caller, type CallerFault, findCaller } from './find-caller.ts'
+
+/** The caller, or why nobody is known to call. */
+export async function identifyCaller(
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+): Promise<Caller | CallerFault> {
+  const found = await findCaller(services, request.headers.authorization)
+  if ('refusal' in found) {
+    const { refusal, userId, clientId, claimedClientId } = found
+    noteAbout(request, { userId, claimedClientId, knownClientId: clientId, provenClientId: clientId })
+    return refusal
+  }
+  const { kind, userId, clientId } = found
+  // The audience of the portal's own tokens is the portal, which is no client.
+  noteAbout(request, { userId, ...(kind !== 'portal' && { knownClientId: clientId, provenClientId: clientId }) })
+  return found
+}
