@@ -184,7 +184,7 @@ t.test('in the sandbox imports go from api and portal to tokens to store, and ne
 })
 
 t.test('one file lists all routes of each sandbox server', async t => {
-  const route = /\.(get|post|put|patch|delete|route)(<[^>]*>)?\(\s*['"`]/
+  const route = /\.(get|post|put|patch|delete|route)(<[^>]*>)?\(\s*['"`][/$]/
   for (const [folder, list] of [
     ['portal', 'build-portal.ts'],
     ['api', 'build-api.ts'],
