@@ -1,0 +1,169 @@
+// Which login and which client a step belongs to, and how a developer gets from an answer to its step.
+import t from 'tap'
+import { exchange, locationOf } from '../support/browser.ts'
+import { seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
+import { buildTestLab, type CallLab } from '../support/call-lab.ts'
+import { getCode, getTokens, makeOtherClient, type Tokens } from '../support/tokens.ts'
+
+interface Login {
+  id: string
+  clientId: string | null
+  outcome: string
+  steps: { id: string; requestId: string; kind: string; route: string; reason: string | null }[]
+}
+
+/** All logins of a client, or those that nobody knows the client of. */
+async function readLogins(lab: CallLab, clientId: string | null): Promise<Login[]> {
+  const { logins } = (await lab('GET', 'logins')).json() as { logins: Login[] }
+  const own = logins.filter(login => login.clientId === clientId)
+  return Promise.all(own.map(async ({ id }) => (await lab('GET', `logins/${id}`)).json()))
+}
+
+const routesOf = (logins: Login[]) => logins.flatMap(({ steps }) => steps.map(({ route }) => route))
+
+const listWith = ({ api }: TestSandbox, token: string, headers: Record<string, string> = {}) =>
+  api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}`, ...headers } })
+
+/** Where the link of an answer leads: the login, and the number of the step in it. */
+async function follow(sandbox: TestSandbox, url: unknown): Promise<[login: string, step: number]> {
+  const { pathname } = new URL(String(url))
+  const answer = await sandbox.lab!.inject({ url: pathname, headers: { host: '127.0.0.1' } })
+  const [, login = '', step = ''] = /^\/logins\/([\w-]+)#step-(\d+)$/.exec(locationOf(answer)) ?? []
+  return [login, Number(step)]
+}
+
+const helpOf = ({ headers }: { headers: Record<string, unknown> }) =>
+  /^<(.+)>; rel="help"$/.exec(String(headers.link))?.[1]
+
+t.test('a link leads to its own step when a client sends one X-Request-Id with several calls', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const headers = { 'x-request-id': 'one-for-all' }
+  const first = await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers })
+  const tokens = await getTokens(sandbox)
+  await listWith(sandbox, tokens.access_token, headers)
+  const refused = await sandbox.api.inject({
+    url: '/apps/v1/nobody',
+    headers: { authorization: 'Bearer a.b', ...headers },
+  })
+  const logins = [...(await readLogins(lab, null)), ...(await readLogins(lab, seeded.clientId))]
+  const steps = logins.flatMap(login => login.steps)
+  t.equal(new Set(steps.map(({ id }) => id)).size, steps.length, 'each step has an id of its own')
+  t.equal(steps.filter(({ requestId }) => requestId === 'one-for-all').length, 3)
+  for (const [url, route] of [
+    [first.json().error_uri, '/api/exchangeToken'],
+    [helpOf(refused), '/apps/v1/:app_id'],
+  ]) {
+    const [id, number] = await follow(sandbox, url)
+    t.match(logins.find(login => login.id === id)?.steps[number - 1], { route, requestId: 'one-for-all' })
+  }
+  const [found] = await follow(sandbox, 'http://127.0.0.1:4002/requests/one-for-all')
+  t.ok(
+    logins.some(({ id }) => id === found),
+    'the X-Request-Id itself leads to a step that has it',
+  )
+})
+
+t.test('calls with tokens that the laboratory gave, and with app tokens, are filed under their client', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const { call, groupId } = await callAsDeveloper(sandbox)
+  const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+  const clientId: string = created.client.clientId
+  await listWith(sandbox, created.tokens[0].token)
+  await listWith(sandbox, created.tokens[0].token)
+  const [ofAppToken, ...others] = await readLogins(lab, clientId)
+  t.same(others, [], 'calls with one token are together')
+  t.match(ofAppToken, { outcome: 'no login', steps: [{ route: '/apps/v1' }, { route: '/apps/v1' }] })
+
+  const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
+  const own = { userId: made.userId, clientId: made.clientId }
+  const { accessToken } = (await lab('POST', 'sign-in', own)).json()
+  await listWith(sandbox, accessToken)
+  await sandbox.portal.inject({ url: '/api/me', headers: { authorization: `Bearer ${accessToken}` } })
+  t.same(routesOf(await readLogins(lab, made.clientId)), ['/apps/v1', '/api/me'])
+})
+
+t.test('calls with a bad token and of a wrong content type are filed under the client that made them', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const made = (await lab('POST', 'applications', { redirectUri: seeded.redirectUri })).json()
+  const own = { userId: made.userId, clientId: made.clientId }
+  const { accessToken } = (await lab('POST', 'sign-in', own)).json()
+  await lab('POST', 'expire', { what: 'access-token', value: accessToken })
+  t.equal((await listWith(sandbox, accessToken)).statusCode, 401)
+  t.equal((await listWith(sandbox, accessToken.slice(0, -4))).statusCode, 401)
+  const fields = { grant_type: 'authorization_code', code: 'none', client_id: made.clientId, client_secret: 'wrong' }
+  for (const payload of [JSON.stringify(fields), new URLSearchParams(fields).toString()]) {
+    const headers = { 'content-type': 'text/plain;charset=UTF-8' }
+    const answer = await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers, payload })
+    t.match(answer, { statusCode: 415 })
+  }
+  const reasons = (await readLogins(lab, made.clientId)).flatMap(({ steps }) => steps.map(({ reason }) => reason))
+  t.same(reasons.sort(), ['content-type-unsupported', 'content-type-unsupported', 'token-expired', 'token-malformed'])
+})
+
+t.test('a body of a wrong content type is read no further than a form may be long', async t => {
+  const { sandbox } = await buildTestLab(t)
+  const headers = { 'content-type': 'text/plain' }
+  const payload = `client_id=${'x'.repeat(2_000_000)}`
+  t.match(await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers, payload }), {
+    statusCode: 415,
+  })
+})
+
+t.test('a step that proves another client is no step of the login whose code it brings', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const other = await makeOtherClient(sandbox)
+  const code = await getCode(sandbox)
+  await exchange(sandbox, { code, ...other })
+  const [login] = await readLogins(lab, other.client_id)
+  t.match(login?.steps, [{ kind: 'exchange', reason: 'code-of-another-client' }])
+  const own = (await readLogins(lab, seeded.clientId)).flatMap(({ steps }) => steps.map(({ reason }) => reason))
+  t.notOk(own.includes('code-of-another-client'))
+})
+
+t.test('an address that URL cannot parse is recorded like any other', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  t.equal((await sandbox.portal.inject({ method: 'GET', url: { pathname: '//' } })).statusCode, 404)
+  const [login] = await readLogins(lab, null)
+  t.match(login?.steps, [{ reason: 'not-found', route: '(none)' }])
+})
+
+t.test('a login whose exchange was late is signed in, and its renewal is a step of kind refresh', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  for (const place of ['exchange', 'refresh'])
+    await lab('POST', 'faults', { fault: `${place}-late`, options: { seconds: 0.01 } })
+  const code = await getCode(sandbox)
+  // What is late waits on a connection, so there must be one.
+  const address = await sandbox.portal.listen({ host: '127.0.0.1', port: 0 })
+  const post = async (fields: Record<string, string>) => {
+    const { clientId: client_id, clientSecret: client_secret } = seeded
+    const body = new URLSearchParams({ client_id, client_secret, ...fields })
+    return (await fetch(`${address}/api/exchangeToken`, { method: 'POST', body })).json() as Promise<Tokens>
+  }
+  const { redirectUri: redirect_uri } = seeded
+  const tokens = await post({ grant_type: 'authorization_code', code, redirect_uri, state: 'a-state' })
+  await post({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token })
+  const [login] = await readLogins(lab, seeded.clientId)
+  t.equal(login?.outcome, 'signed in')
+  t.equal(login?.steps.at(-1)?.kind, 'refresh')
+})
+
+t.test('every refused call has its request id in a header, and a link to the laboratory if there is one', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const off = await buildTestLab(t, { lab: undefined })
+  const calls = [
+    { listener: 'api', url: '/apps/v1' },
+    { listener: 'portal', url: '/api/me' },
+    { listener: 'portal', url: '/api/exchangeToken' },
+  ] as const
+  const headers = { 'x-request-id': 'mine' }
+  for (const { listener, url } of calls) {
+    const refused = await sandbox[listener].inject({ url, headers })
+    t.equal(refused.headers['x-request-id'], 'mine', url)
+    const [id] = await follow(sandbox, helpOf(refused))
+    t.equal((await lab('GET', `logins/${id}`)).json().steps[0].request.path, url)
+    const alone = await off.sandbox[listener].inject({ url, headers })
+    t.match(alone.headers, { 'x-request-id': 'mine', link: undefined }, url)
+    t.same(alone.body.includes('/requests/'), false)
+  }
+})
