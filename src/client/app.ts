@@ -8,12 +8,14 @@ import type { Dispatcher } from 'undici'
 import { applications } from './applications/applications.ts'
 import type { Config } from './config.ts'
 import { boundPipelining } from './operations/bound-pipelining.ts'
+import { createDeadlines } from './operations/deadlines.ts'
 import { createReady, live } from './operations/health.ts'
 import { type CountOutcome, logRequests, newRequestId } from './operations/request-log.ts'
 import { endConnectionsOnClose } from './operations/stop.ts'
 import type { ProductConfig } from './settings.ts'
 import { type SignInOptions, signIn } from './sign-in/sign-in.ts'
 import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
+import { formLimit, refuseLongBodies } from './web/bodies.ts'
 import { answerClientError, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
 import { forms } from './web/forms.ts'
 import { type PagesOptions, pages } from './web/pages.ts'
@@ -72,6 +74,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   const dispatcher = options.dispatcher ?? createDispatcher()
   const sealer = createSealer(config.cookieKeys, `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`, clock)
   const headers = securityHeaders(config)
+  const deadlines = createDeadlines(requestDeadlineMs)
   const routerOptions = { maxParamLength: 200, ignoreTrailingSlash: false }
 
   const app: FastifyInstance = fastify({
@@ -79,12 +82,13 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: newRequestId,
     trustProxy: false,
-    bodyLimit: 32 * 1024,
+    bodyLimit: formLimit,
     routerOptions,
     exposeHeadRoutes: false,
     // Queries, forms and answers of the API are checked as they are: no text becomes a number, and nothing is removed.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     // A slow sender is cut off only if requestTimeout, headersTimeout and connectionsCheckingInterval are all set.
+    // A route with `deadlineMs` has more time.
     requestTimeout: 15_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...boundPipelining(logger) },
     // Closes a connection whose client does not read the answer. Longer than requestDeadlineMs.
@@ -92,7 +96,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: deadlines.afterDeadline(answerClientError),
     // An address that cannot be decoded is refused before any hook runs, so the headers are set here.
     frameworkErrors: async (error, request, reply) => {
       const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
@@ -112,15 +116,17 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
 
   endConnectionsOnClose(app)
   options.observeRequests?.(app)
-  logRequests(app, { requestDeadlineMs, countOutcome: options.countOutcome })
+  deadlines.set(app)
+  logRequests(app, options.countOutcome)
   app.addHook('onRequest', guardRequests(config.publicUrl, headers))
+  app.addHook('preValidation', refuseLongBodies)
   app.addHook('onClose', async () => {
     // Waits for open calls, such as a revocation. Each of them has a deadline.
     if (!options.dispatcher) await dispatcher.close()
   })
 
   await app.register(fastifyCookie)
-  await app.register(fastifyFormbody, { bodyLimit: 32 * 1024 })
+  await app.register(fastifyFormbody, { bodyLimit: formLimit })
   await app.register(pages, { ...site, reloadTemplates })
   await app.register(forms, { sealer, clock })
   await app.register(signIn, {

@@ -1,4 +1,4 @@
-// Gives every request an id, a deadline and log lines. Nothing secret is logged.
+// Gives every request an id and log lines. Nothing secret is logged.
 import { hash, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -9,8 +9,6 @@ declare module 'fastify' {
     countOutcome: CountOutcome
   }
   interface FastifyRequest {
-    /** When this request must be answered, on the clock of `performance.now()`. */
-    endsAt: number
     /** Tells visitors apart in the log without naming them. */
     visitorHash: string | undefined
   }
@@ -19,23 +17,9 @@ declare module 'fastify' {
 /** Counts logins and renewals for the metrics, whatever the log level is. */
 export type CountOutcome = (what: 'login' | 'refresh', outcome: string) => void
 
-type RequestLogOptions = {
-  /** The time for a whole request, including all calls to the portal and the API. Shorter than `connectionTimeout`. */
-  requestDeadlineMs: number
-  countOutcome?: CountOutcome | undefined
-}
-
-export function logRequests(
-  app: FastifyInstance,
-  { requestDeadlineMs, countOutcome = () => {} }: RequestLogOptions,
-): void {
+export function logRequests(app: FastifyInstance, countOutcome: CountOutcome = () => {}): void {
   app.decorate('countOutcome', countOutcome)
-  app.decorateRequest('endsAt', 0)
   app.decorateRequest('visitorHash', undefined)
-  app.addHook('onRequest', (request, _reply, done) => {
-    request.endsAt = performance.now() + requestDeadlineMs
-    done()
-  })
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode: status, elapsedTime } = reply
     logEvent(request, 'request', { method: request.method, status, ms: Math.round(elapsedTime) })

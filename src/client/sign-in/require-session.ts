@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
+import { dropBody, hasLargeBody } from '../web/bodies.ts'
 import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
 import { sendContinuePage } from '../web/pages.ts'
 import type { Sealer } from '../web/seal.ts'
@@ -33,9 +34,15 @@ export function createRequireSession(options: RequireSessionOptions) {
    * Protects a scope: its routes have `request.visitor`, and visitors without a session are led to the login.
    *
    * The session is checked in preHandler, after the body was parsed: a form that arrives without a session keeps what the
-   * visitor typed (PG-14).
+   * visitor typed (PG-14). Everything else that is sent without a session is refused before it is read. For that, the
+   * cookies are only unsealed: a renewal in onRequest would be lost if the parser then refused the body (RF-09).
    */
   function protect(scope: FastifyInstance): void {
+    scope.addHook('onRequest', async (request, reply) => {
+      if (!hasLargeBody(request) || sessions.identify(request.cookies).visitor) return
+      dropBody(request, reply)
+      return askToSignIn(request, reply, { portal, home })
+    })
     scope.addHook('preHandler', async (request, reply) => {
       const loaded = await sessions.load(request.cookies, callContext(request))
       report(loaded, request, reply)

@@ -1,35 +1,68 @@
-// Serves views/client/assets. The name of each file contains a hash of its content, so browsers may keep it for a year.
+// Serves all files of the `assets` folders. Each address contains a hash of the content, so browsers may keep it for a year.
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { globSync, readFileSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 
-const folder = new URL('../../../views/client/assets/', import.meta.url)
+const contentTypes: Record<string, string> = {
+  '.avif': 'image/avif',
+  '.css': 'text/css; charset=utf-8',
+  '.gif': 'image/gif',
+  '.ico': 'image/x-icon',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.webp': 'image/webp',
+}
 
-const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
+/**
+ * Returns a function for templates: the address of a file by its name, such as `notes/live.js`. A file of an earlier folder
+ * hides one of the same name. With `reload`, each request reads the file again, for development.
+ */
+export function serveAssets(app: FastifyInstance, folders: string[], reload: boolean): (name: string) => string {
+  const addresses = new Map<string, string>()
+  for (const folder of folders)
+    for (const name of listFiles(folder)) if (!addresses.has(name)) addresses.set(name, serve(folder, name))
 
-/** The addresses of the assets, for the templates. */
-type Assets = { style: string; script: string; icon: string }
-
-/** With `reload`, each request reads the file again, for development. */
-export function serveAssets(app: FastifyInstance, reload: boolean): Assets {
-  const serve = (name: string, type: keyof typeof contentTypes): string => {
-    const read = () => readFileSync(fileURLToPath(new URL(`${name}.${type}`, folder)))
-    const content = read()
-    const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
-    const path = `/assets/${name}.${hash}.${type}`
-    app.get(path, { exposeHeadRoute: true }, async (_request, reply) =>
-      reply
-        .type(contentTypes[type])
-        .header('cache-control', reload ? 'no-store' : 'public, max-age=31536000, immutable')
-        .send(reload ? read() : content),
-    )
-    // Browsers ask for this address when a page names no icon.
-    if (name === 'icon')
-      app.get('/favicon.ico', { exposeHeadRoute: true }, async (_request, reply) =>
-        reply.type(contentTypes[type]).header('cache-control', 'public, max-age=86400').send(content),
+  function serve(folder: string, name: string): string {
+    const path = join(folder, name)
+    const extension = extname(name)
+    const type = contentTypes[extension]
+    if (!type)
+      throw new Error(
+        `The content type of ${path} is unknown. Serve it with a route, or add it to src/client/web/assets.ts.`,
       )
-    return path
+    const content = readFileSync(path)
+    const serveAt = (address: string, cacheControl: string) =>
+      app.get(address, { exposeHeadRoute: true }, async (_request, reply) =>
+        reply
+          .type(type)
+          .header('cache-control', cacheControl)
+          .send(reload ? readFileSync(path) : content),
+      )
+    const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
+    const address = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`
+    serveAt(address, reload ? 'no-store' : 'public, max-age=31536000, immutable')
+    // Browsers ask for this address when a page names no icon.
+    if (name === 'icon.svg') serveAt('/favicon.ico', 'public, max-age=86400')
+    return address
   }
-  return { style: serve('style', 'css'), script: serve('script', 'js'), icon: serve('icon', 'svg') }
+
+  return name => {
+    const address = addresses.get(name)
+    if (!address) throw new Error(`There is no file ${name} in ${folders.join(' or ')}.`)
+    return address
+  }
+}
+
+/** The files of a folder and its subfolders, with `/` on every system. Hidden files are left out. */
+function listFiles(folder: string): string[] {
+  const files = globSync('**/*', { cwd: folder, withFileTypes: true }).filter(file => file.isFile())
+  return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name)).split(sep).join('/'))
 }

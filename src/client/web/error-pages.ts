@@ -62,10 +62,14 @@ export function createErrorHandler({ name, renderMessage, signInAgain }: ErrorHa
   }
 }
 
-/** A script asks for JSON and a browser asks for HTML, whatever else they accept. */
+/**
+ * A page asks for HTML, and a script for JSON or a stream of events. `fetch` asks for anything unless it is told; browsers
+ * then say that the answer is for a script.
+ */
 export function prefersJson({ headers }: FastifyRequest): boolean {
-  const { accept = '' } = headers
-  return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
+  const { accept = '', 'sec-fetch-dest': dest } = headers
+  const isForScript = dest === 'empty' || /\b(application\/json|text\/event-stream)\b/i.test(accept)
+  return isForScript && !/\btext\/html\b/i.test(accept)
 }
 
 /**

@@ -1,6 +1,6 @@
 // A Fastify plugin that renders pages: `reply.page(template, data)` and `reply.message({ title, message, nextStep })`.
-import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -18,6 +18,11 @@ export type PagesOptions = {
   home: string
   /** The links in the header, for example more of them for an administrator. */
   links: (visitor: VisitorInfo) => NextStep[]
+  /**
+   * A folder with more templates, and with more files in its `assets`. A file here hides the one of the same name in
+   * views/client.
+   */
+  views?: string
   /** Reads a template again each time it is rendered, for development. */
   reloadTemplates?: boolean
 }
@@ -51,12 +56,24 @@ declare module 'fastify' {
 }
 
 export const pages = fastifyPlugin<PagesOptions>(
-  async (app, { name, home, links, reloadTemplates = false }) => {
+  async (app, { name, home, links, views, reloadTemplates = false }) => {
+    const folders = views === undefined ? [folder] : [views, folder]
     const eta = new Eta({ views: folder, cache: !reloadTemplates })
+    eta.readFile = path => {
+      const name = relative(folder, path)
+      const found = folders.map(one => join(one, name)).find(existsSync)
+      if (!found) throw new Error(`There is no template ${name} in ${folders.join(' or ')}.`)
+      return readFileSync(found, 'utf8')
+    }
     // All templates are read now, so that there is an error page even when no file can be opened any more.
-    for (const path of globSync('**/*.eta', { cwd: folder }))
-      eta.loadTemplate(join(folder, path), readFileSync(join(folder, path), 'utf8'))
-    const common = { site: { name, home }, assets: serveAssets(app, reloadTemplates), formatTime }
+    for (const path of folders.flatMap(cwd => globSync('**/*.eta', { cwd })))
+      eta.loadTemplate(join(folder, path), eta.readFile(join(folder, path)))
+    const asset = serveAssets(
+      app,
+      folders.map(one => join(one, 'assets')),
+      reloadTemplates,
+    )
+    const common = { site: { name, home }, asset, formatTime }
 
     function render({ visitorIfAny: visitor, id: requestId }: FastifyRequest, template: string, data: object): string {
       const visitorLinks = visitor ? links(visitor) : []

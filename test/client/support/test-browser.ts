@@ -3,6 +3,8 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 
 type Kept = { value: string; sameSite: string; expiresAt: number }
 type Site = 'same-origin' | 'same-site' | 'cross-site' | 'none'
+type Options = { site?: Site; headers?: Record<string, string> }
+type Encoded = { payload?: Buffer | string; type?: { 'content-type': string } }
 
 export class TestBrowser {
   readonly cookies = new Map<string, Kept>()
@@ -17,24 +19,37 @@ export class TestBrowser {
   }
 
   /** A navigation. From another site the browser keeps Strict cookies back. */
-  get(url: string, { site = 'none', headers = {} }: { site?: Site; headers?: Record<string, string> } = {}) {
+  get(url: string, { site = 'none', headers = {} }: Options = {}) {
     return this.#send({ method: 'GET', url, headers: this.#metadata(site, headers) }, site)
   }
 
-  /** A form, sent from a page of `site`. */
-  post(
+  /** A form, sent from a page of `site`. FormData, which may have files, is sent as multipart. */
+  async post(
     url: string,
-    form: Record<string, string> = {},
-    { site = 'same-origin', headers = {} }: { site?: Site; headers?: Record<string, string> } = {},
+    form: Record<string, string> | FormData = {},
+    { site = 'same-origin', headers = {} }: Options = {},
   ) {
-    const origin = site === 'same-origin' ? this.#origin : 'https://elsewhere.test'
+    const { payload, type } = await encode(form instanceof FormData ? form : new URLSearchParams(form))
+    const sent = { ...type, origin: this.#originOf(site), ...this.#metadata(site, headers) }
+    return this.#send({ method: 'POST', url, payload, headers: sent }, site)
+  }
+
+  /** What a script of a page of `site` sends with `fetch`: `json` as JSON, or `form` as multipart. */
+  async fetch(
+    url: string,
+    {
+      method = 'GET',
+      json,
+      form,
+      site = 'same-origin',
+      headers = {},
+    }: Options & { method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; json?: unknown; form?: FormData } = {},
+  ) {
+    const { payload, type } = json === undefined ? await encode(form) : encodeJson(json)
+    const metadata = { 'sec-fetch-site': site, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }
+    const origin = method === 'GET' ? {} : { origin: this.#originOf(site) }
     return this.#send(
-      {
-        method: 'POST',
-        url,
-        payload: new URLSearchParams(form).toString(),
-        headers: { 'content-type': 'application/x-www-form-urlencoded', origin, ...this.#metadata(site, headers) },
-      },
+      { method, url, payload, headers: { accept: '*/*', ...type, ...origin, ...metadata, ...headers } },
       site,
     )
   }
@@ -67,6 +82,10 @@ export class TestBrowser {
     return { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', ...headers }
   }
 
+  #originOf(site: Site): string {
+    return site === 'same-origin' ? this.#origin : 'https://elsewhere.test'
+  }
+
   async #send(options: InjectOptions, site: Site): Promise<LightMyRequestResponse> {
     const { method, headers } = options
     const cookie = this.cookieHeader(
@@ -93,4 +112,18 @@ export class TestBrowser {
   #live(): [string, Kept][] {
     return [...this.cookies].filter(([, { expiresAt }]) => expiresAt > this.#clock().getTime())
   }
+}
+
+/** The bytes and the content type that a browser sends: a form, or multipart with a boundary. */
+async function encode(body: URLSearchParams | FormData | undefined): Promise<Encoded> {
+  if (!body) return {}
+  if (body instanceof URLSearchParams)
+    return { payload: body.toString(), type: { 'content-type': 'application/x-www-form-urlencoded' } }
+  const encoded = new Response(body)
+  const type = { 'content-type': encoded.headers.get('content-type') ?? '' }
+  return { payload: Buffer.from(await encoded.arrayBuffer()), type }
+}
+
+function encodeJson(value: unknown): Encoded {
+  return { payload: JSON.stringify(value), type: { 'content-type': 'application/json' } }
 }

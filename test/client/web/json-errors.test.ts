@@ -149,3 +149,24 @@ t.test('without a session a script gets a 401 in JSON instead of a redirect to t
   t.match(answer.json(), { error: { code: 'sign_in_required', message: 'Please sign in again.', requestId: /./ } })
   t.equal(answer.headers.location, undefined)
 })
+
+for (const [what, headers] of [
+  ['an EventSource', { accept: 'text/event-stream' }],
+  ['a fetch without Accept', { accept: '*/*', 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors' }],
+] as const) {
+  t.test(`${what} gets errors in JSON, too, and is not led to the login`, async t => {
+    const { client, browser } = await start(t)
+    const stranger = await client.inject({ method: 'GET', url: '/page', headers: { ...own, ...headers } })
+    t.equal(stranger.statusCode, 401)
+    t.equal(stranger.json().error.code, 'sign_in_required')
+    const cookie = browser.cookieHeader()
+    const failed = await client.inject({ method: 'GET', url: '/page', headers: { ...own, ...headers, cookie } })
+    t.equal(failed.json().error.code, 'api_failed')
+  })
+}
+
+t.test('a page that is loaded by a script, such as by a prefetch, stays a page', async t => {
+  const { client } = await start(t)
+  const headers = { ...own, accept: 'text/html', 'sec-fetch-dest': 'empty' }
+  t.equal((await client.inject({ method: 'GET', url: '/page', headers })).statusCode, 302)
+})

@@ -1,0 +1,55 @@
+// How long a request may take: 15 seconds until it has arrived, 25 until all calls for it have ended. A route can raise both.
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When this request must be answered, on the clock of `performance.now()`. */
+    endsAt: number
+  }
+  interface FastifyContextConfig {
+    /** How many milliseconds this route has to receive its body and to finish all calls, for example for uploads. */
+    deadlineMs?: number
+  }
+}
+
+type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
+
+export type Deadlines = ReturnType<typeof createDeadlines>
+
+/** `defaultMs` is for a whole request, including all calls to the portal and the API. Shorter than `connectionTimeout`. */
+export function createDeadlines(defaultMs: number) {
+  /** The requests of routes with a deadline of their own. */
+  const raised = new WeakMap<Socket, FastifyRequest>()
+
+  return {
+    /** Adds `request.endsAt`. */
+    set(app: FastifyInstance): void {
+      app.decorateRequest('endsAt', 0)
+      app.addHook('onRequest', (request, reply, done) => {
+        const { deadlineMs } = request.routeOptions.config
+        request.endsAt = performance.now() + (deadlineMs ?? defaultMs)
+        if (deadlineMs !== undefined) {
+          raised.set(request.raw.socket, request)
+          // While the route works, nothing is sent. Node sets its own timeout again for the next request.
+          if (deadlineMs > defaultMs) reply.raw.setTimeout(deadlineMs + 10_000, () => reply.raw.destroy())
+        }
+        done()
+      })
+    },
+
+    /**
+     * Node's `requestTimeout` is the same for all routes. When it has passed, Node reports an error once and leaves the
+     * rest to the listener. So the listener waits for the route's own deadline, and answers only then.
+     */
+    afterDeadline(answer: AnswerClientError): AnswerClientError {
+      return (error, socket) => {
+        const request = raised.get(socket)
+        const timeLeftMs = request && !request.raw.complete ? request.endsAt - performance.now() : 0
+        if (!request || error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || timeLeftMs <= 0) return answer(error, socket)
+        const timer = setTimeout(() => answer(error, socket), timeLeftMs)
+        request.raw.once('close', () => clearTimeout(timer))
+      }
+    },
+  }
+}
