@@ -157,7 +157,7 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
 }
 
 t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
-  const wiring = 'app\\.ts|main|start\\.ts|seed/|config\\.ts|commands/'
+  const wiring = 'app\\.ts|create-sandbox|main|start\\.ts|seed/|config\\.ts|commands/'
   const domain = `api/|portal/|lab/|web/|${wiring}`
   const above: Record<string, string> = {
     'src/sandbox/api/': `portal/|lab/|${wiring}`,
@@ -171,7 +171,7 @@ t.test('in the sandbox imports go from api and portal to tokens to store, and ne
     'src/sandbox/store/': `api/|portal/|lab/|groups/|web/|tokens/|services\\.ts|${wiring}`,
     'src/sandbox/services.ts': `api/|portal/|lab/|groups/|web/|${wiring}`,
     // Builds the servers from all of these.
-    'src/sandbox/app.ts': 'main|start\\.ts|commands/',
+    'src/sandbox/app.ts': 'create-sandbox|main|start\\.ts|commands/',
   }
   for (const path of sandboxFiles)
     for (const [begin, forbidden] of Object.entries(above))
@@ -194,12 +194,12 @@ t.test('one file lists all routes of each sandbox server', async t => {
       t.equal(route.test(read(path)), path.endsWith(`/${list}`), path)
 })
 
-t.test('the laboratory imports only what is recorded, and only app.ts and main.ts import the laboratory', async t => {
+t.test('the laboratory imports only what is recorded, and only app.ts and create-sandbox.ts import the laboratory', async t => {
   for (const path of sandboxFiles) {
     const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
     // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
     const isAllowed = /^src\/sandbox\/lab\/(set-up\/|open-lab\.ts$)/.test(path)
-      ? /^src\/sandbox\/(?!(app|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
+      ? /^src\/sandbox\/(?!(app|create-sandbox|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
       : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail|values\/secret)\.ts$)/
     if (path.startsWith('src/sandbox/lab/'))
       t.same(
@@ -207,7 +207,7 @@ t.test('the laboratory imports only what is recorded, and only app.ts and main.t
         [],
         path,
       )
-    else if (!/^src\/sandbox\/(app|main)\.ts$/.test(path))
+    else if (!/^src\/sandbox\/(app|create-sandbox)\.ts$/.test(path))
       t.notOk(
         own.some(name => name.startsWith('src/sandbox/lab/')),
         `${path} imports nothing of the laboratory`,

@@ -1,15 +1,9 @@
 // The platform around the client under test: a sandbox with its laboratory in this process, people, and what arrived.
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
-import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
-import { pino } from 'pino'
-import { buildSandbox } from '../sandbox/app.ts'
-import type { SandboxConfig } from '../sandbox/config.ts'
+import { createSandbox } from '../sandbox/create-sandbox.ts'
 import { makeGroup } from '../sandbox/groups/groups.ts'
-import { onFreePorts } from '../sandbox/http/free-ports.ts'
 import type { LabStep } from '../sandbox/lab/recorded.ts'
-import { createPasswords } from '../sandbox/people/passwords.ts'
-import { startSandbox } from '../sandbox/start.ts'
 import { rememberConsent } from '../sandbox/store/consents.ts'
 import { markAsMade } from '../sandbox/store/marks.ts'
 import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
@@ -29,7 +23,7 @@ export interface Person {
   portalCookie: string
 }
 
-/** What of a fault's order is told; a place and a mishap make its name, such as `exchange-503`. */
+/** The fields of an order besides the name of the fault. */
 export interface FaultOptions {
   times?: number | 'always'
   skip?: number
@@ -41,9 +35,6 @@ export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
 /** Marks what this suite asks of the platform itself, so that it is not taken for the client's. */
 const own = { 'x-conformance': '1' }
-
-/** Nobody guesses a random password that lives for a run: its hash needs to cost nothing. */
-const cheap = { memory: 8, passes: 1, parallelism: 1 }
 
 /** Rejects with EADDRINUSE when a port that was free has been taken meanwhile. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
@@ -57,66 +48,33 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   const clientId = settings.clientId ?? randomUUID()
   const clientSecret = settings.clientSecret ?? new Secret(makeSecret())
   const redirectUri = settings.client + settings.callback
-  const password = randomBytes(12).toString('base64url')
-  const passwords = createPasswords(cheap)
-
   const steps: LabStep[] = []
-  const wanted: SandboxConfig = {
-    host: settings.host,
-    portalPort,
-    apiPort,
-    portalUrl: settings.portalUrl ?? `http://${host}:${portalPort}`,
-    apiUrl: settings.apiUrl ?? `http://${host}:${apiPort}`,
-    trustedProxies: [],
-    maxConnections: 1000,
-    accessTokenSeconds: 86_400,
-    codeSeconds: 60,
-    databaseUrl: new Secret('sqlite::memory:'),
-    seed: {
-      clientId,
-      clientSecret,
-      redirectUris: [redirectUri],
-      userEmail: 'owner@conformance.test',
-      userPassword: new Secret(password),
+  const sandbox = await createSandbox({
+    clientId,
+    clientSecret: clientSecret.reveal(),
+    redirectUris: [redirectUri],
+    email: 'owner@conformance.test',
+    clock,
+    onStep: step => {
+      if (!step.request.headers['x-conformance']) steps.push(step)
     },
-    lab: { host: '127.0.0.1', port: labPort, urls: [`http://127.0.0.1:${labPort}`], token: undefined },
-    prestopDelayMs: 0,
-    logLevel: 'silent',
-  }
-  const { sandbox, config } = await onFreePorts(wanted, async config => {
-    const sandbox = await buildSandbox(config, {
-      clock,
-      logger: pino({ level: 'silent' }),
-      passwords,
-      onStep: step => {
-        if (!step.request.headers['x-conformance']) steps.push(step)
-      },
-    })
-    await startSandbox(sandbox, config)
-    return { sandbox, config }
+    config: {
+      host: settings.host,
+      portalPort,
+      apiPort,
+      labPort,
+      portalUrl: settings.portalUrl ?? `http://${host}:${portalPort}`,
+      apiUrl: settings.apiUrl ?? `http://${host}:${apiPort}`,
+    },
   })
-  const { portalUrl, apiUrl } = config
-  const [labUrl] = config.lab!.urls as [string]
-  const { portal, api, store } = sandbox
-  let open = 0
-  for (const { server } of [portal, api])
-    server.on('request', (_request, response) => {
-      open++
-      response.once('close', () => open--)
-    })
+  const { portalUrl, apiUrl, labUrl, user, passwords } = sandbox
+  const { portal, api, store, lab } = sandbox.servers
   const elsewhere: Elsewhere = await startElsewhere(clientHost)
-  const passwordHash = await passwords.hash(password)
+  const passwordHash = await passwords.hash(user.password)
   let people = 0
 
-  /** Gives its id. */
-  async function orderFault(fault: string, order: FaultOptions = {}): Promise<string> {
-    const { statusCode, body } = await askLab('POST', '/lab/v1/faults', { fault, ...order })
-    if (statusCode !== 201) throw new Error(`The laboratory does not make the fault ${fault}: ${body}`)
-    return (JSON.parse(body) as { id: string }).id
-  }
-
   const askLab = (method: 'POST' | 'DELETE' | 'GET', url: string, payload?: object) =>
-    sandbox.lab!.inject({ method, url, headers: { host: new URL(labUrl).host }, ...(payload && { payload }) })
+    lab!.inject({ method, url, headers: { host: new URL(labUrl).host }, ...(payload && { payload }) })
 
   return {
     portalUrl,
@@ -128,8 +86,9 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     elsewhere,
     /** Everything that arrived so far, in the order in which it was answered. */
     steps,
-    orderFault,
-    dropFault: async (id: string) => void (await askLab('DELETE', `/lab/v1/faults/${id}`)),
+    /** Returns its id. */
+    orderFault: async (fault: string, order: FaultOptions = {}) => sandbox.faults.order({ fault, ...order }).id,
+    dropFault: async (id: string) => void sandbox.faults.remove(id),
     askLab,
 
     /** Somebody with a group of their own, who has allowed the client to sign them in. */
@@ -149,7 +108,14 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       await store.write(db => rememberConsent(db, id, clientId, now))
       const expiresAt = new Date(now.getTime() + 3_600_000)
       await store.write(db => createPortalSession(db, { idHash: hashToken(session), userId: id, now, expiresAt }))
-      return { id, email, password, firstName, groupId: group.id, portalCookie: `__Host-portal-session=${session}` }
+      return {
+        id,
+        email,
+        password: user.password,
+        firstName,
+        groupId: group.id,
+        portalCookie: `__Host-portal-session=${session}`,
+      }
     },
 
     /** The address that the portal sends a browser back to, which this person signs in with; undefined where it refuses the start. */
@@ -207,18 +173,11 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when what has arrived has been noted; what hangs is not waited for. */
-    async settle(longestMs = 200): Promise<void> {
-      const end = performance.now() + longestMs
-      while (open > 0 && performance.now() < end) await wait(5)
-      // The step is told after the answer is out.
-      await afterEvents()
-      await afterEvents()
-    },
+    /** Resolves when the requests so far are noted. It does not wait long for those that hang. */
+    settle: sandbox.untilNoted,
 
     async close(): Promise<void> {
       await elsewhere.close()
-      for (const { server } of [portal, api]) server.closeAllConnections()
       await sandbox.close()
     },
   }

@@ -6,6 +6,7 @@ import type { SandboxConfig } from './config.ts'
 import { createLifetimes } from './grants/lifetimes.ts'
 import { createProbe } from './http/health.ts'
 import { createSourceReader } from './http/trusted-proxies.ts'
+import type { Lab } from './lab/build-lab.ts'
 import type { LabStep } from './lab/recorded.ts'
 import { createPasswords, type Passwords } from './people/passwords.ts'
 import { buildPortal } from './portal/build-portal.ts'
@@ -23,6 +24,8 @@ export interface Sandbox {
   api: FastifyInstance
   /** Only where the settings ask for it. */
   lab: FastifyInstance | undefined
+  /** The faults of the laboratory, for tests in the same process. */
+  faults: Lab['faults'] | undefined
   store: Store
   /** What came of the SEED_ settings, where there are any. */
   seedReport: SeedReport | undefined
@@ -108,6 +111,7 @@ export async function buildSandbox(
       portal,
       api,
       lab: lab?.server,
+      faults: lab?.faults,
       store,
       seedReport,
       sweeper,

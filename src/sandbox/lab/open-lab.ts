@@ -26,7 +26,7 @@ interface Lent extends Omit<SetUpParts, 'askPortal'> {
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, onStep, ...lent }: Lent,
-): Promise<Pick<Lab, 'server' | 'mailbox'> & { observer: Observer; atEdge: ReturnType<Lab['atEdge']> }> {
+): Promise<Pick<Lab, 'server' | 'mailbox' | 'faults'> & { observer: Observer; atEdge: ReturnType<Lab['atEdge']> }> {
   const { addresses, clock } = lent
   const setUp: SetUpParts = {
     ...lent,
@@ -46,7 +46,7 @@ export async function openLab(
   // Where the store cannot be asked, a login is still told by its client's id.
   const namesOf: NamesOf = ids => findApplicationNames(lent.store.read, ids.filter(isId)).catch(() => new Map())
   const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
-  const { server, mailbox, urlOf } = lab
+  const { server, mailbox, faults, urlOf } = lab
   const observer: Observer = {
     onStep(step, request) {
       const labStep = stepFaults.addTo(step, request)
@@ -55,5 +55,5 @@ export async function openLab(
     },
     urlOf,
   }
-  return { server, mailbox, observer, atEdge: lab.atEdge(powers) }
+  return { server, mailbox, faults, observer, atEdge: lab.atEdge(powers) }
 }

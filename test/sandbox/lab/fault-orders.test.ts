@@ -55,7 +55,7 @@ t.test('a wrong order is refused with each wrong field and what is allowed', asy
     ],
     [{ place: 'exchang', kind: 'reset' }, { place: /Did you mean exchange\?/ }],
     [{ place: 'constructor', kind: 'reset' }, { place: /no such place/ }],
-    [{ place: 'list', kind: 'long-lst' }, { kind: /at this place. Did you mean long-list or / }],
+    [{ place: 'list', kind: 'long-lst' }, { kind: /at this place. Did you mean long-list\?/ }],
     [{ place: 'list' }, { kind: /no such kind/ }],
     [{ kind: 'reset' }, { place: /no such place/ }],
     [{ place: 'list', kind: 'reset', when: 'after' }, { when: /must be "before", or be left out/ }],

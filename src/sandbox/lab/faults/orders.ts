@@ -6,6 +6,8 @@ import type { When } from './kind.ts'
 import type { Place } from './places.ts'
 import { type FaultOrder, type Order, readOrder } from './read-order.ts'
 
+export type { FaultOrder }
+
 export const waitMinutes = 10
 const mostWaiting = 200
 const waitMs = waitMinutes * 60_000

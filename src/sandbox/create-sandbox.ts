@@ -1,0 +1,159 @@
+// A sandbox inside a Node test: free ports, a database in memory, one user, one client, and faults on demand.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/promises'
+import { pino } from 'pino'
+import { buildSandbox, type Sandbox } from './app.ts'
+import type { SandboxConfig } from './config.ts'
+import { onFreePorts } from './http/free-ports.ts'
+import { describeOrdered, type FaultOrder } from './lab/faults/orders.ts'
+import type { LabStep } from './lab/recorded.ts'
+import { createPasswords } from './people/passwords.ts'
+import { startSandbox } from './start.ts'
+import { makeSecret } from './tokens/opaque-token.ts'
+import { Secret } from './values/secret.ts'
+
+export interface SandboxOptions {
+  /** Where the client receives codes. */
+  redirectUris?: string[]
+  clientId?: string | undefined
+  clientSecret?: string | undefined
+  email?: string
+  password?: string
+  /** The time of the sandbox: move it to let tokens expire. */
+  clock?: () => Date
+  /** Called when a request has been answered. */
+  onStep?: (step: LabStep) => void
+  /** Other settings, such as ports, addresses, or `codeSeconds`. */
+  config?: Partial<Omit<SandboxConfig, 'seed' | 'lab'>> & { labPort?: number }
+}
+
+/** What a fault is ordered by: its name, alone or with more fields, or its place and kind. */
+export type FaultRequest = string | FaultOrder
+
+export type RunningSandbox = Awaited<ReturnType<typeof createSandbox>>
+
+/** Resolves when all listeners answer. Close it at the end of the test. */
+export async function createSandbox(options: SandboxOptions = {}) {
+  const { redirectUris = ['http://localhost:3000/exchangeToken'], clock = () => new Date(), onStep } = options
+  const client = { id: options.clientId ?? randomUUID(), secret: options.clientSecret ?? makeSecret(), redirectUris }
+  const user = {
+    email: options.email ?? 'developer@example.test',
+    password: options.password ?? randomBytes(12).toString('base64url'),
+  }
+  const { labPort = 0, ...config } = options.config ?? {}
+  const wanted: SandboxConfig = {
+    host: '127.0.0.1',
+    portalPort: 0,
+    apiPort: 0,
+    portalUrl: `http://127.0.0.1:${config.portalPort ?? 0}`,
+    apiUrl: `http://127.0.0.1:${config.apiPort ?? 0}`,
+    trustedProxies: [],
+    maxConnections: 1000,
+    accessTokenSeconds: 86_400,
+    codeSeconds: 60,
+    databaseUrl: new Secret('sqlite::memory:'),
+    prestopDelayMs: 0,
+    logLevel: 'silent',
+    ...config,
+    seed: {
+      clientId: client.id,
+      clientSecret: new Secret(client.secret),
+      redirectUris,
+      userEmail: user.email,
+      userPassword: new Secret(user.password),
+    },
+    lab: { host: '127.0.0.1', port: labPort, urls: [`http://127.0.0.1:${labPort}`], token: undefined },
+  }
+  // A short hash is enough for a password that lives as long as the test.
+  const passwords = createPasswords({ memory: 8, passes: 1, parallelism: 1 })
+  const steps: LabStep[] = []
+  const { sandbox, addresses } = await onFreePorts(wanted, async config => {
+    const sandbox = await buildSandbox(config, {
+      clock,
+      passwords,
+      logger: pino({ level: config.logLevel }),
+      onStep(step) {
+        steps.push(step)
+        onStep?.(step)
+      },
+    })
+    await startSandbox(sandbox, config)
+    const { portalUrl, apiUrl, lab } = config
+    return { sandbox, addresses: { portalUrl, apiUrl, labUrl: lab?.urls[0] ?? '' } }
+  })
+  const faults = sandbox.faults!
+  const countOpen = trackOpenRequests(sandbox)
+
+  /** Resolves when all requests so far are noted. It does not wait longer for those that a fault lets hang. */
+  async function untilNoted(longestMs = 200): Promise<void> {
+    const end = performance.now() + longestMs
+    while (countOpen() > 0 && performance.now() < end) await wait(5)
+    // A step is noted after its answer has been sent.
+    await afterEvents()
+    await afterEvents()
+  }
+
+  return {
+    ...addresses,
+    client,
+    user,
+    /** For the environment of the client. */
+    env: {
+      LOGIN_URL: addresses.portalUrl,
+      API_URL: addresses.apiUrl,
+      CLIENT_ID: client.id,
+      CLIENT_SECRET: client.secret,
+      REDIRECT_URI: redirectUris[0] ?? '',
+    },
+
+    faults: {
+      /** Throws an error that names every wrong field. */
+      order: (fault: FaultRequest) => describeOrdered(faults.order(typeof fault === 'string' ? { fault } : fault)),
+      list: () => faults.list().map(describeOrdered),
+      /** Of one fault by its id, or of all. */
+      remove: (id?: string): number => faults.remove(one => id === undefined || one.id === id),
+    },
+
+    /** Every request to portal and API so far, in the order of the answers, with the reason of each refusal. */
+    async requests(): Promise<LabStep[]> {
+      await untilNoted()
+      return [...steps]
+    },
+
+    /**
+     * Signs the user in where the client has sent the browser, and allows the client. Returns the address that the
+     * portal leads the browser back to.
+     */
+    async signIn(url: string | URL, { email = user.email } = {}): Promise<string> {
+      const answer = await sandbox.lab!.inject({
+        method: 'POST',
+        url: '/lab/v1/sign-in',
+        headers: { host: new URL(addresses.labUrl).host },
+        payload: { email, url: String(url) },
+      })
+      if (answer.statusCode !== 200) throw new Error(`The portal does not sign in: ${answer.body}`)
+      return answer.json<{ redirectUrl: string }>().redirectUrl
+    },
+
+    untilNoted,
+    passwords,
+    /** The three servers and the store, for tests that call them without a network. */
+    servers: sandbox,
+
+    async close(): Promise<void> {
+      for (const { server } of [sandbox.portal, sandbox.api]) server.closeAllConnections()
+      await sandbox.close()
+    },
+  }
+}
+
+/** Returns a function that says how many requests to portal and API have no answer yet. */
+function trackOpenRequests({ portal, api }: Sandbox): () => number {
+  let open = 0
+  for (const { server } of [portal, api])
+    server.on('request', (_request, response) => {
+      open++
+      response.once('close', () => open--)
+    })
+  return () => open
+}

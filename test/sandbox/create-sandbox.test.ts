@@ -1,0 +1,93 @@
+// The sandbox inside a Node test: what it offers, and the example of docs/laboratory.md.
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createSandbox } from '../../src/sandbox/create-sandbox.ts'
+
+const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
+
+t.test('a sandbox has its own ports, user and client, and a client signs in with them', async t => {
+  const sandbox = await createSandbox()
+  t.teardown(() => sandbox.close())
+  const { portalUrl, apiUrl, client } = sandbox
+  const start = new URLSearchParams({
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: client.redirectUris[0]!,
+    cancel_url: 'http://localhost:3000/cancelled',
+    state: 'a-state-that-nobody-guesses',
+  })
+  const back = new URL(await sandbox.signIn(`${portalUrl}/?${start}`))
+  t.equal(back.searchParams.get('state'), 'a-state-that-nobody-guesses')
+  const fields = {
+    grant_type: 'authorization_code',
+    code: back.searchParams.get('code')!,
+    client_id: client.id,
+    client_secret: client.secret,
+    redirect_uri: client.redirectUris[0]!,
+    state: 'a-state-that-nobody-guesses',
+  }
+
+  const { id } = sandbox.faults.order({ fault: 'exchange-503', options: { retryAfter: 1 } })
+  t.match(sandbox.faults.list(), [{ id, status: 'waiting', place: 'exchange', kind: 'status', when: 'before' }])
+  const refused = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
+  t.match([refused.status, refused.headers.get('retry-after')], [503, '1'])
+  const answer = await fetch(`${portalUrl}/api/exchangeToken`, form(fields))
+  const { access_token: token } = (await answer.json()) as { access_token: string }
+  const list = await fetch(`${apiUrl}/apps/v1`, { headers: { authorization: `Bearer ${token}` } })
+  t.equal(list.status, 200)
+
+  const requests = await sandbox.requests()
+  t.match(
+    requests.map(({ kind, response, fault }) => [kind, response.status, fault?.name]),
+    [
+      ['authorize', 303, undefined],
+      ['exchange', 503, 'exchange-503'],
+      ['exchange', 200, undefined],
+      ['api', 200, undefined],
+    ],
+  )
+  t.match(requests[1]!.request.body, { code: fields.code }, 'tests see values as they were sent')
+})
+
+t.test('a wrong fault throws an error that says what to write instead', async t => {
+  const sandbox = await createSandbox()
+  t.teardown(() => sandbox.close())
+  t.throws(() => sandbox.faults.order('exchange-51'), { message: /fault: .*Did you mean exchange-501/ })
+  t.throws(() => sandbox.faults.order({ place: 'list', kind: 'long-list', options: { count: -1 } }), {
+    message: /options\.count: This must be a whole number from 0 to 10000\./,
+  })
+  sandbox.faults.order('list-503')
+  sandbox.faults.order({ place: 'list', kind: 'status', options: { status: 500 } })
+  t.equal(sandbox.faults.remove(), 2)
+  t.same(sandbox.faults.list(), [])
+})
+
+t.test('two sandboxes run side by side, and each ends with its requests', async t => {
+  const [one, other] = await Promise.all([createSandbox(), createSandbox({ email: 'robin@example.test' })])
+  t.not(one.portalUrl, other.portalUrl)
+  one.faults.order({ fault: 'list-never' })
+  const hanging = fetch(`${one.apiUrl}/apps/v1`, { headers: { authorization: 'Bearer none' } }).catch(() => undefined)
+  await one.requests()
+  t.same(await other.requests(), [])
+  await Promise.all([one.close(), other.close()])
+  await hanging
+  await t.rejects(fetch(one.portalUrl))
+})
+
+t.test('the example of docs/laboratory.md runs', async t => {
+  const example = /```ts\n([\s\S]*?)```/.exec(readFileSync('docs/laboratory.md', 'utf8'))?.[1] ?? ''
+  t.match(example, 'createSandbox')
+  // Beside the other tests, because the example imports the sandbox by a path of the project.
+  const folder = mkdtempSync('test/sandbox/example-')
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'example.test.ts'), example.replace('../src/', '../../../src/'))
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const run = spawnSync(process.execPath, ['--test', join(folder, 'example.test.ts')], { encoding: 'utf8', env })
+  t.equal(run.status, 0, run.stdout + run.stderr)
+  t.match(run.stdout, /pass 1/)
+  t.ok(existsSync(folder))
+})
