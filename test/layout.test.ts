@@ -194,7 +194,7 @@ t.test('one file lists all routes of each sandbox server', async t => {
       t.equal(route.test(read(path)), path.endsWith(`/${list}`), path)
 })
 
-t.test('the laboratory imports only what is recorded, and only app.ts and create-sandbox.ts import the laboratory', async t => {
+t.test('the laboratory imports only what is recorded, and only app.ts and create-sandbox.ts import it', async t => {
   for (const path of sandboxFiles) {
     const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
     // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
