@@ -321,9 +321,34 @@ export const explanations: Record<StepReason, Explanation> = {
     mend: 'Nothing is wrong with your client: begin the login again.',
     source: 'specification 4.2',
   },
-  'form-used': {
-    found: 'A form of the portal was sent twice. It counts once.',
+  'account-form-expired': {
+    found: 'A page of the account was open for too long, or another user has signed in since.',
+    mend: 'Nothing is wrong with your client: open the page again.',
+    source: 'specification 4.2',
+  },
+  'answered-already': {
+    found: 'The question on the consent page was answered already. An answer counts once.',
     mend: 'Nothing is wrong with your client: begin the login again.',
+    source: 'specification 4.2',
+  },
+  'token-shown': {
+    found: 'The form that makes an access token was sent twice. Each token is shown once.',
+    mend: 'Create another access token.',
+    source: 'specification 5.2',
+  },
+  'secret-shown': {
+    found: 'The form that makes a client secret was sent twice. Each secret is shown once.',
+    mend: 'Create another secret.',
+    source: 'specification 4.1',
+  },
+  'application-unknown': {
+    found: 'There is no application with this id.',
+    mend: 'Compare the id with the list of applications: this one was removed, or belongs to another sandbox.',
+    source: 'specification 4.1',
+  },
+  'link-expired': {
+    found: 'The link to reset a password has expired or was used.',
+    mend: 'Nothing is wrong with your client: ask for a new link.',
     source: 'specification 4.2',
   },
   'last-secret': {

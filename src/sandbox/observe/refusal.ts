@@ -4,8 +4,18 @@ import type { Reason } from './steps.ts'
 export interface RefusalDetails {
   /** The field that is wrong. */
   field?: string
+  isMissing?: boolean
+  /** Where the fields were, if not in the body. */
+  place?: 'address' | 'header'
+  isGetOnly?: boolean
+  /** A code came again soon and unchanged, so nothing was revoked. */
+  isReplay?: boolean
+  /** Who is asking, if the answer names them. */
+  userId?: string
   /** When the same request may succeed. */
   retryAfterSeconds?: number
+  /** One sentence for each field that is wrong, for the person who has filled in the form. */
+  problems?: Record<string, string>
 }
 
 /** Thrown inside a transaction, it undoes what the transaction began. */
@@ -17,5 +27,15 @@ export class Refusal extends Error {
     super(reason)
     this.reason = reason
     this.details = details
+  }
+}
+
+/** For a page that shows a refusal beside its form: the result, or the refusal. Any other error is thrown. */
+export async function catchRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
   }
 }

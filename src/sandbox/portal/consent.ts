@@ -1,24 +1,24 @@
-// Consent: who asks, for what, and the answer, which counts once and only for the request it was shown for.
+// The consent page: who asks, for what, and the answer. It counts once, and only for the request that the page showed.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { allowAndIssueCode, decline } from '../grants/consents.ts'
+import { type LoginRequest, readLoginRequest } from '../grants/login-request.ts'
+import { notesFor } from '../observe/notes.ts'
 import { noteAbout, noteReason } from '../observe/observe.ts'
+import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import { rememberConsent } from '../store/consents.ts'
-import { finishAuthorization } from '../store/finished-authorizations.ts'
 import type { User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { addToUrl } from './add-to-url.ts'
-import { makeCodeRedirect } from './code-redirect.ts'
-import { PageError } from './error-pages.ts'
-import { type LoginRequest, readLoginRequest, refuseRemoved, toLoginPath } from './login-request.ts'
-import { endPortalSession, findVisitor } from './portal-session.ts'
+import { setStartAgain } from './error-pages.ts'
+import { codeUrl, declinedUrl, loginPath } from './login-urls.ts'
+import { findVisitor, signBrowserOut } from './session.ts'
 
-/** What the page was shown for. It travels in the form, so nothing is stored until there is an answer. */
+/** It travels sealed in the form, so nothing is stored until there is an answer. */
 interface ConsentQuestion {
   id: string
   userId: string
-  /** The request, as the path that started it. */
+  /** The path that started the login. */
   path: string
 }
 
@@ -32,7 +32,7 @@ export function showConsentPage(
 ) {
   const { redirectUri, cancelUrl } = login
   setPageHeaders(reply, { formTargets: [new URL(redirectUri).origin, new URL(cancelUrl).origin] })
-  const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: toLoginPath(login) }
+  const question: ConsentQuestion = { id: randomUUID(), userId: visitor.id, path: loginPath(login) }
   const expiresAt = new Date(clock().getTime() + formLifetimeMs)
   return reply.viewAsync('consent', {
     title: `Allow ${login.application.name}?`,
@@ -43,43 +43,39 @@ export function showConsentPage(
   })
 }
 
-export function answerConsent(parts: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
-  const { keyRing, store, clock } = parts
+export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>) {
+  const { addresses, keyRing, clock } = services
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { decision, formToken } = (request.body ?? {}) as Record<string, unknown>
     const question = readFormToken<ConsentQuestion>(keyRing.sealingKey, 'consent', formToken, clock())
-    if (!question) throw new PageError(400, 'This page was open for too long.', { reason: 'form-expired' })
+    if (!question) throw new Refusal('form-expired')
     noteAbout(request, { startPath: question.path, userId: question.userId })
-    const startAgain = { href: question.path, label: 'Start again' }
+    setStartAgain(request, question.path)
     if (decision === 'another-account') {
-      await endPortalSession(parts, request, reply)
+      await signBrowserOut(services, reply)
       return reply.redirect(question.path, 303)
     }
-    if (decision !== 'allow' && decision !== 'decline')
-      throw new PageError(400, 'The form was incomplete.', { next: startAgain, reason: 'field-missing' })
-    const visitor = await findVisitor(parts, request)
-    // Signed out meanwhile, or signed in as somebody else: they have not been asked yet.
+    if (decision !== 'allow' && decision !== 'decline') throw new Refusal('field-missing', { field: 'decision' })
+    const visitor = await findVisitor(services, request)
+    // The visitor has signed out, or signed in as another user, who has not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
-    // Read again, because the application may have been changed or removed since the page was shown.
-    const query = Object.fromEntries(new URL(question.path, parts.addresses.portalUrl).searchParams)
-    const login = await readLoginRequest(parts, query, request)
-    const answer = store.transaction(async db => {
-      const expiresAt = new Date(clock().getTime() + formLifetimeMs)
-      if (!(await finishAuthorization(db, question.id, expiresAt))) return undefined
-      if (decision === 'decline') return toCancelLocation(login)
-      await rememberConsent(db, visitor.id, login.application.id, clock())
-      return makeCodeRedirect(db, parts, login, { userId: visitor.id, proof: visitor.proof })
-    })
-    const location = await answer.catch(refuseRemoved)
-    if (!location) throw new PageError(409, 'You have already answered this question.', { next: startAgain })
-    if (decision === 'decline') noteReason(request, 'consent-declined')
-    request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
-    return reply.redirect(location, 303)
+    // Read it again: the application may have been changed or removed since the page was shown.
+    const query = Object.fromEntries(new URL(question.path, addresses.portalUrl).searchParams)
+    const login = await readLoginRequest(services, query, notesFor(request))
+    const answered = { id: question.id, expiresAt: new Date(clock().getTime() + formLifetimeMs) }
+    const log = () =>
+      request.log.info({ code: `consent-${decision}`, clientId: login.application.id }, 'consent was answered')
+    if (decision === 'decline') {
+      await decline(services, answered)
+      noteReason(request, 'consent-declined')
+      log()
+      return reply.redirect(declinedUrl(login), 303)
+    }
+    const user = { userId: visitor.id, proof: visitor.proof }
+    const code = await allowAndIssueCode(services, answered, login, user)
+    log()
+    return reply.redirect(codeUrl(login, { code, userId: visitor.id, issuer: addresses.portalUrl }), 303)
   }
-}
-
-function toCancelLocation({ cancelUrl, state }: LoginRequest): string {
-  return addToUrl(cancelUrl, { error: 'access_denied', state })
 }

@@ -1,6 +1,6 @@
 // Refuses what browsers send from another site or origin: a forged sign-in, a consent nobody gave, guesses at a password.
 import type { FastifyRequest } from 'fastify'
-import { PageError } from './error-pages.ts'
+import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Sec-Fetch-Site where the browser sends it, the Origin where it does not; with neither there is no telling, and the
@@ -11,12 +11,7 @@ export function refuseCrossSitePosts(portalUrl: string) {
     if (request.method === 'GET' || request.method === 'HEAD') return
     const site = request.headers['sec-fetch-site']
     const isOwn = site === undefined ? request.headers.origin === portalUrl : site === 'same-origin'
-    if (!isOwn)
-      throw new PageError(
-        403,
-        'This form was sent from another site, so nothing was changed. Open the page here and try again.',
-        { reason: 'cross-site' },
-      )
+    if (!isOwn) throw new Refusal('cross-site')
   }
 }
 

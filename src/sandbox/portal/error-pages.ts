@@ -1,72 +1,186 @@
-// Error pages of the portal.
-import type { FastifyInstance } from 'fastify'
-import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+// Error pages of the portal: one table says for each reason what the visitor reads and where they can go on.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LoginRefusal } from '../grants/login-request.ts'
+import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
+import { resetLinkMinutes } from '../people/password.ts'
 import type { Services } from '../services.ts'
+import { hasConsent } from '../store/consents.ts'
+import { longestText } from '../values/text-length.ts'
 import { errorTitle } from '../web/error-title.ts'
-import { answerLoginRequestError, LoginRequestError } from './login-request-error.ts'
+import { loginErrorOf, loginErrorUrl } from './login-urls.ts'
+import { findVisitor } from './session.ts'
 
-/** Shown to the visitor as a page. `message` is for their eyes; `next` is a way on, a local path. */
-export class PageError extends HttpRefusal {
-  readonly next: { href: string; label: string } | undefined
-  readonly retryAfterSeconds: number | undefined
-
-  constructor(
-    statusCode: number,
-    message: string,
-    {
-      next,
-      retryAfterSeconds,
-      reason,
-    }: { next?: { href: string; label: string }; retryAfterSeconds?: number; reason?: Reason } = {},
-  ) {
-    super(statusCode, message, reason)
-    this.next = next
-    this.retryAfterSeconds = retryAfterSeconds
-  }
+interface ErrorPage {
+  status: number
+  message: string
+  /** A link for the visitor. Without `href` it leads to the page where they can start again, if there is one. */
+  next?: { label: string; href?: string }
 }
 
-export function showErrorPages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock'>): void {
+const notRegistered = 'The application that sent you here is not registered, so you cannot sign in to it.'
+const wrongAddress = 'The application that sent you here asked to send you on to an address that it has not registered.'
+const groupGone = 'This group does not exist, or you cannot do this in it. Nothing was changed.'
+const busy = 'The login portal is very busy. Wait a moment and try again.'
+const unreadable = 'The login portal could not read the request.'
+const made = { href: '/account/applications#made', label: 'Back to your applications' }
+const groups = { href: '/account/groups', label: 'Your groups' }
+
+/** A field of the request that starts a login, or of one of the portal's own forms. */
+function incomplete({ field }: RefusalDetails): ErrorPage {
+  if (field === 'client_id') return { status: 400, message: notRegistered }
+  if (field === 'redirect_uri') return { status: 400, message: wrongAddress }
+  return { status: 400, message: 'The form was incomplete.', next: { label: 'Start again' } }
+}
+
+const pages: Partial<Record<Reason, ErrorPage | ((details: RefusalDetails) => ErrorPage)>> = {
+  'client-unknown': { status: 400, message: notRegistered },
+  'redirect-uri-unregistered': { status: 400, message: wrongAddress },
+  'field-missing': incomplete,
+  'field-repeated': incomplete,
+  'field-too-long': ({ field }) => ({
+    status: 400,
+    message: `The application sent a ${field} of more than ${longestText} characters.`,
+  }),
+  'form-expired': { status: 400, message: 'This page was open for too long.' },
+  'account-form-expired': {
+    status: 400,
+    message: 'This page was open for too long, or somebody else signed in in the meantime. Nothing was changed.',
+    next: { label: 'Open the page again' },
+  },
+  'answered-already': {
+    status: 409,
+    message: 'You have already answered this question.',
+    next: { label: 'Start again' },
+  },
+  'signed-out': {
+    status: 403,
+    message: 'You were signed out in the meantime. Sign in again to continue.',
+    next: { label: 'Sign in' },
+  },
+  'password-changed': {
+    status: 409,
+    message: 'Your password was changed somewhere else in the meantime.',
+    next: { href: '/account', label: 'Sign in with the new one' },
+  },
+  'link-expired': {
+    status: 400,
+    message: `This link does not work any more. A link is valid for ${resetLinkMinutes} minutes and works once.`,
+    next: { href: '/forgot-password', label: 'Ask for a new link' },
+  },
+  'cross-site': {
+    status: 403,
+    message: 'This form was sent from another site, so nothing was changed. Open the page here and try again.',
+  },
+  'group-unknown': { status: 404, message: groupGone, next: groups },
+  'link-unknown': { status: 404, message: groupGone, next: groups },
+  'not-allowed': { status: 404, message: groupGone, next: groups },
+  'token-shown': {
+    status: 409,
+    message: 'This token has been shown already. Each is shown only once.',
+    next: { href: '/account/token', label: 'Create another one' },
+  },
+  'secret-shown': { status: 409, message: 'This secret has been shown already. Each is shown only once.', next: made },
+  'last-secret': { status: 409, message: 'These are its only secrets. Create a new one instead.', next: made },
+  'application-unknown': { status: 404, message: 'That is not there any more, or is not yours to change.', next: made },
+  'not-found': {
+    status: 404,
+    message: 'There is nothing at this address. Check it, or start from your account.',
+    next: { href: '/account', label: 'Your account' },
+  },
+  'method-not-allowed': { status: 405, message: 'This page cannot be opened like this.' },
+  busy: { status: 503, message: busy },
+  'store-unavailable': { status: 503, message: busy },
+  'body-too-large': { status: 413, message: 'The form was larger than this page accepts.' },
+  'content-type-unsupported': { status: 415, message: unreadable },
+  'body-unreadable': { status: 400, message: unreadable },
+}
+const internal: ErrorPage = { status: 500, message: 'This is a fault of the login portal. Try again in a moment.' }
+
+/** What a page says about this reason. Undefined if the reason never ends in a page. */
+export function errorPageOf({ reason, details }: Refusal): ErrorPage | undefined {
+  const page = pages[reason]
+  return typeof page === 'function' ? page(details) : page
+}
+
+const startAgain = 'startAgainAt'
+
+/** Error pages of this request link to the page at this local path. */
+export function setStartAgain(request: FastifyRequest, path: string): void {
+  request.setDecorator(startAgain, path)
+}
+
+export function showErrorPages(
+  scope: FastifyInstance,
+  services: Pick<Services, 'addresses' | 'store' | 'clock'>,
+): void {
+  scope.decorateRequest(startAgain, '')
   scope.setErrorHandler(async (error, request, reply) => {
-    if (error instanceof LoginRequestError) {
-      reportRefusal(reply, error, error, 'page')
-      return answerLoginRequestError(parts, error, request, reply)
-    }
-    const page = toPageError(error)
-    reportRefusal(reply, error, page, 'page')
-    if (page.retryAfterSeconds !== undefined) reply.header('retry-after', page.retryAfterSeconds)
+    if (error instanceof LoginRefusal) return answerLoginRefusal(services, error, reply)
+    const refusal = error instanceof Refusal ? error : undefined
+    const { statusCode: faultStatus, reason } = faultOf(error)
+    const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
+    // A body may be unreadable for several statuses; the framework chooses it.
+    const statusCode = refusal ? page.status : faultStatus
+    reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
+    if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
+    const href = page.next?.href ?? request.getDecorator<string>(startAgain)
     return reply
-      .status(page.statusCode)
+      .status(statusCode)
       .viewAsync('error', {
-        title: errorTitle(page.statusCode),
+        title: errorTitle(statusCode),
         message: page.message,
-        next: page.next,
+        next: page.next && href ? { href, label: page.next.label } : undefined,
         requestId: request.id,
         explainedAt: stepUrlOf(request),
       })
   })
   scope.setNotFoundHandler(() => {
-    throw new PageError(404, 'There is nothing at this address. Check it, or start from your account.', {
-      next: { href: '/account', label: 'Your account' },
-    })
+    throw new Refusal('not-found')
   })
 }
 
-const busyPortal = 'The login portal is very busy. Wait a moment and try again.'
-
-const faults: Record<FaultReason, string> = {
-  busy: busyPortal,
-  'store-unavailable': busyPortal,
-  'body-too-large': 'The form was larger than this page accepts.',
-  'content-type-unsupported': 'The login portal could not read the request.',
-  'body-unreadable': 'The login portal could not read the request.',
-  internal: 'This is a fault of the login portal. Try again in a moment.',
+/**
+ * Anybody can register an application, with any address. So only a visitor who has allowed the application before is sent
+ * on without asking: otherwise the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
+ */
+async function answerLoginRefusal(
+  services: Pick<Services, 'addresses' | 'store' | 'clock'>,
+  refusal: LoginRefusal,
+  reply: FastifyReply,
+) {
+  const { request } = reply
+  const { application, reason } = refusal
+  const { description } = loginErrorOf(refusal)
+  const location = loginErrorUrl(refusal, services.addresses.portalUrl)
+  reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
+  if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
+  // The page has no form of its own, which would need an Origin. The site that it links to must not learn how it was found.
+  reply.status(400).header('referrer-policy', 'no-referrer')
+  return reply.viewAsync('wrong-start', {
+    title: 'You cannot sign in with this link',
+    applicationName: application.name,
+    message: description,
+    location,
+    // The URL parser gives the host in ASCII, so that no letter looks like another.
+    host: new URL(location).host,
+    requestId: request.id,
+    explainedAt: stepUrlOf(request),
+  })
 }
 
-function toPageError(error: unknown): PageError {
-  if (error instanceof PageError) return error
-  const { statusCode, reason } = faultOf(error)
-  const retryAfterSeconds = statusCode === 503 ? { retryAfterSeconds: retryAfterFaultSeconds } : {}
-  return new PageError(statusCode, faults[reason], { reason, ...retryAfterSeconds })
+/** False also if the store cannot be read now: this answers an error, and must not become another one. */
+async function isAllowed(
+  services: Pick<Services, 'store' | 'clock'>,
+  applicationId: string,
+  request: FastifyRequest,
+): Promise<boolean> {
+  try {
+    const visitor = await findVisitor(services, request)
+    return visitor !== undefined && (await hasConsent(services.store.read, visitor.id, applicationId))
+  } catch {
+    return false
+  }
 }

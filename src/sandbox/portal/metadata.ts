@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
-import { grantTypes } from './exchange-token.ts'
+import { grantTypes } from './oauth-errors.ts'
 
 const publicFor5Minutes = 'public, max-age=300'
 

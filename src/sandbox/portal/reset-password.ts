@@ -1,46 +1,108 @@
-// Where the link of a reset mail leads: a new password for whoever reads that mail. Looking at the page uses nothing up.
+// A new password for a person who has forgotten theirs: asking for a link by mail, and the page that the link opens.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteReason } from '../observe/observe.ts'
+import { catchRefusal, Refusal } from '../observe/refusal.ts'
+import { changePassword, makeResetToken, mostResetLinks, readResetToken, resetLinkMinutes } from '../people/password.ts'
+import { findEmailProblem, findPasswordProblem, shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
-import { type Credentials, findUser } from '../store/users.ts'
+import { type Credentials, findUser, normaliseEmail } from '../store/users.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
-import { changePassword } from './change-password.ts'
-import { PageError } from './error-pages.ts'
-import { markBrowser } from './known-browser.ts'
-import { findPasswordProblem, shortestPassword } from './password-rules.ts'
-import { endPortalSession } from './portal-session.ts'
-import { readResetToken, resetLinkMinutes } from './reset-link.ts'
+import { markBrowser, signBrowserOut } from './session.ts'
+import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-export function resetPasswordRoutes(parts: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+/** The answer and the work are the same whether or not there is such an account. */
+export function forgotPasswordRoutes(
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
+) {
+  const { addresses, mailbox } = services
+
+  /** The purpose of signing in comes along, so that the login goes on afterwards. */
+  async function show(request: FastifyRequest, reply: FastifyReply) {
+    const { formToken } = request.query as Record<string, unknown>
+    const toAccount = { returnTo: '/account', applicationName: undefined, formTargets: [] }
+    return showForm(reply, formToken === undefined ? toAccount : readPurpose(services, formToken, request))
+  }
+
+  async function send(request: FastifyRequest, reply: FastifyReply) {
+    const { formToken, email: given } = (request.body ?? {}) as Record<string, unknown>
+    const purpose = readPurpose(services, formToken, request)
+    const email = typeof given === 'string' ? given.trim() : ''
+    if (!mailbox) return showForm(reply, purpose)
+    const problem = findEmailProblem(email)
+    if (problem !== undefined) return showForm(reply.status(422), purpose, { email, problem })
+    const made = await catchRefusal(makeResetToken(services, { email, source: services.sourceOf(request) }))
+    if (made instanceof Refusal) {
+      noteReason(request, made.reason)
+      request.log.info({ code: 'password-reset-limited' }, 'a link to reset a password was asked for too often')
+    } else {
+      const mail = { to: normaliseEmail(email), subject: 'Reset your password', text: writeMail(made.token) }
+      if (made.isForSomebody) mailbox.deliver(mail)
+      request.log.info({ code: 'password-reset-asked' }, 'a link to reset a password was asked for')
+    }
+    // The same page in every case. It says what happens beyond the limit.
+    return reply.viewAsync('reset-mail-sent', {
+      title: 'Check your e-mail',
+      email,
+      minutes: resetLinkMinutes,
+      mostLinks: mostResetLinks,
+      mailboxUrl: mailbox.url,
+      ...purpose,
+    })
+  }
+
+  function showForm(reply: FastifyReply, purpose: SignInPurpose, sent: { email?: string; problem?: string } = {}) {
+    setPageHeaders(reply)
+    return reply.viewAsync('forgot-password', {
+      title: 'Reset your password',
+      hasMailbox: mailbox !== undefined,
+      formToken: makePurposeToken(services, purpose),
+      ...purpose,
+      ...sent,
+    })
+  }
+
+  function writeMail(token: string): string {
+    return [
+      `Somebody asked to reset the password of your account at ${addresses.portalUrl}.`,
+      `Choose a new one within ${resetLinkMinutes} minutes. The link works once:`,
+      `${addresses.portalUrl}/reset-password?token=${token}`,
+      'If it was not you, ignore this mail: your password stays as it is.',
+    ].join('\n\n')
+  }
+
+  return { show, send }
+}
+
+/** Opening the page uses nothing up. */
+export function resetPasswordRoutes(
+  services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
+) {
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { token } = request.query as Record<string, unknown>
-    return showForm(reply, token, await findEmail(await requireCredentials(token)))
+    return showForm(reply, token, await findEmail(await readResetToken(services, token)))
   }
 
   async function reset(request: FastifyRequest, reply: FastifyReply) {
     const { token, password: given } = (request.body ?? {}) as Record<string, unknown>
-    const credentials = await requireCredentials(token)
+    const credentials = await readResetToken(services, token)
     const email = await findEmail(credentials)
     const password = typeof given === 'string' ? given : ''
     const problem = findPasswordProblem(password, email)
     if (problem !== undefined) return showForm(reply.status(422), token, email, problem)
-    const changed = await changePassword(parts, credentials, { password, source: parts.sourceOf(request) })
-    if (!changed) throw linkIsOver()
-    await endPortalSession(parts, request, reply)
-    // Who reads the account's mail is no stranger to it: what strangers got wrong must not stand in the way now.
-    markBrowser(parts, changed, request, reply)
+    const changed = await catchRefusal(
+      changePassword(services, credentials, { password, source: services.sourceOf(request) }),
+    )
+    // A change since the token was read has ended the link.
+    if (changed instanceof Refusal) throw new Refusal('link-expired')
+    await signBrowserOut(services, reply)
+    // A person who reads the account's mail is no stranger to it: failures of strangers must not stand in their way now.
+    markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })
   }
 
-  /** Throws PageError. */
-  async function requireCredentials(token: unknown): Promise<Credentials> {
-    const credentials = await readResetToken(parts, token)
-    if (!credentials) throw linkIsOver()
-    return credentials
-  }
-
   async function findEmail({ userId }: Credentials): Promise<string> {
-    return (await findUser(parts.store.read, userId))?.email ?? ''
+    return (await findUser(services.store.read, userId))?.email ?? ''
   }
 
   return { show, reset }
@@ -48,21 +110,12 @@ export function resetPasswordRoutes(parts: Pick<Services, 'store' | 'keyRing' | 
 
 function showForm(reply: FastifyReply, token: unknown, email: string, problem?: string) {
   setPageHeaders(reply, { hasScript: true })
-  const title = 'Choose a new password'
   return reply.viewAsync('reset-password', {
-    title,
+    title: 'Choose a new password',
     scripts: ['show-passwords.js'],
     token,
     email,
     problem,
     shortestPassword,
   })
-}
-
-function linkIsOver(): PageError {
-  return new PageError(
-    400,
-    `This link does not work any more. A link is valid for ${resetLinkMinutes} minutes and works once.`,
-    { next: { href: '/forgot-password', label: 'Ask for a new link' }, reason: 'form-expired' },
-  )
 }

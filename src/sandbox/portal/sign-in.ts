@@ -1,45 +1,199 @@
-// POST /sign-in: signing in with e-mail and password, on to where the visitor was going.
+// The page to sign in or to make an account, both its forms, and signing out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteAbout, noteReason, whoAndWhy } from '../observe/observe.ts'
+import { catchRefusal, Refusal } from '../observe/refusal.ts'
+import { checkPassword } from '../people/password.ts'
+import { registerUser } from '../people/register.ts'
+import { shortestPassword } from '../people/rules.ts'
 import type { Services } from '../services.ts'
-import { checkPassword } from './check-password.ts'
-import { PageError } from './error-pages.ts'
-import { markBrowser, readMark } from './known-browser.ts'
-import { keepsCookies, showMissingCookies } from './missing-cookies.ts'
-import { startPortalSession } from './portal-session.ts'
-import { describeBackOff, showSignInPage } from './sign-in-page.ts'
-import { readPurpose } from './sign-in-purpose.ts'
+import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
+import { takeNotice } from './notice.ts'
+import { findVisitor, readMark, signBrowserIn, signBrowserOut } from './session.ts'
 
-export function signIn(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+/** Where a visitor goes after signing in. It travels sealed in the forms of the page, so nothing is stored until then. */
+export interface SignInPurpose {
+  /** A local path of the portal. */
+  returnTo: string
+  /** The application that they are signing in to, if there is one. */
+  applicationName: string | undefined
+  /** Origins that the path may redirect to. */
+  formTargets: string[]
+}
+
+const formLifetimeMs = 30 * 60_000
+
+export function makePurposeToken(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  purpose: SignInPurpose,
+): string {
+  return makeFormToken(keyRing.sealingKey, 'sign-in', purpose, new Date(clock().getTime() + formLifetimeMs))
+}
+
+/** Throws Refusal if the form was not made by us, or is too old. */
+export function readPurpose(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  formToken: unknown,
+  request: FastifyRequest,
+): SignInPurpose {
+  const purpose = readFormToken<SignInPurpose>(keyRing.sealingKey, 'sign-in', formToken, clock())
+  if (!purpose) throw new Refusal('form-expired')
+  // Any other path is one of the portal's own pages.
+  if (purpose.returnTo.startsWith('/?')) noteAbout(request, { startPath: purpose.returnTo })
+  return purpose
+}
+
+/** What was sent before, and what the page says about it. Passwords never come back. */
+export interface SentForms {
+  signIn?: { problem: string; email?: string }
+  signUp?: { problem: string; problems?: Record<string, string>; fields: Record<string, unknown> }
+}
+
+export function showSignInPage(
+  reply: FastifyReply,
+  services: Pick<Services, 'keyRing' | 'clock'>,
+  purpose: SignInPurpose,
+  { signIn, signUp }: SentForms = {},
+) {
+  setPageHeaders(reply, { formTargets: purpose.formTargets, hasScript: true })
+  setTestCookie(reply)
+  return reply.viewAsync('sign-in', {
+    title: signUp ? 'Create an account' : 'Sign in',
+    isWide: true,
+    scripts: ['show-passwords.js'],
+    applicationName: purpose.applicationName,
+    formToken: makePurposeToken(services, purpose),
+    signIn,
+    signUp,
+    shortestPassword,
+  })
+}
+
+type SignInServices = Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>
+
+export function signInRoutes(services: SignInServices) {
+  async function signIn(request: FastifyRequest, reply: FastifyReply) {
     const { email, password, formToken } = (request.body ?? {}) as Record<string, unknown>
-    const purpose = readPurpose(parts, formToken, request)
-    if (!keepsCookies(request)) return showMissingCookies(request, reply, parts, purpose)
-    if (typeof email !== 'string' || typeof password !== 'string')
-      throw new PageError(400, 'The form was incomplete.', { reason: 'field-missing' })
-
-    const sender = { source: parts.sourceOf(request), mark: readMark(parts, request) }
-    const checked = await checkPassword(parts, { email, password, ...sender })
-    // A password that was changed since it was checked is a wrong one.
-    if ('credentials' in checked && (await startPortalSession(parts, checked.credentials, request, reply))) {
-      const { userId } = checked.credentials
-      noteAbout(request, { userId })
-      markBrowser(parts, checked.credentials, request, reply)
-      request.log.info({ code: 'signed-in', userId }, 'a visitor signed in')
+    const purpose = readPurpose(services, formToken, request)
+    if (!keepsCookies(request)) return showMissingCookies(reply, services, purpose)
+    if (typeof email !== 'string' || typeof password !== 'string') throw new Refusal('field-missing')
+    const signedIn = await catchRefusal(checkAndSignIn(services, { email, password }, reply))
+    if (!(signedIn instanceof Refusal)) {
+      noteAbout(request, { userId: signedIn.userId })
+      request.log.info({ code: 'signed-in', userId: signedIn.userId }, 'a visitor signed in')
       // 303, never 307: the browser would send the password on (RFC 9700 4.12).
       return reply.redirect(purpose.returnTo, 303)
     }
-    const refusal = 'refusal' in checked ? checked.refusal : 'wrong'
-    noteReason(request, refusal === 'wrong' ? 'password-wrong' : refusal)
+    const { reason, details } = signedIn
+    // A password that was changed since it was checked is a wrong one.
+    noteReason(request, reason === 'too-many-failures' ? reason : 'password-wrong')
     request.log.info({ code: 'sign-in-refused', ...whoAndWhy(request) }, 'a sign-in was refused')
-    if ('retryAfterSeconds' in checked) {
-      const problem = describeBackOff(reply, 'failed attempts', checked.retryAfterSeconds)
-      return showSignInPage(reply, parts, purpose, { signIn: { problem, email } })
-    }
-    // The same words whether or not there is such an account.
-    reply.status(403)
-    return showSignInPage(reply, parts, purpose, {
-      signIn: { problem: 'The e-mail address or the password is incorrect.', email },
-    })
+    const problem =
+      details.retryAfterSeconds === undefined
+        ? // The same words whether or not there is such an account.
+          'The e-mail address or the password is incorrect.'
+        : answerBackOff(reply, 'failed attempts', details.retryAfterSeconds)
+    if (details.retryAfterSeconds === undefined) reply.status(403)
+    return showSignInPage(reply, services, purpose, { signIn: { problem, email } })
   }
+
+  async function signUp(request: FastifyRequest, reply: FastifyReply) {
+    const { formToken, ...fields } = (request.body ?? {}) as Record<string, unknown>
+    const purpose = readPurpose(services, formToken, request)
+    if (!keepsCookies(request)) return showMissingCookies(reply, services, purpose)
+    const registered = await catchRefusal(registerUser(services, fields, services.sourceOf(request)))
+    if (!(registered instanceof Refusal)) {
+      const { userId } = registered
+      noteAbout(request, { userId })
+      await signBrowserIn(services, registered, reply)
+      request.log.info({ code: 'signed-up', userId }, 'a visitor signed up')
+      return reply.redirect(purpose.returnTo, 303)
+    }
+    const { retryAfterSeconds, problems = {} } = registered.details
+    noteReason(request, registered.reason)
+    if (retryAfterSeconds !== undefined) {
+      const problem = answerBackOff(reply, 'new accounts from your address', retryAfterSeconds)
+      return showSignInPage(reply, services, purpose, { signUp: { problem, fields } })
+    }
+    request.log.info({ code: 'sign-up-refused', fields: Object.keys(problems) }, 'a sign-up was refused')
+    const problem = 'Your account has not been created yet. Correct the fields below, and enter your password again.'
+    return showSignInPage(reply.status(422), services, purpose, { signUp: { problem, problems, fields } })
+  }
+
+  return { signIn, signUp }
+}
+
+async function checkAndSignIn(
+  services: SignInServices,
+  { email, password }: { email: string; password: string },
+  reply: FastifyReply,
+) {
+  const sender = { source: services.sourceOf(reply.request), mark: readMark(services, reply.request) }
+  const credentials = await checkPassword(services, { email, password, ...sender })
+  await signBrowserIn(services, credentials, reply)
+  return credentials
+}
+
+/** Makes the answer a 429 and returns the sentence for the page. `what`: of which there were too many. */
+export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
+  reply.status(429).header('retry-after', retryAfterSeconds)
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  return `Too many ${what}. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+}
+
+// All cookies of the portal have names that begin with this.
+const cookiePrefix = '__Host-portal-'
+const testCookieName = `${cookiePrefix}cookies`
+
+/** A browser that keeps cookies sends this one with each form, even if its other cookies have ended since. */
+function setTestCookie(reply: FastifyReply): void {
+  if (reply.request.cookies[testCookieName] === undefined)
+    reply.setCookie(testCookieName, 'kept', { path: '/', secure: true, httpOnly: true, sameSite: 'lax' })
+}
+
+function keepsCookies(request: FastifyRequest): boolean {
+  return Object.keys(request.cookies).some(name => name.startsWith(cookiePrefix))
+}
+
+/** Instead of the sign-in form, which would come back for ever. Call this before the password is checked. */
+function showMissingCookies(
+  reply: FastifyReply,
+  { addresses: { portalUrl } }: Pick<Services, 'addresses'>,
+  { returnTo }: SignInPurpose,
+) {
+  const { request } = reply
+  noteReason(request, 'cookies-missing')
+  request.log.info({ code: 'cookies-missing' }, 'the browser did not keep the cookie')
+  return reply
+    .status(400)
+    .viewAsync('missing-cookies', {
+      title: 'Cookies are missing',
+      returnTo,
+      isPlainHttp: portalUrl.startsWith('http:'),
+    })
+}
+
+export const signedOutPath = '/signed-out'
+
+/** Signing out of the portal in this browser. Applications that the visitor signed in to are not signed out. */
+export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
+  /** Applications link here: they cannot end this session, and while it lasts, signing in again asks for nothing. */
+  async function show(request: FastifyRequest, reply: FastifyReply) {
+    return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
+  }
+
+  // No form token: the cross-site guard keeps strangers out, and whoever is signed out by mistake signs in again.
+  async function signOut(_request: FastifyRequest, reply: FastifyReply) {
+    await signBrowserOut(services, reply)
+    return reply.redirect(signedOutPath, 303)
+  }
+
+  /** Shown after signing out, here or everywhere. A visitor who is signed in is asked whether to sign out. */
+  async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
+    if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)
+    const isEverywhere = takeNotice(services, reply, { path: signedOutPath }) !== undefined
+    return reply.viewAsync('signed-out', { title: isEverywhere ? 'Signed out everywhere' : 'Signed out', isEverywhere })
+  }
+
+  return { show, signOut, showSignedOut }
 }

@@ -12,11 +12,14 @@ import { showErrorPages } from './error-pages.ts'
 const icon = readAsset('icon.svg')
 const ownAssets = ['copy-buttons.js', 'show-passwords.js'].map(readAsset)
 
-export async function usePages(scope: FastifyInstance, parts: Pick<Services, 'store' | 'clock'>): Promise<void> {
+export async function usePages(
+  scope: FastifyInstance,
+  services: Pick<Services, 'addresses' | 'store' | 'clock'>,
+): Promise<void> {
   scope.removeContentTypeParser('application/json')
   await scope.register(formbody)
   await scope.register(cookie)
   await registerViews(scope, { icon, assets: [stylesheet, localTimes, ...ownAssets, ...callsAssets] })
   scope.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
-  showErrorPages(scope, parts)
+  showErrorPages(scope, services)
 }

@@ -8,9 +8,6 @@ import type { Db, Schema } from './schema.ts'
 const portionSize = 20
 const portionBytes = 32 * 1024
 
-/** A consent or a code could not be stored, because its application has been removed meanwhile. */
-export class ApplicationRemoved extends Error {}
-
 /** The fields that a developer gives. */
 export interface ApplicationFields {
   name: string

@@ -1,6 +1,5 @@
 // Which applications a user has allowed to sign them in: asked once, remembered until withdrawn.
 import { sql } from 'kysely'
-import { ApplicationRemoved } from './applications.ts'
 import type { Db } from './schema.ts'
 
 export async function hasConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
@@ -30,8 +29,8 @@ export async function lockConsent(db: Db, userId: string, applicationId: string)
   return row !== undefined
 }
 
-/** One that was given before keeps its time. Throws ApplicationRemoved. */
-export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<void> {
+/** A consent that was given before keeps its time. False, and nothing is stored, if the application was removed. */
+export async function rememberConsent(db: Db, userId: string, applicationId: string, now: Date): Promise<boolean> {
   const { rows } = await sql`
     insert into consents (user_id, application_id, created_at)
     select ${userId}, id, cast(${now.getTime()} as bigint) from applications
@@ -39,7 +38,7 @@ export async function rememberConsent(db: Db, userId: string, applicationId: str
     on conflict (user_id, application_id) do update set created_at = consents.created_at
     returning created_at
   `.execute(db)
-  if (rows.length === 0) throw new ApplicationRemoved()
+  return rows.length > 0
 }
 
 export interface AllowedApplication {
@@ -66,7 +65,18 @@ export async function listConsents(db: Db, userId: string, limit: number): Promi
   return rows.map(row => ({ ...row, allowedAt: new Date(row.allowedAt) }))
 }
 
-/** The user is asked again next time. What the application was given is not ended by this. */
-export async function withdrawConsent(db: Db, userId: string, applicationId: string): Promise<void> {
+/** The user is asked again next time. This does not end what the application was given. */
+export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<void> {
   await db.deleteFrom('consents').where('user_id', '=', userId).where('application_id', '=', applicationId).execute()
+}
+
+/** A consent page that was answered. True for the first caller with this id, in whatever process; false for all others. */
+export async function finishAuthorization(db: Db, id: string, expiresAt: Date): Promise<boolean> {
+  const row = await db
+    .insertInto('finished_authorizations')
+    .values({ id, expires_at: expiresAt.getTime() })
+    .onConflict(conflict => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }

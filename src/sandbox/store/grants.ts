@@ -1,7 +1,6 @@
 // Grants: what one login of one user gave one client. First a code; once redeemed, a family of tokens.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { ApplicationRemoved } from './applications.ts'
 import type { Db, Schema } from './schema.ts'
 
 /** No user's access token lives longer; so much longer than its end the sweep keeps a family. */
@@ -29,15 +28,15 @@ export interface RedeemedCode {
 }
 
 /**
- * The code's grant: it ends with the code, unless the code is redeemed. Throws ApplicationRemoved. Whoever makes it for a
- * user's request calls endSurplusGrants next.
+ * The grant of a code: it ends with the code, unless the code is redeemed. False, and nothing is stored, if the application
+ * was removed. For a request of a user, call endSurplusGrants next.
  */
 export async function createGrant(
   db: Db,
   userId: string,
   binding: CodeBinding,
   { now, expiresAt }: { now: Date; expiresAt: Date },
-): Promise<void> {
+): Promise<boolean> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
   const { rows } = await sql`
@@ -51,11 +50,11 @@ export async function createGrant(
     from applications where id = ${clientId} and removed_at is null
     returning id
   `.execute(db)
-  if (rows.length === 0) throw new ApplicationRemoved()
+  return rows.length > 0
 }
 
 /** Of the next grant of this user to this client, or of the next access token from the portal's own page. */
-export function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
+function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
 }
 
@@ -116,8 +115,37 @@ export async function redeemGrant(
   return rows[0]
 }
 
-export async function findGrantByCode(db: Db, codeHash: string): Promise<Selectable<Schema['grants']> | undefined> {
-  return db.selectFrom('grants').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
+/** A grant as it is stored. */
+export interface Grant {
+  grantId: string
+  userId: string
+  /** Null for an access token from the portal's own page. */
+  clientId: string | null
+  redirectUri: string
+  stateHash: string
+  codeChallenge: string
+  expiresAt: Date
+  redeemedAt: Date | undefined
+  revokedAt: Date | undefined
+}
+
+export async function findGrantByCode(db: Db, codeHash: string): Promise<Grant | undefined> {
+  const row = await db.selectFrom('grants').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
+  return row && toGrant(row)
+}
+
+function toGrant(row: Selectable<Schema['grants']>): Grant {
+  return {
+    grantId: row.id,
+    userId: row.user_id,
+    clientId: row.application_id,
+    redirectUri: row.redirect_uri,
+    stateHash: row.state_hash,
+    codeChallenge: row.code_challenge,
+    expiresAt: new Date(row.expires_at),
+    redeemedAt: row.redeemed_at === null ? undefined : new Date(row.redeemed_at),
+    revokedAt: row.revoked_at === null ? undefined : new Date(row.revoked_at),
+  }
 }
 
 /** Ends the family: its refresh token and every access token it gave. */
@@ -148,4 +176,64 @@ export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant 
     .where('grants.revoked_at', 'is', null)
     .where('applications.removed_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** A grant to no application, for one access token. False if the id exists: a form was sent twice. */
+export async function createPortalGrant(
+  db: Db,
+  { id, userId, now, expiresAt }: { id: string; userId: string; now: Date; expiresAt: Date },
+): Promise<boolean> {
+  const row = await db
+    .insertInto('grants')
+    .values({
+      id,
+      user_id: userId,
+      application_id: null,
+      created_at: now.getTime(),
+      expires_at: expiresAt.getTime(),
+      redirect_uri: '',
+      state_hash: '',
+      code_challenge: '',
+      redeemed_at: now.getTime(),
+      generation: 0,
+      sequence: nextSequence(userId, null),
+    })
+    .onConflict(conflict => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** How many access tokens from the portal's own page are still valid. */
+export async function countPortalGrants(db: Db, userId: string, now: Date): Promise<number> {
+  const row = await db
+    .selectFrom('grants')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('application_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now.getTime())
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+/** Ends every grant of the user to this application, codes included. Null ends the tokens from the portal's own page. */
+export async function revokeGrantsOf(db: Db, userId: string, applicationId: string | null, now: Date): Promise<void> {
+  await db
+    .updateTable('grants')
+    .set({ revoked_at: now.getTime() })
+    .where('user_id', '=', userId)
+    .where('application_id', applicationId === null ? 'is' : '=', applicationId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+/** Ends every grant of the user to any application, codes included. */
+export async function revokeAllGrantsOf(db: Db, userId: string, now: Date): Promise<void> {
+  await db
+    .updateTable('grants')
+    .set({ revoked_at: now.getTime() })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute()
 }

@@ -1,8 +1,8 @@
 // POST /lab/v1/people: somebody who can sign in. What is left out is made up.
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { accountBucket } from '../../portal/check-password.ts'
-import { findPersonProblems } from '../../portal/register-user.ts'
+import { accountBucket } from '../../people/password.ts'
+import { findPersonProblems } from '../../people/rules.ts'
 import { forgetFailures } from '../../store/failures.ts'
 import { markAsMade } from '../../store/marks.ts'
 import { createUser, normaliseEmail } from '../../store/users.ts'

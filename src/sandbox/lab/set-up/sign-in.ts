@@ -1,13 +1,12 @@
 // POST /lab/v1/sign-in: a person's tokens without a browser, or a login that a client began, to its end.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { issueTokens } from '../../portal/issue-tokens.ts'
-import { sessionCookieName } from '../../portal/portal-session.ts'
-import { type Application, ApplicationRemoved, findApplication } from '../../store/applications.ts'
+import { issueTokens } from '../../grants/tokens.ts'
+import { sessionCookieName } from '../../portal/session.ts'
+import { type Application, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
-import { createGrant, endSurplusGrants, redeemGrant } from '../../store/grants.ts'
+import { createGrant, createPortalGrant, endSurplusGrants, redeemGrant } from '../../store/grants.ts'
 import { createPortalSession, deletePortalSession } from '../../store/portal-sessions.ts'
-import { createPortalGrant } from '../../store/user-grants.ts'
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
@@ -98,7 +97,7 @@ async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: st
   if (!redeemed) throw new Error('a code that was made just now could not be redeemed')
   const family = { ...redeemed, generation: 0, clientId, refreshToken }
   const tokens = await issueTokens({ ...parts, lifetimes: lifetimes.of }, family)
-  return { accessToken: tokens.access_token, expiresIn: tokens.expires_in, refreshToken }
+  return { accessToken: tokens.accessToken, expiresIn: tokens.expiresInSeconds, refreshToken }
 }
 
 function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
@@ -120,16 +119,12 @@ async function finishLogin(
   const { client_id: clientId } = Object.fromEntries(new URLSearchParams(path.slice(1)))
   await store.transaction(async db => {
     await createPortalSession(db, { idHash, userId, now, expiresAt: new Date(now.getTime() + 60_000) })
-    if (isId(clientId)) await rememberConsent(db, userId, clientId, now).catch(ignoreUnknown)
+    // Without such a client nothing is stored, and the portal says so.
+    if (isId(clientId)) await rememberConsent(db, userId, clientId, now)
   })
   const headers = { cookie: `${sessionCookieName}=${sessionId}`, 'x-request-id': requestId }
   const { location } = await askPortal({ url: path, headers })
   await store.write(db => deletePortalSession(db, idHash))
   if (location) return { redirectUrl: location }
   throw new LabError(422, { url: [explain(requestId) ?? 'The portal does not lead back from there.'] })
-}
-
-/** The portal itself says that there is no such client. */
-function ignoreUnknown(error: unknown): void {
-  if (!(error instanceof ApplicationRemoved)) throw error
 }

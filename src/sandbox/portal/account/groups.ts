@@ -7,14 +7,11 @@ import type { Reason } from '../../observe/steps.ts'
 import type { Services } from '../../services.ts'
 import { countApplicationsIn } from '../../store/applications.ts'
 import { findGroup } from '../../store/groups.ts'
-import { listGroupsOf } from '../../store/groups-of-user.ts'
 import { listInvitationsInto, listInvitationsOf } from '../../store/invitations.ts'
-import { countMembers, isMember, listMembers } from '../../store/memberships.ts'
+import { countMembers, isMember, listGroupsOf, listMembers } from '../../store/memberships.ts'
 import { isId } from '../../values/is-id.ts'
-import { PageError } from '../error-pages.ts'
 import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
-import { makeAccountForm, readAccountForm } from './account-form.ts'
-import { pathOf, showAccountPage, visitorOf } from './require-visitor.ts'
+import { makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const listPath = '/account/groups'
 const longestName = 200
@@ -97,7 +94,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cloc
     // Somebody else's group gets the same answer as one that does not exist.
     const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitor.id))
     const group = isVisible ? await findGroup(store.read, groupId) : undefined
-    if (!group) throw noSuchGroup()
+    if (!group) throw new Refusal('group-unknown')
     return showAccountPage(reply, 'account/group', {
       title: group.name,
       group,
@@ -149,7 +146,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cloc
         return goTo(listPath, { about: 'left' })
       }
       default:
-        throw noSuchGroup()
+        throw new Refusal('group-unknown')
     }
   }
 
@@ -180,15 +177,9 @@ async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []):
     if (!(error instanceof Refusal)) throw error
     if (isDone.includes(error.reason)) return undefined
     const problem = problems[error.reason]
-    if (problem === undefined) throw noSuchGroup()
+    if (problem === undefined) throw error
     return problem
   }
-}
-
-function noSuchGroup(): PageError {
-  return new PageError(404, 'This group does not exist, or you cannot do this in it. Nothing was changed.', {
-    next: { href: listPath, label: 'Your groups' },
-  })
 }
 
 function findNameProblem(name: string): string | undefined {

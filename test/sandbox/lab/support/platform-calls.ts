@@ -89,7 +89,7 @@ export async function platformCalls(sandbox: TestSandbox) {
       const fields = { ...credentials, grant_type: 'authorization_code', code, state: 'a-state' }
       return form('/api/exchangeToken', { ...fields, redirect_uri: seeded.redirectUri }, async () => {
         const grant = await findGrantByCode(store.read, hashToken(code))
-        return grant?.redeemed_at != null
+        return grant?.redeemedAt !== undefined
       })
     },
     async refresh() {

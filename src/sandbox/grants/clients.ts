@@ -1,0 +1,38 @@
+// Authenticates a client by its secret, with a limit on wrong ones.
+import type { StepNotes } from '../observe/notes.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { findApplication } from '../store/applications.ts'
+import { listSecretHashes } from '../store/client-secrets.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+import { isId } from '../values/is-id.ts'
+
+/**
+ * Throws Refusal. The right secret is always accepted, after however many failures: it has 128 random bits or more, so
+ * nobody finds it by trying, and nobody can lock a client out.
+ */
+export async function authenticateClient(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { clientId, secret, source }: { clientId: string; secret: string; source: string },
+  notes: StepNotes,
+): Promise<void> {
+  const hash = hashToken(secret)
+  const isPossible = isId(clientId)
+  const hashes = isPossible ? await listSecretHashes(store.read, clientId) : []
+  const isRight = hashes.some(valid => isEqualHash(valid, hash))
+  notes.check({ name: 'client_secret', passed: isRight, received: secret })
+  if (isRight) return notes.about({ knownClientId: clientId, provenClientId: clientId })
+  const buckets: Bucket[] = [
+    // Texts that cannot be an id share one count, so that made-up ids do not fill the table.
+    { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
+    { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
+  ]
+  const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
+  if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+  await store.write(db => countFailure(db, buckets, clock()))
+  // A client whose secrets were all ended is known, too.
+  const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
+  if (isKnown) notes.about({ knownClientId: clientId })
+  throw new Refusal(isKnown ? 'secret-wrong' : 'client-unknown')
+}

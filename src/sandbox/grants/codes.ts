@@ -1,0 +1,170 @@
+// Authorization codes: issued to a client that the user has allowed, and redeemed once for the first tokens of a family.
+import type { StepNotes } from '../observe/notes.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import { requireProof } from '../people/sessions.ts'
+import type { Services } from '../services.ts'
+import { hasConsent, lockConsent } from '../store/consents.ts'
+import {
+  type CodeBinding,
+  createGrant,
+  endSurplusGrants,
+  findGrantByCode,
+  redeemGrant,
+  revokeGrant,
+} from '../store/grants.ts'
+import type { Proof } from '../store/proof.ts'
+import type { Db } from '../store/schema.ts'
+import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
+import type { LoginRequest } from './login-request.ts'
+import { type IssuedTokens, issueTokens } from './tokens.ts'
+
+/** A user, and what has shown who they are. */
+export interface ProvenUser {
+  userId: string
+  proof: Proof
+}
+
+/**
+ * Call this in the transaction that has stored or locked the consent. Throws Refusal if the user has signed out or the
+ * application was removed in the meantime.
+ */
+export async function issueCode(
+  db: Db,
+  { lifetimes, clock }: Pick<Services, 'lifetimes' | 'clock'>,
+  login: LoginRequest,
+  { userId, proof }: ProvenUser,
+): Promise<string> {
+  await requireProof(db, userId, proof)
+  const now = clock()
+  const code = makeAlphanumericToken()
+  const clientId = login.application.id
+  const binding: CodeBinding = {
+    codeHash: hashToken(code),
+    clientId,
+    redirectUri: login.redirectUri,
+    stateHash: login.state === undefined ? '' : hashToken(login.state),
+    codeChallenge: login.codeChallenge ?? '',
+  }
+  const expiresAt = new Date(now.getTime() + lifetimes(clientId).codeSeconds * 1000)
+  if (!(await createGrant(db, userId, binding, { now, expiresAt }))) throw new Refusal('client-unknown')
+  await endSurplusGrants(db, userId, clientId, now)
+  return code
+}
+
+/** A code without asking the user. Undefined if they have not allowed the application. Throws Refusal like issueCode. */
+export async function issueAllowedCode(
+  services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
+  login: LoginRequest,
+  user: ProvenUser,
+): Promise<string | undefined> {
+  const { store } = services
+  const { id } = login.application
+  // Lock nothing for users who are only about to be asked.
+  if (!(await hasConsent(store.read, user.userId, id))) return undefined
+  return store.transaction(async db =>
+    (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
+  )
+}
+
+// A browser may deliver one callback twice, to two replicas of the client.
+const graceMs = 10_000
+
+/** What an authenticated client sends to redeem a code. */
+export interface Exchange {
+  clientId: string
+  code: string
+  redirectUri: string
+  state: string | undefined
+  codeVerifier: string | undefined
+}
+
+/** Throws Refusal. One statement spends the code, so of any number of callers one succeeds. */
+export async function redeemCode(
+  services: Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock'>,
+  exchange: Exchange,
+  notes: StepNotes,
+): Promise<IssuedTokens> {
+  const { store, lifetimes, clock } = services
+  const now = clock()
+  const refreshToken = makeAlphanumericToken()
+  const { refreshTokenSeconds } = lifetimes(exchange.clientId)
+  const binding: CodeBinding = {
+    codeHash: hashToken(exchange.code),
+    clientId: exchange.clientId,
+    redirectUri: exchange.redirectUri,
+    // A missing state compares as one that no login can have had.
+    stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
+    // S256 of RFC 7636 is the same SHA-256 in base64url. A verifier for a login without a challenge matches nothing.
+    codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
+  }
+  // PostgreSQL takes no NUL, so nobody has registered such a redirect URI.
+  const redeemed = binding.redirectUri.includes('\0')
+    ? undefined
+    : await store.write(db =>
+        redeemGrant(db, binding, { refreshTokenHash: hashToken(refreshToken), refreshTokenSeconds, now }),
+      )
+  if (!redeemed) throw await explainRefusal(services, binding, exchange, notes)
+  notes.about(redeemed)
+  const received = receivedOf(exchange, binding)
+  for (const name of ['code', 'redirect_uri', 'state', 'code_verifier'] as const)
+    notes.check({ name, passed: true, received: received[name] })
+  return issueTokens(services, { ...redeemed, generation: 0, clientId: exchange.clientId, refreshToken })
+}
+
+/** The values that are compared. For a verifier that is its challenge. */
+function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, codeChallenge }: CodeBinding) {
+  return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
+}
+
+/** Finds out why a code was not redeemed, and ends the family of a code that is in two hands. */
+async function explainRefusal(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  binding: CodeBinding,
+  exchange: Exchange,
+  notes: StepNotes,
+): Promise<Refusal> {
+  const received = receivedOf(exchange, binding)
+  const grant = await findGrantByCode(store.read, binding.codeHash)
+  const isOwn = grant?.clientId === binding.clientId
+  const isFresh = isOwn && !grant.redeemedAt && !grant.revokedAt && grant.expiresAt > clock()
+  notes.check({ name: 'code', passed: isFresh, received: received.code })
+  if (!grant) return new Refusal('code-unknown')
+  if (!isOwn) return new Refusal('code-of-another-client')
+  notes.about({ grantId: grant.grantId, userId: grant.userId })
+  const isSameUri = notes.check({
+    name: 'redirect_uri',
+    passed: grant.redirectUri === binding.redirectUri,
+    expected: grant.redirectUri,
+    received: received.redirect_uri,
+  })
+  // The store has only a hash of the state, so what was expected cannot be shown.
+  const isSameState = notes.check({
+    name: 'state',
+    passed: ['', binding.stateHash].includes(grant.stateHash),
+    received: received.state,
+  })
+  const isSameChallenge = notes.check({
+    name: 'code_verifier',
+    passed: grant.codeChallenge === binding.codeChallenge,
+    expected: grant.codeChallenge || undefined,
+    received: received.code_verifier,
+  })
+  if (grant.redeemedAt) {
+    const isSame = isSameUri && isSameState && isSameChallenge
+    // The distance in both directions: the clock of another instance may be a little ahead, but not for days.
+    const isReplay = isSame && Math.abs(clock().getTime() - grant.redeemedAt.getTime()) <= graceMs
+    // Otherwise somebody else has the code, too, and nobody knows which of the two is the client (RFC 6749 4.1.2).
+    if (!isReplay) await store.write(db => revokeGrant(db, grant.grantId, clock()))
+    return new Refusal('code-used', { isReplay })
+  }
+  if (!isSameUri) return new Refusal('redirect-uri-differs')
+  if (!isSameState) return new Refusal(exchange.state === undefined ? 'state-missing' : 'state-differs')
+  if (!isSameChallenge) return new Refusal(whyNotVerified(exchange, grant.codeChallenge))
+  return new Refusal(grant.revokedAt ? 'code-revoked' : 'code-expired')
+}
+
+function whyNotVerified({ codeVerifier }: Exchange, challenge: string): Reason {
+  if (codeVerifier === undefined) return 'verifier-missing'
+  return challenge === '' ? 'verifier-unexpected' : 'verifier-differs'
+}

@@ -1,0 +1,59 @@
+// Consents: a user allows an application to sign them in, or takes that back.
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { findApplication } from '../store/applications.ts'
+import { deleteConsent, finishAuthorization, rememberConsent } from '../store/consents.ts'
+import { revokeGrantsOf } from '../store/grants.ts'
+import { isId } from '../values/is-id.ts'
+import { issueCode, type ProvenUser } from './codes.ts'
+import type { LoginRequest } from './login-request.ts'
+
+/** An answer to the consent page counts once. `expiresAt`: when the page itself expires. */
+interface Question {
+  id: string
+  expiresAt: Date
+}
+
+/** Remembers the consent, and issues a code. Throws Refusal. */
+export async function allowAndIssueCode(
+  services: Pick<Services, 'lifetimes' | 'store' | 'clock'>,
+  question: Question,
+  login: LoginRequest,
+  user: ProvenUser,
+): Promise<string> {
+  const { store, clock } = services
+  return store.transaction(async db => {
+    if (!(await finishAuthorization(db, question.id, question.expiresAt))) throw new Refusal('answered-already')
+    if (!(await rememberConsent(db, user.userId, login.application.id, clock()))) throw new Refusal('client-unknown')
+    return issueCode(db, services, login, user)
+  })
+}
+
+/** Throws Refusal if the question was answered before. */
+export async function decline({ store }: Pick<Services, 'store'>, question: Question): Promise<void> {
+  const isFirst = await store.write(db => finishAuthorization(db, question.id, question.expiresAt))
+  if (!isFirst) throw new Refusal('answered-already')
+}
+
+/** Without a login. `clientId` as it came. Throws Refusal. */
+export async function allowApplication(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, clientId }: { userId: string; clientId: string },
+): Promise<void> {
+  const isKnown = isId(clientId) && (await findApplication(store.read, clientId)) !== undefined
+  if (!isKnown || !(await store.write(db => rememberConsent(db, userId, clientId, clock()))))
+    throw new Refusal('client-unknown', { field: 'clientId' })
+}
+
+/** Ends what the application was given. It has to ask again. `clientId` as it came; false if it cannot be an id. */
+export async function withdrawConsent(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, clientId }: { userId: string; clientId: string },
+): Promise<boolean> {
+  if (!isId(clientId)) return false
+  await store.transaction(async db => {
+    await deleteConsent(db, userId, clientId)
+    await revokeGrantsOf(db, userId, clientId, clock())
+  })
+  return true
+}

@@ -1,0 +1,145 @@
+// Checks the request that starts a login: first whether its redirect URI can be trusted with an answer, then the rest.
+import type { StepNotes } from '../observe/notes.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import type { Services } from '../services.ts'
+import { type Application, findApplication } from '../store/applications.ts'
+import type { Db } from '../store/schema.ts'
+import { isId } from '../values/is-id.ts'
+import { longestText } from '../values/text-length.ts'
+
+/** A request that has passed every check. */
+export interface LoginRequest {
+  application: Application
+  redirectUri: string
+  cancelUrl: string
+  /** Undefined if none was given; then none goes back. */
+  state: string | undefined
+  /** PKCE, S256; undefined if none was given. */
+  codeChallenge: string | undefined
+}
+
+export const startParameters = [
+  'grant_type',
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'cancel_url',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+] as const
+
+type Parameters = Partial<Record<(typeof startParameters)[number], string>>
+
+/** A refusal that the client may hear, at a redirect URI that was checked before (RFC 6749 4.1.2.1). */
+export class LoginRefusal extends Refusal {
+  readonly application: Application
+  readonly redirectUri: string
+  readonly state: string | undefined
+
+  constructor(
+    reason: Reason,
+    details: RefusalDetails,
+    { application, redirectUri, state }: Pick<LoginRequest, 'application' | 'redirectUri' | 'state'>,
+  ) {
+    super(reason, details)
+    this.application = application
+    this.redirectUri = redirectUri
+    this.state = state
+  }
+}
+
+/** False if there is none of the parameters. */
+export function isLoginRequest(query: Record<string, unknown>): boolean {
+  return startParameters.some(name => query[name] !== undefined)
+}
+
+/**
+ * Throws Refusal while no redirect URI is trusted (RFC 6749 4.1.2.1), and LoginRefusal after that. Unknown parameters are
+ * ignored, and empty ones count as left out (RFC 6749 3.1).
+ */
+export async function readLoginRequest(
+  { store }: Pick<Services, 'store'>,
+  query: Record<string, unknown>,
+  notes: StepNotes,
+): Promise<LoginRequest> {
+  if (typeof query.client_id === 'string') notes.about({ claimedClientId: query.client_id.slice(0, longestText) })
+  const { parameters, repeated } = collectParameters(query)
+  const application = await findClient(store.read, parameters, repeated)
+  notes.about({ knownClientId: application.id })
+  const redirectUri = checkRedirectUri(application, parameters, repeated, notes)
+  const { state, response_type: responseType, grant_type: grantType, cancel_url: cancelUrl } = parameters
+  const refuse = (reason: Reason, details: RefusalDetails): never => {
+    throw new LoginRefusal(reason, details, { application, redirectUri, state })
+  }
+  const [firstRepeated] = repeated
+  if (firstRepeated) refuse('field-repeated', { field: firstRepeated })
+  if (responseType === undefined) refuse('field-missing', { field: 'response_type' })
+  if (responseType !== 'code') refuse('response-type-unsupported', { field: 'response_type' })
+  if (grantType !== 'authorization')
+    refuse(grantType ? 'grant-type-unsupported' : 'field-missing', { field: 'grant_type' })
+  const origins = application.redirectUris.map(uri => new URL(uri).origin)
+  const isCancelUrl = isUrlOf(origins, cancelUrl)
+  notes.check({ name: 'cancel_url', passed: isCancelUrl, expected: origins.join(', '), received: cancelUrl })
+  if (!isCancelUrl) refuse('cancel-url-foreign', { field: 'cancel_url' })
+  const challengeFault = findChallengeFault(parameters)
+  if (challengeFault) refuse('challenge-invalid', challengeFault)
+  return { application, redirectUri, cancelUrl: cancelUrl as string, state, codeChallenge: parameters.code_challenge }
+}
+
+function collectParameters(query: Record<string, unknown>) {
+  const parameters: Parameters = {}
+  const repeated: (keyof Parameters)[] = []
+  for (const name of startParameters) {
+    const value = query[name]
+    // A parameter that was given twice counts as not given: nobody can tell which one was meant.
+    if (Array.isArray(value)) repeated.push(name)
+    else if (typeof value === 'string' && value !== '') {
+      if (value.length > longestText) throw new Refusal('field-too-long', { field: name })
+      parameters[name] = value
+    }
+  }
+  return { parameters, repeated }
+}
+
+async function findClient(db: Db, { client_id: clientId }: Parameters, repeated: string[]): Promise<Application> {
+  if (clientId === undefined) throw missing('client_id', repeated)
+  const application = isId(clientId) ? await findApplication(db, clientId) : undefined
+  if (!application) throw new Refusal('client-unknown')
+  return application
+}
+
+function checkRedirectUri(
+  { redirectUris }: Application,
+  { redirect_uri: redirectUri }: Parameters,
+  repeated: string[],
+  notes: StepNotes,
+): string {
+  // Byte by byte: every kindness here has been somebody's open redirect (RFC 9700 4.1).
+  const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
+  const expected = redirectUris.join(', ')
+  notes.check({ name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })
+  if (redirectUri === undefined) throw missing('redirect_uri', repeated)
+  if (!isRegistered) throw new Refusal('redirect-uri-unregistered')
+  return redirectUri
+}
+
+function missing(field: string, repeated: string[]): Refusal {
+  return new Refusal(repeated.includes(field) ? 'field-repeated' : 'field-missing', { field })
+}
+
+function isUrlOf(origins: string[], url: string | undefined): boolean {
+  if (url === undefined || !/^https?:\/\/[\x21-\x7e]+$/i.test(url) || /[#\\]/.test(url)) return false
+  if (!URL.canParse(url)) return false
+  const { origin, username, password } = new URL(url)
+  return !username && !password && origins.includes(origin)
+}
+
+function findChallengeFault(parameters: Parameters): RefusalDetails | undefined {
+  const { code_challenge: challenge, code_challenge_method: method } = parameters
+  if (challenge === undefined) return method === undefined ? undefined : { field: 'code_challenge', isMissing: true }
+  // Without a method the challenge would be plain (RFC 7636 4.3), which protects nothing here.
+  if (method !== 'S256') return { field: 'code_challenge_method' }
+  return /^[\w-]{43}$/.test(challenge) ? undefined : { field: 'code_challenge' }
+}

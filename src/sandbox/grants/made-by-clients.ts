@@ -1,0 +1,69 @@
+// What a client has made in a user's name, after the user has withdrawn their consent: a new secret for it, or removing it.
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { claimApplication, removeApplicationOf } from '../store/applications.ts'
+import { addClientSecret } from '../store/client-secrets.ts'
+import { finishAuthorization } from '../store/consents.ts'
+import { endMadeByClient, listMadeByClients, type MadeByClient } from '../store/made-by-clients.ts'
+import type { Db } from '../store/schema.ts'
+import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
+import { isId } from '../values/is-id.ts'
+
+/** As they came from outside. An empty `clientId` means a client that is not known any more. */
+export interface MadeIds {
+  applicationId?: unknown
+  clientId?: unknown
+}
+
+/** Undefined if it is gone, or not the user's to change. */
+export async function findMade(
+  db: Db,
+  { userId, ids: { applicationId, clientId }, now }: { userId: string; ids: MadeIds; now: Date },
+): Promise<MadeByClient | undefined> {
+  if (!isId(applicationId) || !(clientId === '' || isId(clientId))) return undefined
+  const [made] = await listMadeByClients(db, userId, { now, limit: 1, id: { applicationId, clientId } })
+  return made
+}
+
+/** Ends what the client knows, and makes a secret that it does not. The form counts once. Throws Refusal. */
+export async function renewSecretOfMade(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, ids, form }: { userId: string; ids: MadeIds; form: { id: string; expiresAt: Date } },
+): Promise<{ made: MadeByClient; clientSecret: string }> {
+  const now = clock()
+  const clientSecret = makeSecret()
+  const made = await store.transaction(async db => {
+    const made = await claimMade(db, { userId, ids, now })
+    // One form stands for everything on the page.
+    const id = `${form.id} ${made.applicationId} ${made.clientId}`
+    if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
+    await endMadeByClient(db, made)
+    await addClientSecret(db, made.applicationId, hashToken(clientSecret), { maker: { userId, clientId: null }, now })
+    return made
+  })
+  return { made, clientSecret }
+}
+
+/** Removes an application that the client has made; of another application only the client's secrets. Throws Refusal. */
+export async function removeMade(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { userId, ids }: { userId: string; ids: MadeIds },
+): Promise<MadeByClient> {
+  const now = clock()
+  return store.transaction(async db => {
+    const made = await claimMade(db, { userId, ids, now })
+    if (made.what === 'application') await removeApplicationOf(db, made.applicationId, { userId, now })
+    else if (made.hasOtherSecret) await endMadeByClient(db, made)
+    else throw new Refusal('last-secret')
+    return made
+  })
+}
+
+/** Locked until the transaction ends, so that it stays as it is. Throws Refusal. */
+async function claimMade(db: Db, { userId, ids, now }: { userId: string; ids: MadeIds; now: Date }) {
+  const { applicationId } = ids
+  const isClaimed = isId(applicationId) && (await claimApplication(db, applicationId, { userId, now })) !== undefined
+  const made = isClaimed ? await findMade(db, { userId, ids, now }) : undefined
+  if (!made) throw new Refusal('application-unknown')
+  return made
+}

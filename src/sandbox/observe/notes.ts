@@ -1,0 +1,14 @@
+// What the domain reports while it works on a request: whom the request is about, and the result of each check.
+import type { FastifyRequest } from 'fastify'
+import { noteAbout, noteCheck } from './observe.ts'
+import type { About, Check } from './steps.ts'
+
+export interface StepNotes {
+  about(about: About): void
+  /** Returns whether the check has passed. */
+  check(check: Check): boolean
+}
+
+export function notesFor(request: FastifyRequest): StepNotes {
+  return { about: about => noteAbout(request, about), check: check => noteCheck(request, check) }
+}

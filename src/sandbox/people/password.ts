@@ -1,0 +1,160 @@
+// Checks a password, with a limit on wrong ones; changes it; and makes the link that resets it.
+import { randomUUID } from 'node:crypto'
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import {
+  type Credentials,
+  findCredentials,
+  findCredentialsOf,
+  normaliseEmail,
+  replacePasswordHash,
+  signOutEverywhere,
+} from '../store/users.ts'
+import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+
+/** Marks a browser that has signed in before: failures of strangers do not lock its person out. */
+export interface Mark {
+  id: string
+  /** Hashes of the accounts, the latest first. */
+  accounts: string[]
+}
+
+export interface PasswordAttempt {
+  email: string
+  password: string
+  /** Where the attempt comes from, as failures are counted. */
+  source: string
+  mark?: Mark | undefined
+}
+
+// A cookie has room for more. A person with more accounts than this can wait a quarter of an hour.
+const mostAccounts = 5
+
+/**
+ * Counts failures for the account and for the source; while one of them has too many, the right password is refused, too.
+ * A browser that is known to the account has a count of its own, so that nobody can lock its person out; once that is full,
+ * the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ */
+export async function checkPassword(
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
+  { email, password, source, mark }: PasswordAttempt,
+): Promise<Credentials> {
+  // PostgreSQL takes no NUL, so nobody has such an address.
+  const credentials = email.includes('\0') ? undefined : await findCredentials(store.read, email)
+  const markBucket = findMarkBucket(mark, credentials)
+  const everybody: Bucket[] = [
+    { key: accountBucket(email), limit: 10, windowMs: failureWindowMs },
+    { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
+  ]
+  const findBuckets = async () =>
+    markBucket && (await findBackOff(store.read, [markBucket], clock())) === 0 ? [markBucket] : everybody
+  const refuseIfFull = async (buckets: Bucket[]) => {
+    const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
+    if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+  }
+
+  await refuseIfFull(await findBuckets())
+  const isRight = await passwords.verify(password, credentials?.passwordHash, source)
+  // Once more: of many attempts at once, those after the tenth failure must not learn whether they were right.
+  const buckets = await findBuckets()
+  await refuseIfFull(buckets)
+  if (isRight && credentials) return credentials
+  await store.write(db => countFailure(db, buckets, clock()))
+  throw new Refusal('password-wrong')
+}
+
+/** Failures for an account are counted under this key. */
+export function accountBucket(email: string): string {
+  return `account ${hashToken(normaliseEmail(email))}`
+}
+
+/** The mark of a browser that has just signed in. It keeps its id, and with it its count. */
+export function markFor(known: Mark | undefined, credentials: Credentials): Mark {
+  const account = hashAccount(credentials)
+  const others = known?.accounts.filter(other => other !== account) ?? []
+  return { id: known?.id ?? randomUUID(), accounts: [account, ...others].slice(0, mostAccounts) }
+}
+
+/** Undefined if the browser is not known to this account. */
+function findMarkBucket(mark: Mark | undefined, credentials: Credentials | undefined): Bucket | undefined {
+  if (!mark || !credentials) return undefined
+  const account = hashAccount(credentials)
+  if (!mark.accounts.includes(account)) return undefined
+  return { key: `mark ${mark.id} ${account}`, limit: 10, windowMs: failureWindowMs }
+}
+
+/** The hash of the password is part of it, so a new password ends every mark. Its salt keeps it from being guessed. */
+function hashAccount({ userId, passwordHash }: Credentials): string {
+  return hashToken(`${userId} ${passwordHash}`)
+}
+
+/**
+ * Ends every session at the portal and every grant (RFC 9700 4.14.2). Throws Refusal (password-changed) if the password was
+ * changed since `credentials` were read: of two changes at once one counts. Throws Busy.
+ */
+export async function changePassword(
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
+  credentials: Credentials,
+  { password, source }: { password: string; source: string },
+): Promise<Credentials> {
+  const { userId } = credentials
+  const passwordHash = await passwords.hash(password, source)
+  await store.transaction(async db => {
+    if (!(await replacePasswordHash(db, credentials, passwordHash))) throw new Refusal('password-changed')
+    await signOutEverywhere(db, userId, clock())
+  })
+  return { userId, passwordHash }
+}
+
+const resetPurpose = 'reset link'
+export const resetLinkMinutes = 30
+export const mostResetLinks = 5
+
+/** Nothing is stored for a link: it names the password that it replaces, and so it works once. */
+interface ResetLink {
+  userId: string
+  /** As soon as one link, or anything else, changes the password, this ends all links to the account. */
+  passwordHash: string
+}
+
+/** Without an account the work is the same, so that its time does not tell whether there is one. */
+const nobody: Credentials = { userId: '', passwordHash: '' }
+
+/**
+ * Makes the token of a link that resets the password. `isForSomebody` is false without an account: then nobody gets it.
+ * Throws Refusal (too-many-failures) after five in half an hour.
+ */
+export async function makeResetToken(
+  { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
+  { email, source }: { email: string; source: string },
+): Promise<{ token: string; isForSomebody: boolean }> {
+  const credentials = await findCredentials(store.read, email)
+  const { userId, passwordHash } = credentials ?? nobody
+  // A hash of the hash, whose salt is secret: links can be read.
+  const link: ResetLink = { userId, passwordHash: hashToken(passwordHash) }
+  const windowMs = resetLinkMinutes * 60_000
+  const token = makeFormToken(keyRing.sealingKey, resetPurpose, link, new Date(clock().getTime() + windowMs))
+  // Requests count by source and account together, so that a stranger uses up nothing of the owner's. A new password ends
+  // every link, so it begins a new count. All addresses without an account share one bucket for each source: a stranger
+  // cannot fill the table. The window is as long as a link is valid, so at the limit the last link still works.
+  const key = `resets of ${hashAccount({ userId, passwordHash })} from ${source}`
+  const bucket: Bucket = { key, limit: mostResetLinks, windowMs }
+  const retryAfterSeconds = await findBackOff(store.read, [bucket], clock())
+  await store.write(db => countFailure(db, [bucket], clock()))
+  if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+  return { token, isForSomebody: credentials !== undefined }
+}
+
+/** Whose password the link resets. Throws Refusal (link-expired) if it is not ours, has expired or was used. */
+export async function readResetToken(
+  { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
+  token: unknown,
+): Promise<Credentials> {
+  const link = readFormToken<ResetLink>(keyRing.sealingKey, resetPurpose, token, clock())
+  const credentials = link && (await findCredentialsOf(store.read, link.userId))
+  if (!credentials || !isEqualHash(hashToken(credentials.passwordHash), link.passwordHash))
+    throw new Refusal('link-expired')
+  return credentials
+}

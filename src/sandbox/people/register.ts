@@ -1,0 +1,48 @@
+// A new account: checks every field, reports all problems at once, and makes the account.
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
+import { type Credentials, createUser } from '../store/users.ts'
+import { findPersonProblems } from './rules.ts'
+
+const signUpsAnHour = 100
+const hourMs = 3_600_000
+
+/** `fields` as they came, of any type. Throws Refusal, Busy and what the store throws. */
+export async function registerUser(
+  { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
+  fields: Record<string, unknown>,
+  source: string,
+): Promise<Credentials> {
+  const person = {
+    email: readText(fields.email),
+    password: typeof fields.password === 'string' ? fields.password : '',
+    firstName: readText(fields.firstName),
+    lastName: readText(fields.lastName),
+  }
+  const problems = findPersonProblems(person)
+  if (!isTicked(fields.termsAccepted)) problems.termsAccepted = 'Accept the terms to continue.'
+  if (Object.keys(problems).length > 0) throw new Refusal('fields-invalid', { problems })
+
+  const buckets: Bucket[] = [{ key: `sign-ups ${source}`, limit: signUpsAnHour, windowMs: hourMs }]
+  const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
+  if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
+  await store.write(db => countFailure(db, buckets, clock()))
+
+  // Hash before looking whether the address is taken: the work is the same either way.
+  const passwordHash = await passwords.hash(person.password, source)
+  const userId = await store.write(db => createUser(db, { ...person, passwordHash }, clock()))
+  if (userId === undefined)
+    throw new Refusal('fields-invalid', {
+      problems: { email: 'You cannot use this address for a new account. Sign in if it is yours.' },
+    })
+  return { userId, passwordHash }
+}
+
+function readText(value: unknown): string {
+  return typeof value === 'string' ? value.trim() : ''
+}
+
+function isTicked(value: unknown): boolean {
+  return value === true || (typeof value === 'string' && ['true', 'on', 'yes', '1'].includes(value))
+}

@@ -1,0 +1,54 @@
+// What a person's account may hold. The sign-up page, POST /api/register and the laboratory give the same sentences.
+import { longestEmail, normaliseEmail } from '../store/users.ts'
+import { isLonger } from '../values/text-length.ts'
+import { longestPassword } from './passwords.ts'
+
+export interface NewPerson {
+  email: string
+  password: string
+  firstName: string
+  lastName: string
+}
+
+/** Pages name it before anybody types. */
+export const shortestPassword = 8
+const longestName = 100
+
+/** One sentence for each field that is wrong. */
+export function findPersonProblems({ email, password, firstName, lastName }: NewPerson): Record<string, string> {
+  const problems = {
+    email: findEmailProblem(email),
+    password: findPasswordProblem(password, email),
+    firstName: findNameProblem(firstName),
+    lastName: findNameProblem(lastName),
+  }
+  return Object.fromEntries(Object.entries(problems).flatMap(([field, text]) => (text ? [[field, text]] : [])))
+}
+
+/** ASCII only, after normalising: a letter that looks like another must not make a second account. */
+export function findEmailProblem(email: string): string | undefined {
+  if (email === '') return 'Enter your e-mail address.'
+  const address = normaliseEmail(email)
+  const isAddress = address.length <= longestEmail && /^[!-?A-~]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/.test(address)
+  return isAddress ? undefined : 'Enter an e-mail address like name@example.org.'
+}
+
+/** The length counts, not the kind of characters. Nothing is cut off, trimmed or folded. */
+export function findPasswordProblem(password: string, email: string): string | undefined {
+  if (isLonger(password, longestPassword)) return `Use ${longestPassword} characters or fewer.`
+  if (!isLonger(password, shortestPassword - 1)) return `Use at least ${shortestPassword} characters.`
+  // Half a surrogate pair would be hashed as another character.
+  if (!password.isWellFormed()) return 'Use only letters, numbers and symbols.'
+  const address = normaliseEmail(email)
+  // A text that is no address normalises to an empty one. Then there is nothing to compare with.
+  if (address !== '' && [address, address.split('@')[0]].includes(normaliseEmail(password)))
+    return 'Choose a password that is not your e-mail address.'
+  return undefined
+}
+
+function findNameProblem(name: string): string | undefined {
+  if (name === '') return 'Enter your name.'
+  if (isLonger(name, longestName)) return `Use ${longestName} characters or fewer.`
+  // Control characters have no place in a name, and PostgreSQL takes no NUL; half a surrogate pair is no text at all.
+  return /\p{Cc}/u.test(name) || !name.isWellFormed() ? 'Use only letters, spaces and symbols.' : undefined
+}

@@ -1,0 +1,84 @@
+// What all pages of the account share: only signed-in visitors see them, and their forms are made for one user.
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../observe/refusal.ts'
+import type { SignedInUser } from '../../people/sessions.ts'
+import type { Services } from '../../services.ts'
+import { makeFormToken, readFormToken } from '../../tokens/form-token.ts'
+import { isId } from '../../values/is-id.ts'
+import { setPageHeaders } from '../../web/page-headers.ts'
+import { setStartAgain } from '../error-pages.ts'
+import { findVisitor } from '../session.ts'
+import { showSignInPage } from '../sign-in.ts'
+
+const visitorName = 'accountVisitor'
+
+/** Only in a scope that has called requireVisitor. */
+export function visitorOf(request: FastifyRequest): SignedInUser {
+  return request.getDecorator<SignedInUser>(visitorName)
+}
+
+/** Visitors who are not signed in get the page to sign in, which leads back. Each path needs a GET route for that. */
+export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
+  scope.decorateRequest(visitorName, null)
+  scope.addHook('onRequest', async (request, reply) => {
+    setStartAgain(request, pathOf(request))
+    const visitor = await findVisitor(services, request)
+    if (visitor) {
+      request.setDecorator<SignedInUser>(visitorName, visitor)
+      setPageHeaders(reply, { hasScript: true })
+      return
+    }
+    const purpose = { returnTo: pathOf(request), applicationName: undefined, formTargets: [] }
+    if (request.method === 'GET') return reply.send(await showSignInPage(reply, services, purpose))
+    const problem = 'You were signed out in the meantime, so nothing was changed. Sign in and try again.'
+    return reply.status(403).send(await showSignInPage(reply, services, purpose, { signIn: { problem } }))
+  })
+}
+
+export function showAccountPage(reply: FastifyReply, page: string, data: { title: string } & Record<string, unknown>) {
+  const { request } = reply
+  return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
+}
+
+/** The path of this page, made from the pattern of its route and ids only: nothing else that a stranger typed. */
+export function pathOf(request: FastifyRequest): string {
+  const parameters = Object.entries(request.params as Record<string, string>)
+  if (!parameters.every(([, value]) => isId(value))) return '/account'
+  return parameters.reduce(
+    (path, [name, value]) => path.replace(`:${name}`, value),
+    request.routeOptions.url ?? '/account',
+  )
+}
+
+interface AccountForm {
+  userId: string
+  /** A form that is sent twice sends the same id twice. What exists already is not made again. */
+  id: string
+}
+
+export const accountFormLifetimeMs = 8 * 3_600_000
+
+/** The hidden field of a form for this visitor and one purpose. */
+export function makeAccountForm(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+  purpose: string,
+): string {
+  const form: AccountForm = { userId: visitorOf(request).id, id: randomUUID() }
+  const expiresAt = new Date(clock().getTime() + accountFormLifetimeMs)
+  return makeFormToken(keyRing.sealingKey, `account ${purpose}`, form, expiresAt)
+}
+
+/** The id of the form, and its text fields. Throws Refusal if it was not made by us for this visitor and purpose. */
+export function readAccountForm(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+  purpose: string,
+): { id: string; fields: Record<string, string | undefined> } {
+  const body = (request.body ?? {}) as Record<string, unknown>
+  const form = readFormToken<AccountForm>(keyRing.sealingKey, `account ${purpose}`, body.formToken, clock())
+  if (form?.userId !== visitorOf(request).id) throw new Refusal('account-form-expired')
+  const texts = Object.entries(body).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return { id: form.id, fields: Object.fromEntries(texts) }
+}

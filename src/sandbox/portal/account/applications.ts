@@ -1,0 +1,78 @@
+// The applications that the visitor has allowed. Withdrawing a consent ends what the application was given. What the
+// application has made stays, and is listed on the page from then on, with a way to renew its secret or to remove it.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { withdrawConsent } from '../../grants/consents.ts'
+import { findMade, removeMade, renewSecretOfMade } from '../../grants/made-by-clients.ts'
+import type { Services } from '../../services.ts'
+import { findApplication } from '../../store/applications.ts'
+import { listConsents } from '../../store/consents.ts'
+import { listMadeByClients } from '../../store/made-by-clients.ts'
+import { redirectWithNotice, takeNotice } from '../notice.ts'
+import { accountFormLifetimeMs, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+
+const path = '/account/applications'
+export const madePath = `${path}#made`
+// Of each list, because a person reads it. What is withdrawn or removed leaves the list, and what is renewed goes to its end.
+const mostShown = 100
+
+export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
+  const { store, clock } = services
+
+  async function show(request: FastifyRequest, reply: FastifyReply) {
+    const userId = visitorOf(request).id
+    const applications = await listConsents(store.read, userId, mostShown + 1)
+    const made = await listMadeByClients(store.read, userId, { now: clock(), limit: mostShown + 1 })
+    const notice = takeNotice(services, reply, { path, userId })
+    return showAccountPage(reply, 'account/applications', {
+      title: 'Applications you allowed',
+      applications: applications.slice(0, mostShown),
+      hasMore: applications.length > mostShown,
+      withdrawn: notice?.about === 'withdrawn' ? await findApplication(store.read, notice.clientId) : undefined,
+      formToken: makeAccountForm(services, request, 'withdraw'),
+      made: made.slice(0, mostShown),
+      hasMoreMade: made.length > mostShown,
+      renewToken: makeAccountForm(services, request, 'renew'),
+    })
+  }
+
+  async function withdraw(request: FastifyRequest, reply: FastifyReply) {
+    const { fields } = readAccountForm(services, request, 'withdraw')
+    const clientId = fields.clientId ?? ''
+    const userId = visitorOf(request).id
+    if (!(await withdrawConsent(services, { userId, clientId }))) return reply.redirect(path, 303)
+    request.log.info({ code: 'consent-withdrawn', clientId }, 'a consent was withdrawn')
+    return redirectWithNotice(services, reply, { path, userId, notice: { about: 'withdrawn', clientId } })
+  }
+
+  async function renewSecret(request: FastifyRequest, reply: FastifyReply) {
+    const { id, fields } = readAccountForm(services, request, 'renew')
+    const userId = visitorOf(request).id
+    const form = { id, expiresAt: new Date(clock().getTime() + accountFormLifetimeMs) }
+    const { made, clientSecret } = await renewSecretOfMade(services, { userId, ids: fields, form })
+    const { applicationId, clientId } = made
+    request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
+    return showAccountPage(reply, 'account/secret-shown', { title: 'New secret', made, clientSecret })
+  }
+
+  async function confirmRemoval(request: FastifyRequest, reply: FastifyReply) {
+    const ids = request.query as Record<string, unknown>
+    const made = await findMade(store.read, { userId: visitorOf(request).id, ids, now: clock() })
+    // A form that was sent after the session ended leads here, too.
+    if (!made) return reply.redirect(madePath, 303)
+    return showAccountPage(reply, 'account/remove-made', {
+      title: made.what === 'application' ? `Remove ${made.applicationName}?` : 'End these secrets?',
+      made,
+      formToken: makeAccountForm(services, request, 'remove'),
+    })
+  }
+
+  async function remove(request: FastifyRequest, reply: FastifyReply) {
+    const { fields } = readAccountForm(services, request, 'remove')
+    const userId = visitorOf(request).id
+    const { applicationId, clientId, what } = await removeMade(services, { userId, ids: fields })
+    request.log.info({ code: 'made-by-client-removed', userId, appId: applicationId, clientId, what }, 'removed')
+    return reply.redirect(madePath, 303)
+  }
+
+  return { show, withdraw, renewSecret, confirmRemoval, remove }
+}

@@ -1,0 +1,57 @@
+// A new password for a visitor who is signed in and knows the present one.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { catchRefusal, Refusal } from '../../observe/refusal.ts'
+import { changePassword, checkPassword } from '../../people/password.ts'
+import { findPasswordProblem, shortestPassword } from '../../people/rules.ts'
+import type { Services } from '../../services.ts'
+import { readMark, signBrowserIn } from '../session.ts'
+import { answerBackOff } from '../sign-in.ts'
+import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+
+interface Problems {
+  password?: string | undefined
+  newPassword?: string | undefined
+}
+
+export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>) {
+  async function show(_request: FastifyRequest, reply: FastifyReply) {
+    return showForm(reply)
+  }
+
+  async function change(request: FastifyRequest, reply: FastifyReply) {
+    const { fields } = readAccountForm(services, request, 'change password')
+    const { password = '', newPassword = '' } = fields
+    const { email } = visitorOf(request)
+    const source = services.sourceOf(request)
+    // Failures count as at signing in: a browser that was left signed in is no place to guess the password.
+    const checked = await catchRefusal(
+      checkPassword(services, { email, password, source, mark: readMark(services, request) }),
+    )
+    const newPasswordProblem = findPasswordProblem(newPassword, email)
+    if (checked instanceof Refusal) {
+      const { retryAfterSeconds } = checked.details
+      return retryAfterSeconds === undefined
+        ? showForm(reply.status(422), {
+            password: 'This is not your current password.',
+            newPassword: newPasswordProblem,
+          })
+        : showForm(reply, { password: answerBackOff(reply, 'failed attempts', retryAfterSeconds) })
+    }
+    if (newPasswordProblem !== undefined) return showForm(reply.status(422), { newPassword: newPasswordProblem })
+    const changed = await changePassword(services, checked, { password: newPassword, source })
+    await signBrowserIn(services, changed, reply)
+    request.log.info({ code: 'password-changed', userId: changed.userId }, 'a password was changed')
+    return showAccountPage(reply, 'account/password-changed', { title: 'Your password has been changed' })
+  }
+
+  function showForm(reply: FastifyReply, problems: Problems = {}) {
+    return showAccountPage(reply, 'account/password', {
+      title: 'Change your password',
+      problems,
+      shortestPassword,
+      formToken: makeAccountForm(services, reply.request, 'change password'),
+    })
+  }
+
+  return { show, change }
+}

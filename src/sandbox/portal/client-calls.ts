@@ -1,0 +1,140 @@
+// The calls of clients: redeeming a code or a refresh token (specification 4.2), and revoking tokens (RFC 7009).
+import formbody from '@fastify/formbody'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { authenticateClient } from '../grants/clients.ts'
+import { redeemCode } from '../grants/codes.ts'
+import { type IssuedTokens, renewTokens, revokeToken } from '../grants/tokens.ts'
+import { formBodyLimit } from '../http/server.ts'
+import { notesFor } from '../observe/notes.ts'
+import { noteAbout } from '../observe/observe.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { longestText } from '../values/text-length.ts'
+import { type CallFields, readCallFields, requireField, setCallHeaders } from './call-fields.ts'
+import { isFromOtherSite } from './cross-site-guard.ts'
+import { answerInOAuthDialect, grantTypes } from './oauth-errors.ts'
+
+type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>
+
+/** What all calls of clients share. */
+export async function useClientCalls(
+  scope: FastifyInstance,
+  services: Pick<Services, 'addresses' | 'observer'>,
+): Promise<void> {
+  await scope.register(formbody)
+  if (services.observer) readClaimsOfOtherTypes(scope)
+  setCallHeaders(scope)
+  answerInOAuthDialect(scope)
+  scope.addHook('onRequest', async request => {
+    if (isFromOtherSite(request, services.addresses.portalUrl)) throw new Refusal('cross-site')
+  })
+}
+
+/**
+ * A body of another type is refused, as it is without this. A developer looks for that refusal by the client, so the body
+ * is read as far as it names one.
+ */
+function readClaimsOfOtherTypes(scope: FastifyInstance): void {
+  scope.addContentTypeParser('*', (request, payload, done) => {
+    const refused = Object.assign(new Error('Unsupported Media Type'), { statusCode: 415 })
+    let text = ''
+    payload.setEncoding('utf8')
+    payload.on('data', (chunk: string) => {
+      text += chunk
+      if (text.length > formBodyLimit) payload.pause().emit('end')
+    })
+    payload.once('end', () => {
+      noteClaim(request, text)
+      done(refused)
+    })
+    payload.once('error', () => done(refused))
+  })
+}
+
+function noteClaim(request: FastifyRequest, text: string): void {
+  const clientId = new URLSearchParams(text).get('client_id') ?? clientIdInJson(text)
+  if (typeof clientId === 'string') noteAbout(request, { claimedClientId: clientId.slice(0, longestText) })
+}
+
+function clientIdInJson(text: string): unknown {
+  try {
+    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the body of a request to /api/exchangeToken asks for a renewal, as far as it can be read. */
+export function isRenewal(body: unknown): boolean {
+  return (body as { grant_type?: unknown } | null | undefined)?.grant_type === 'refresh_token'
+}
+
+const exchangeFields = [
+  'grant_type',
+  'code',
+  'refresh_token',
+  'client_id',
+  'client_secret',
+  'redirect_uri',
+  'state',
+  'code_verifier',
+  'scope',
+] as const
+const revocationFields = ['token', 'client_id', 'client_secret'] as const
+
+export function clientCallRoutes(services: CallServices) {
+  async function exchange(request: FastifyRequest) {
+    const fields = readCallFields(request, exchangeFields)
+    const grantType = requireField(fields, 'grant_type')
+    if (!grantTypes.includes(grantType)) throw new Refusal('grant-type-unsupported')
+    const clientId = await authenticate(fields, request)
+    const issue = grantType === 'refresh_token' ? renew : redeem
+    const { accessToken, expiresInSeconds, refreshToken } = await issue(clientId, fields, request)
+    request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
+    return {
+      access_token: accessToken,
+      expires_in: expiresInSeconds,
+      token_type: 'Bearer',
+      scope: '',
+      refresh_token: refreshToken,
+      ...(fields.state !== undefined && { state: fields.state }),
+    }
+  }
+
+  async function redeem(clientId: string, fields: CallFields, request: FastifyRequest): Promise<IssuedTokens> {
+    const code = requireField(fields, 'code')
+    const redirectUri = requireField(fields, 'redirect_uri')
+    const given = { clientId, code, redirectUri, state: fields.state, codeVerifier: fields.code_verifier }
+    return redeemCode(services, given, notesFor(request)).catch(error => {
+      if (error instanceof Refusal && error.details.isReplay)
+        request.log.info({ code: 'code-replayed', clientId }, 'a code came twice within 10 s; its tokens live')
+      throw error
+    })
+  }
+
+  async function renew(clientId: string, fields: CallFields, request: FastifyRequest): Promise<IssuedTokens> {
+    const refreshToken = requireField(fields, 'refresh_token')
+    // Logins have no scope here, and renewing must not add one (RFC 6749 6).
+    if (fields.scope !== undefined) throw new Refusal('scope-refused')
+    return renewTokens(services, { clientId, refreshToken }, notesFor(request))
+  }
+
+  async function revoke(request: FastifyRequest, reply: FastifyReply) {
+    const fields = readCallFields(request, revocationFields)
+    const token = requireField(fields, 'token')
+    const clientId = await authenticate(fields, request)
+    if (await revokeToken(services, token, clientId))
+      request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
+    // Also for an unknown token: the client wanted it to be worth nothing, and it is (RFC 7009 2.2).
+    return reply.status(200).send()
+  }
+
+  async function authenticate(fields: CallFields, request: FastifyRequest): Promise<string> {
+    const clientId = requireField(fields, 'client_id')
+    const secret = requireField(fields, 'client_secret')
+    await authenticateClient(services, { clientId, secret, source: services.sourceOf(request) }, notesFor(request))
+    return clientId
+  }
+
+  return { exchange, revoke }
+}

@@ -1,0 +1,83 @@
+// Addresses of a login: the portal's own path that starts it, and where it leads back to (specification, part 5).
+import type { LoginRefusal, LoginRequest } from '../grants/login-request.ts'
+import type { RefusalDetails } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+
+/** The path of the request itself, to come back to after signing in. */
+export function loginPath(login: LoginRequest): string {
+  return addToUrl('/', {
+    grant_type: 'authorization',
+    response_type: 'code',
+    client_id: login.application.id,
+    redirect_uri: login.redirectUri,
+    cancel_url: login.cancelUrl,
+    state: login.state,
+    code_challenge: login.codeChallenge,
+    code_challenge_method: login.codeChallenge && 'S256',
+  })
+}
+
+/** With `iss` added (RFC 9207). */
+export function codeUrl(
+  login: LoginRequest,
+  { code, userId, issuer }: { code: string; userId: string; issuer: string },
+) {
+  return addToUrl(login.redirectUri, {
+    code,
+    redirect_uri: login.redirectUri,
+    subject: userId,
+    client_id: login.application.id,
+    state: login.state,
+    iss: issuer,
+  })
+}
+
+export function declinedUrl({ cancelUrl, state }: LoginRequest): string {
+  return addToUrl(cancelUrl, { error: 'access_denied', state })
+}
+
+export function loginErrorUrl(refusal: LoginRefusal, issuer: string): string {
+  const { error, description } = loginErrorOf(refusal)
+  return addToUrl(refusal.redirectUri, { error, error_description: description, state: refusal.state, iss: issuer })
+}
+
+type LoginError = [error: string, description: string]
+
+/** What the client hears about a request that cannot start a login (RFC 6749 4.1.2.1). */
+const loginErrors: Partial<Record<Reason, LoginError | ((details: RefusalDetails) => LoginError)>> = {
+  'field-repeated': ({ field }) => ['invalid_request', `${field} was given more than once.`],
+  'field-missing': ({ field }) => [
+    'invalid_request',
+    field === 'grant_type' ? 'grant_type must be authorization.' : `${field} is missing.`,
+  ],
+  'response-type-unsupported': ['unsupported_response_type', 'response_type must be code.'],
+  'grant-type-unsupported': ['invalid_request', 'grant_type must be authorization.'],
+  'cancel-url-foreign': [
+    'invalid_request',
+    'cancel_url must be given, and have the origin of a registered redirect URI.',
+  ],
+  'challenge-invalid': ({ field, isMissing }) => {
+    if (isMissing) return ['invalid_request', 'code_challenge_method came without a code_challenge.']
+    return field === 'code_challenge_method'
+      ? ['invalid_request', 'code_challenge_method must be S256.']
+      : ['invalid_request', 'code_challenge must be 43 characters of base64url.']
+  },
+}
+
+export function loginErrorOf({ reason, details }: LoginRefusal): { error: string; description: string } {
+  const entry = loginErrors[reason]
+  if (!entry) throw new Error(`no words for ${reason} at the start of a login`)
+  const [error, description] = typeof entry === 'function' ? entry(details) : entry
+  return { error, description }
+}
+
+/**
+ * Adds parameters to an address that somebody else has made, and keeps every byte of it. Spaces become %20, not +, because
+ * all decoders understand it. Undefined parameters are left out.
+ */
+function addToUrl(url: string, parameters: Record<string, string | undefined>): string {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
+  return `${url}${url.includes('?') ? '&' : '?'}${pairs.join('&')}`
+}

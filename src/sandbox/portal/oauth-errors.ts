@@ -1,0 +1,104 @@
+// Errors of the portal's calls in the words of OAuth (RFC 6749 5.2): one table says for each reason what the client gets.
+import type { FastifyInstance } from 'fastify'
+import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import { stepUrlOf } from '../observe/observe.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import { longestText } from '../values/text-length.ts'
+
+/** `description` goes out as it is: ASCII, and no secrets. */
+export type OAuthAnswer = [statusCode: number, error: string, description: string]
+
+export const grantTypes = ['authorization_code', 'refresh_token']
+
+const invalid = (description: string): OAuthAnswer => [400, 'invalid_request', description]
+const badClient: OAuthAnswer = [401, 'invalid_client', 'The client is unknown or its secret is wrong.']
+// 401 and not RFC 6749's 400: the platform does so.
+const badCode: OAuthAnswer = [401, 'invalid_grant', 'The code is not valid, or not for this request.']
+const badRefreshToken: OAuthAnswer = [401, 'invalid_grant', 'The refresh token is not valid, or not for this client.']
+const tooMany: OAuthAnswer = [429, 'temporarily_unavailable', 'Too Many Requests']
+const tryAgain: OAuthAnswer = [503, 'temporarily_unavailable', 'Try again in a moment.']
+
+const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) => OAuthAnswer)>> = {
+  'field-missing': ({ field }) => invalid(`${field} is missing.`),
+  'field-repeated': ({ field }) => invalid(`${field} was given more than once.`),
+  'field-too-long': ({ field }) => invalid(`${field} is longer than ${longestText} characters.`),
+  'fields-invalid': ({ field }) => invalid(`${field} must be a string.`),
+  'field-misplaced': ({ place }) =>
+    invalid(`Send the fields in the body, not in ${place === 'header' ? 'a header' : 'the address'}.`),
+  'body-unreadable': invalid('The request body cannot be read.'),
+  'body-too-large': [413, 'invalid_request', 'The request body is too large.'],
+  'content-type-unsupported': [415, 'invalid_request', 'Send application/x-www-form-urlencoded or application/json.'],
+  'grant-type-unsupported': [400, 'unsupported_grant_type', `grant_type must be ${grantTypes.join(' or ')}.`],
+  'scope-refused': [400, 'invalid_scope', 'The login was given no scope.'],
+  'client-unknown': badClient,
+  'secret-wrong': badClient,
+  'redirect-uri-differs': invalid('redirect_uri is not the one of the start.'),
+  'code-unknown': badCode,
+  'code-used': badCode,
+  'code-expired': badCode,
+  'code-revoked': badCode,
+  'code-of-another-client': badCode,
+  'state-missing': badCode,
+  'state-differs': badCode,
+  'verifier-missing': badCode,
+  'verifier-differs': badCode,
+  'verifier-unexpected': badCode,
+  'refresh-token-unknown': badRefreshToken,
+  'refresh-token-used': badRefreshToken,
+  'refresh-token-expired': badRefreshToken,
+  'refresh-token-of-another-client': badRefreshToken,
+  'too-many-failures': tooMany,
+  'renewed-too-often': tooMany,
+  'cross-site': [403, 'access_denied', 'Calls from pages of other sites are not answered.'],
+  'method-not-allowed': ({ isGetOnly }) => [
+    405,
+    'invalid_request',
+    isGetOnly ? 'This address takes GET only.' : 'This address takes another method; see the Allow header.',
+  ],
+  'not-found': [404, 'invalid_request', 'There is nothing at this address.'],
+  busy: tryAgain,
+  'store-unavailable': tryAgain,
+}
+const internal: OAuthAnswer = [500, 'server_error', 'Internal Server Error']
+
+/** What a call answers to an error of any kind: a refusal, the framework's, the store's. */
+export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer; retryAfterSeconds?: number } {
+  const refusal = error instanceof Refusal ? error : undefined
+  const { statusCode, reason: faultReason } = faultOf(error)
+  const reason = refusal?.reason ?? faultReason
+  const entry = answers[reason]
+  const details = refusal?.details ?? {}
+  const [status, code, description] = (typeof entry === 'function' ? entry(details) : entry) ?? internal
+  const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterFaultSeconds : undefined)
+  return {
+    reason,
+    // The framework chooses among several statuses for a body that it cannot read.
+    answer: [refusal ? status : statusCode, code, description],
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  }
+}
+
+/** Every error of this scope leaves as `{error, error_description, error_uri?, state?}`. */
+export function answerInOAuthDialect(scope: FastifyInstance): void {
+  scope.setErrorHandler((error, request, reply) => {
+    const { reason, answer, retryAfterSeconds } = oauthAnswerOf(error)
+    const [statusCode, code, description] = answer
+    reportRefusal(reply, error, { statusCode, reason, message: description }, 'call')
+    if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
+    const state = (request.body as { state?: unknown } | null | undefined)?.state
+    const errorUri = stepUrlOf(request)
+    const isEchoed = typeof state === 'string' && state.length <= longestText
+    return reply
+      .status(statusCode)
+      .send({
+        error: code,
+        error_description: description,
+        ...(errorUri !== undefined && { error_uri: errorUri }),
+        ...(isEchoed && { state }),
+      })
+  })
+  scope.setNotFoundHandler(() => {
+    throw new Refusal('not-found')
+  })
+}

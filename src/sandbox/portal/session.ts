@@ -1,0 +1,72 @@
+// Cookies of a browser that is signed in: its session, and the mark of a browser that has signed in before.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Mark, markFor } from '../people/password.ts'
+import { endSession, findSession, type SignedInUser, sessionLifetimeMs, startSession } from '../people/sessions.ts'
+import type { Services } from '../services.ts'
+import { storeFaultOf } from '../store/store-fault.ts'
+import type { Credentials } from '../store/users.ts'
+import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
+
+export const sessionCookieName = '__Host-portal-session'
+const markCookieName = '__Host-portal-known'
+const markPurpose = 'known browser'
+const markLifetimeMs = 180 * 86_400_000
+
+// Lax, not Strict: visitors arrive from another site, and a Strict cookie would not be sent.
+const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
+
+/** The user who is signed in in this browser. Counts as a use of the session. */
+export async function findVisitor(
+  services: Pick<Services, 'store' | 'clock'>,
+  request: FastifyRequest,
+): Promise<SignedInUser | undefined> {
+  const id = readSessionId(request)
+  if (id === undefined) return undefined
+  return findSession(services, id, error => {
+    const fault = storeFaultOf(error)
+    request.log.warn({ code: 'session-not-extended', fault, cause: error.message }, 'a session may end early')
+  })
+}
+
+/** Starts a session under a new id, whatever id the browser sent, and marks the browser. Throws Refusal. */
+export async function signBrowserIn(
+  services: Pick<Services, 'store' | 'keyRing' | 'clock'>,
+  credentials: Credentials,
+  reply: FastifyReply,
+): Promise<void> {
+  const id = await startSession(services, credentials, readSessionId(reply.request))
+  reply.setCookie(sessionCookieName, id, { ...cookieOptions, maxAge: sessionLifetimeMs / 1000 })
+  markBrowser(services, credentials, reply)
+}
+
+/** Ends the session in the store as well as in the browser. */
+export async function signBrowserOut(services: Pick<Services, 'store'>, reply: FastifyReply): Promise<void> {
+  const id = readSessionId(reply.request)
+  if (id !== undefined) await endSession(services, id)
+  reply.clearCookie(sessionCookieName, cookieOptions)
+}
+
+function readSessionId(request: FastifyRequest): string | undefined {
+  const id = request.cookies[sessionCookieName]
+  return id && /^[\w-]{43}$/.test(id) ? id : undefined
+}
+
+/** Undefined if the browser sends no mark of ours. */
+export function readMark(
+  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  request: FastifyRequest,
+): Mark | undefined {
+  return readFormToken<Mark>(keyRing.sealingKey, markPurpose, request.cookies[markCookieName], clock())
+}
+
+/** For a browser whose person has just proven who they are. */
+export function markBrowser(
+  services: Pick<Services, 'keyRing' | 'clock'>,
+  credentials: Credentials,
+  reply: FastifyReply,
+): void {
+  const mark = markFor(readMark(services, reply.request), credentials)
+  const expiresAt = new Date(services.clock().getTime() + markLifetimeMs)
+  const value = makeFormToken(services.keyRing.sealingKey, markPurpose, mark, expiresAt)
+  reply.setCookie(markCookieName, value, { ...cookieOptions, maxAge: markLifetimeMs / 1000 })
+}

@@ -1,0 +1,162 @@
+// Calls in a user's name, by scripts and tests without a browser. Errors are `{"message", …}`, because no client is asking.
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { issueAllowedCode } from '../grants/codes.ts'
+import { allowApplication } from '../grants/consents.ts'
+import { LoginRefusal, readLoginRequest, startParameters } from '../grants/login-request.ts'
+import { reportRefusal } from '../http/http-refusal.ts'
+import { notesFor } from '../observe/notes.ts'
+import { noteAbout } from '../observe/observe.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
+import type { Reason } from '../observe/steps.ts'
+import { checkPassword } from '../people/password.ts'
+import { registerUser } from '../people/register.ts'
+import type { Services } from '../services.ts'
+import { type Credentials, findUser, type User } from '../store/users.ts'
+import { identifyCaller } from '../tokens/identify-caller.ts'
+import { type CallFields, readCallBody, readCallFields, requireField, setCallHeaders } from './call-fields.ts'
+import { isFromOtherSite } from './cross-site-guard.ts'
+import { errorPageOf } from './error-pages.ts'
+import { codeUrl, loginErrorOf, loginPath } from './login-urls.ts'
+import { oauthAnswerOf } from './oauth-errors.ts'
+import { findVisitor } from './session.ts'
+
+/** What all calls in a user's name share. */
+export async function useUserCalls(scope: FastifyInstance, { addresses }: Pick<Services, 'addresses'>): Promise<void> {
+  await scope.register(cookie)
+  await scope.register(formbody)
+  setCallHeaders(scope)
+  answerInMessages(scope)
+  scope.addHook('onRequest', async request => {
+    if (isFromOtherSite(request, addresses.portalUrl)) throw new Refusal('cross-site')
+  })
+}
+
+type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>
+
+export function userCallRoutes(services: CallServices) {
+  const { store, addresses } = services
+
+  /** GET /api/me */
+  async function showMe(request: FastifyRequest) {
+    const caller = await identifyCaller(services, request)
+    if (typeof caller === 'string') throw new Refusal(caller)
+    // An application's own token is nobody's login.
+    const user = caller.kind === 'application' ? undefined : await findUser(store.read, caller.userId)
+    if (!user) throw new Refusal('not-allowed')
+    return toPersonJson(user)
+  }
+
+  /** POST /api/register, by the rules of the page. */
+  async function register(request: FastifyRequest, reply: FastifyReply) {
+    const { userId } = await registerUser(services, readCallBody(request), services.sourceOf(request))
+    const user = await findUser(store.read, userId)
+    if (!user) throw new Error('the user was removed in the moment they signed up')
+    request.log.info({ code: 'signed-up', userId }, 'a user signed up')
+    return reply.status(201).send(toPersonJson(user))
+  }
+
+  /** POST /api/authorize: a whole login in one call. */
+  async function logIn(request: FastifyRequest) {
+    const fields = readCallFields(request, ['email', 'password', ...startParameters])
+    const login = await readLoginRequest(services, fields, notesFor(request))
+    noteAbout(request, { startPath: loginPath(login) })
+    const { userId, passwordHash } = await authenticate(fields, request)
+    const code = await issueAllowedCode(services, login, { userId, proof: { passwordHash } })
+    if (code === undefined) throw new Refusal('consent-missing', { userId })
+    request.log.info({ code: 'code-issued', clientId: login.application.id }, 'a script signed in')
+    return { redirectUrl: codeUrl(login, { code, userId, issuer: addresses.portalUrl }), userId }
+  }
+
+  /** POST /api/authorizeApplication, as on the consent page. */
+  async function allow(request: FastifyRequest) {
+    const fields = readCallFields(request, ['userId', 'clientId', 'email', 'password'])
+    const userId = requireField(fields, 'userId')
+    const clientId = requireField(fields, 'clientId')
+    noteAbout(request, { claimedClientId: clientId })
+    if ((await findSender(fields, request)) !== userId) throw new Refusal('not-allowed')
+    await allowApplication(services, { userId, clientId })
+    noteAbout(request, { knownClientId: clientId, userId })
+    request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
+    return { userId, clientId }
+  }
+
+  /** By e-mail and password, or else by the session of the portal. */
+  async function findSender(fields: CallFields, request: FastifyRequest): Promise<string | undefined> {
+    if (fields.email !== undefined || fields.password !== undefined) return (await authenticate(fields, request)).userId
+    return (await findVisitor(services, request))?.id
+  }
+
+  async function authenticate(fields: CallFields, request: FastifyRequest): Promise<Credentials> {
+    const email = requireField(fields, 'email')
+    const password = requireField(fields, 'password')
+    return checkPassword(services, { email, password, source: services.sourceOf(request) })
+  }
+
+  return { showMe, register, logIn, allow }
+}
+
+function toPersonJson({ id, email, firstName, lastName }: User) {
+  return {
+    '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
+    '@type': 'Person',
+    '@id': id,
+    email,
+    // Everybody who signs up at a sandbox develops applications.
+    role: 'developer',
+    firstName,
+    lastName,
+  }
+}
+
+type MessageAnswer = [statusCode: number, message: unknown]
+
+const denied: MessageAnswer = [403, 'Permission denied']
+
+/** Reasons that are not in this table have the words of OAuth. */
+const answers: Partial<Record<Reason, MessageAnswer | ((details: RefusalDetails) => MessageAnswer | undefined)>> = {
+  'token-missing': denied,
+  'token-malformed': denied,
+  'token-expired': denied,
+  'token-revoked': denied,
+  'not-allowed': denied,
+  'password-wrong': denied,
+  'password-changed': [403, 'Your password was changed in the meantime. Sign in again to continue.'],
+  'consent-missing': [403, 'App authorization required'],
+  'client-unknown': ({ field }) => (field === 'clientId' ? [404, 'App not found.'] : undefined),
+  'fields-invalid': ({ problems }) =>
+    problems && [422, Object.fromEntries(Object.entries(problems).map(([field, problem]) => [field, [problem]]))],
+}
+
+function answerInMessages(scope: FastifyInstance): void {
+  scope.setErrorHandler((error, _request, reply) => {
+    const { reason, answer: oauthAnswer, retryAfterSeconds } = oauthAnswerOf(error)
+    const [oauthStatus, , oauthDescription] = oauthAnswer
+    const [statusCode, message] = answerOf(error) ?? [oauthStatus, oauthDescription]
+    const said = typeof message === 'string' ? message : 'bad fields'
+    reportRefusal(reply, error, { statusCode, reason, message: said }, 'user-call')
+    if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
+    const userId = error instanceof Refusal ? error.details.userId : undefined
+    return reply.status(statusCode).send({ message, ...(userId !== undefined && { userId }) })
+  })
+}
+
+function answerOf(error: unknown): MessageAnswer | undefined {
+  if (!(error instanceof Refusal)) return undefined
+  if (error instanceof LoginRefusal) return [400, loginErrorOf(error).description]
+  const entry = answers[error.reason]
+  const answer = typeof entry === 'function' ? entry(error.details) : entry
+  return answer ?? answerToUntrustedStart(error)
+}
+
+/** While no redirect URI is trusted, the script gets the words that a visitor would read. */
+function answerToUntrustedStart(refusal: Refusal): MessageAnswer | undefined {
+  const { reason, details } = refusal
+  const isStart =
+    reason === 'client-unknown' ||
+    reason === 'redirect-uri-unregistered' ||
+    (reason === 'field-missing' && ['client_id', 'redirect_uri'].includes(details.field ?? ''))
+  const page = isStart ? errorPageOf(refusal) : undefined
+  return page && [page.status, page.message]
+}
