@@ -156,6 +156,15 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
   return undefined
 }
 
+t.test('groups, people and grants of the sandbox know no HTTP', async t => {
+  const paths = globSync('src/sandbox/{groups,people,grants}/*.ts')
+  t.ok(paths.length > 10)
+  for (const path of paths) {
+    t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)
+    t.notMatch(read(path), /statusCode|\breply\b/, path)
+  }
+})
+
 t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
   const wiring = 'app\\.ts|create-sandbox|main|start\\.ts|seed/|config\\.ts|commands/'
   const domain = `api/|portal/|lab/|web/|${wiring}`

@@ -2,7 +2,7 @@
 import type { StepNotes } from '../observe/notes.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
-import { requireProof } from '../people/sessions.ts'
+import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { hasConsent, lockConsent } from '../store/consents.ts'
 import {
@@ -13,17 +13,10 @@ import {
   redeemGrant,
   revokeGrant,
 } from '../store/grants.ts'
-import type { Proof } from '../store/proof.ts'
 import type { Db } from '../store/schema.ts'
 import { hashToken, makeAlphanumericToken } from '../tokens/opaque-token.ts'
 import type { LoginRequest } from './login-request.ts'
 import { type IssuedTokens, issueTokens } from './tokens.ts'
-
-/** A user, and what has shown who they are. */
-export interface ProvenUser {
-  userId: string
-  proof: Proof
-}
 
 /**
  * Call this in the transaction that has stored or locked the consent. Throws Refusal if the user has signed out or the

@@ -1,11 +1,12 @@
 // Consents: a user allows an application to sign them in, or takes that back.
 import { Refusal } from '../observe/refusal.ts'
+import type { ProvenUser } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { findApplication } from '../store/applications.ts'
 import { deleteConsent, finishAuthorization, rememberConsent } from '../store/consents.ts'
 import { revokeGrantsOf } from '../store/grants.ts'
 import { isId } from '../values/is-id.ts'
-import { issueCode, type ProvenUser } from './codes.ts'
+import { issueCode } from './codes.ts'
 import type { LoginRequest } from './login-request.ts'
 
 /** An answer to the consent page counts once. `expiresAt`: when the page itself expires. */

@@ -2,7 +2,7 @@
 import type { StepNotes } from '../observe/notes.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
-import { requireProof } from '../people/sessions.ts'
+import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'
 import { createPortalGrant, endSurplusGrants, revokeGrant } from '../store/grants.ts'
@@ -16,7 +16,6 @@ import {
 } from '../store/refresh-tokens.ts'
 import { grantIdOf, signUserToken, userTokenLifetime, verifyAccessToken } from '../tokens/access-token.ts'
 import { deriveSuccessor, hashToken } from '../tokens/opaque-token.ts'
-import type { ProvenUser } from './codes.ts'
 
 export interface IssuedTokens {
   accessToken: string

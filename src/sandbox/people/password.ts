@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { type Bucket, countFailure, failureWindowMs, findBackOff } from '../store/failures.ts'
+import { signOutEverywhere } from '../store/portal-sessions.ts'
 import {
   type Credentials,
   findCredentials,
   findCredentialsOf,
   normaliseEmail,
   replacePasswordHash,
-  signOutEverywhere,
 } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'

@@ -6,8 +6,9 @@ import {
   deletePortalSession,
   extendPortalSession,
   findPortalSession,
+  lockProof,
+  type Proof,
 } from '../store/portal-sessions.ts'
-import { lockProof, type Proof } from '../store/proof.ts'
 import type { Db } from '../store/schema.ts'
 import type { Credentials, User } from '../store/users.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
@@ -20,6 +21,12 @@ const stepMs = 60_000
 
 /** A user who is signed in at the portal, and the session that proves it. */
 export interface SignedInUser extends User {
+  proof: Proof
+}
+
+/** A user, and what has shown who they are. */
+export interface ProvenUser {
+  userId: string
   proof: Proof
 }
 

@@ -2,11 +2,12 @@
 // applied last, never only because of a restart, and never to what somebody else has made.
 import type { Seed } from '../config.ts'
 import type { Passwords } from '../people/passwords.ts'
+import { signOutEverywhere } from '../store/portal-sessions.ts'
 import type { Db } from '../store/schema.ts'
 import { findSeededUser, lockSeeding, noteSeededUser, type SeededUser } from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
 import { makeRoomFor } from '../store/sweep.ts'
-import { createUser, findCredentials, setPasswordHash, signOutEverywhere } from '../store/users.ts'
+import { createUser, findCredentials, setPasswordHash } from '../store/users.ts'
 import { seedClient } from './seed-client.ts'
 import type { Seeding, SeedReport } from './seeding.ts'
 

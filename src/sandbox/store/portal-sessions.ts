@@ -1,4 +1,5 @@
 // Sessions of browsers that are signed in to the portal. The cookie holds the id, the store its hash.
+import { revokeAllGrantsOf } from './grants.ts'
 import type { Db } from './schema.ts'
 import type { User } from './users.ts'
 
@@ -12,7 +13,7 @@ export interface NewPortalSession {
 export interface PortalSession {
   user: User
   startedAt: Date
-  /** Moves on while the session is used. */
+  /** Moves while the session is used. */
   expiresAt: Date
 }
 
@@ -28,7 +29,7 @@ export async function createPortalSession(db: Db, session: NewPortalSession): Pr
     .execute()
 }
 
-/** Undefined when there is none, or none any more. */
+/** Undefined if there is none, or it has expired. */
 export async function findPortalSession(db: Db, idHash: string, now: Date): Promise<PortalSession | undefined> {
   const row = await db
     .selectFrom('portal_sessions')
@@ -43,7 +44,7 @@ export async function findPortalSession(db: Db, idHash: string, now: Date): Prom
   return { user, startedAt: new Date(startedAt), expiresAt: new Date(expiresAt) }
 }
 
-/** Never brings the end nearer: of two requests at once the later end counts. What has ended meanwhile stays so. */
+/** The end never moves back: of two requests at once the later end counts. A session that has ended stays ended. */
 export async function extendPortalSession(
   db: Db,
   idHash: string,
@@ -62,6 +63,35 @@ export async function deletePortalSession(db: Db, idHash: string): Promise<void>
   await db.deleteFrom('portal_sessions').where('id_hash', '=', idHash).execute()
 }
 
-export async function deletePortalSessionsOf(db: Db, userId: string): Promise<void> {
+/**
+ * Ends every session of the user and every grant, of whatever application (RFC 9700 4.14.2). Two statements: call it in a
+ * transaction.
+ */
+export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
   await db.deleteFrom('portal_sessions').where('user_id', '=', userId).execute()
+  await revokeAllGrantsOf(db, userId, now)
+}
+
+/** What has shown who a user is: a session at the portal, or the right password. */
+export type Proof = { sessionHash: string } | { passwordHash: string }
+
+/**
+ * False if it does not count any more. Otherwise it stays locked until the transaction ends: whoever ends the session or
+ * changes the password at the same time waits, and then ends what the transaction has made.
+ */
+export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {
+  const update =
+    'sessionHash' in proof
+      ? db
+          .updateTable('portal_sessions')
+          .set(eb => ({ created_at: eb.ref('created_at') }))
+          .where('id_hash', '=', proof.sessionHash)
+          .where('user_id', '=', userId)
+      : db
+          .updateTable('users')
+          .set(eb => ({ created_at: eb.ref('created_at') }))
+          .where('id', '=', userId)
+          .where('password_hash', '=', proof.passwordHash)
+  const { numUpdatedRows } = await update.executeTakeFirst()
+  return numUpdatedRows > 0n
 }

@@ -1,8 +1,8 @@
 // Takes from the seeded people what they have made and given since, so that seeding finds them as at the first start.
 import { sql } from 'kysely'
+import { signOutEverywhere } from './portal-sessions.ts'
 import type { Store } from './store.ts'
 import { makeRoomFor } from './sweep.ts'
-import { signOutEverywhere } from './users.ts'
 
 /**
  * Ends their sessions, tokens and consents, and removes the applications and groups that they made. The seeded

@@ -1,7 +1,5 @@
 // Users of the portal. The id is what clients know as subject.
 import { randomUUID } from 'node:crypto'
-import { revokeAllGrantsOf } from './grants.ts'
-import { deletePortalSessionsOf } from './portal-sessions.ts'
 import type { Db } from './schema.ts'
 
 export interface User {
@@ -108,13 +106,4 @@ export async function lockUser(db: Db, userId: string): Promise<void> {
     .set(eb => ({ created_at: eb.ref('created_at') }))
     .where('id', '=', userId)
     .execute()
-}
-
-/**
- * Ends every session of the user and every grant, of whatever application (RFC 9700 4.14.2). Two statements: call it in a
- * transaction.
- */
-export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
-  await deletePortalSessionsOf(db, userId)
-  await revokeAllGrantsOf(db, userId, now)
 }

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../services.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
-import { signOutEverywhere } from '../../store/users.ts'
+import { signOutEverywhere } from '../../store/portal-sessions.ts'
 import { redirectWithNotice } from '../notice.ts'
 import { signedOutPath } from '../sign-in.ts'
 import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
