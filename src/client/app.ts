@@ -63,7 +63,7 @@ export async function buildClient(
 
 /** The options that a product passes to buildServer. */
 export type SiteOptions = Omit<PagesOptions, 'reloadTemplates'> &
-  Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'loadSessionData'> & {
+  Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /** Whether the product can serve requests, for load balancers. It must answer at once. An error means no. */
     isReady?: () => boolean
   }

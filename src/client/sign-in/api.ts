@@ -1,8 +1,6 @@
 // Calls to the application API on behalf of the visitor: `request.visitor.api.get(path, schema)` and its siblings.
-import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { FieldError, PublicError } from '../errors.ts'
-import { logEvent } from '../operations/request-log.ts'
 import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
 
 export type CallOptions = {
@@ -48,8 +46,9 @@ type ApiOptions = {
   upstream: Upstream
   /** Where this server reaches the API, without a slash at the end. */
   apiUrl: string
-  request: FastifyRequest
   context: RequestContext
+  /** Compiles a JSON Schema. */
+  compile: (schema: Record<string, unknown>) => (value: unknown) => unknown
   accessToken: () => string
   /** Gets a new access token after the API has refused the current one. Throws SignInRequired if that is impossible. */
   renewAccessToken: () => Promise<void>
@@ -68,7 +67,7 @@ export class SignInRequired extends PublicError {
 }
 
 export function createApi(options: ApiOptions): Api {
-  const { upstream, apiUrl, request, context, accessToken, renewAccessToken, endSession } = options
+  const { upstream, apiUrl, context, compile, accessToken, renewAccessToken, endSession } = options
 
   async function sendWithToken(call: Omit<Call, 'context'>): Promise<Answer> {
     const send = () => {
@@ -77,7 +76,6 @@ export function createApi(options: ApiOptions): Api {
     }
     const answer = await send()
     if (answer.status !== 401) return answer
-    logEvent(request, 'access_token_refused', { level: 'warn' })
     await renewAccessToken()
     const secondAnswer = await send()
     if (secondAnswer.status !== 401) return secondAnswer
@@ -106,7 +104,7 @@ export function createApi(options: ApiOptions): Api {
 
   /** The JSON of the answer. Throws PublicError 502 if it does not match the schema. */
   function check({ json }: Answer, schema: object): unknown {
-    const matches = request.compileValidationSchema(schema as Record<string, unknown>)
+    const matches = compile(schema as Record<string, unknown>)
     if (!matches(json)) throw upstream.unexpected('an answer that does not match its schema')
     return json
   }

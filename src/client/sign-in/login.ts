@@ -1,5 +1,5 @@
 // A login from start to end: GET /login, the portal, then GET /exchangeToken or GET /cancelled.
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import { ExpiringMap } from '../expiring-map.ts'
@@ -38,9 +38,16 @@ type LoginOptions = {
   home: string
   /** Runs the product's hooks. `cookies` are those that this answer sets. Never throws. */
   afterSignIn: (request: FastifyRequest, reply: FastifyReply, session: Session, cookies: Cookie[]) => Promise<void>
+  /** Checks the tokens of a connection and gives them to the product. Throws PublicError if they cannot be kept. */
+  keepConnection: (request: FastifyRequest, tokens: Tokens, connectsFor: string) => Promise<void>
 }
 
-export function createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn }: LoginOptions) {
+/** Tells whether two logins belong to the same user. The whole id would make the login cookie too long. */
+export function hashUserId(userId: string): string {
+  return hash('sha256', userId, 'base64url').slice(0, 16)
+}
+
+export function createLogin({ portal, loginCookies, sessions, clock, home, ...hooks }: LoginOptions) {
   /**
    * Exchanges by state: running, or finished within the last ten minutes. A code works only once, but browsers deliver a
    * callback again after Back, a reload or a broken connection.
@@ -54,12 +61,34 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
     if (hasSignedOut(request) && !isOwnNavigation(request, portal.redirectUri))
       return sendSignedOutPage(request, reply, portal, returnTo)
 
+    return redirectToPortal(request, reply, { returnTo })
+  }
+
+  /**
+   * Begins a login whose tokens go to the product. It needs a signed-in visitor whose user id is known, because only the
+   * user id shows at the callback that the visitor and the new tokens belong to the same user. The session's Strict
+   * cookies do not reach the callback.
+   */
+  async function connect(request: FastifyRequest, reply: FastifyReply, { returnTo }: { returnTo: string }) {
+    if (request.method === 'GET')
+      throw new Error(`GET ${request.routeOptions.url} calls connect. Use a POST route, which no other site can call.`)
+    if (localPath(returnTo) === undefined) throw new Error(`connect: ${returnTo} is not a path of this site.`)
+    const { userId } = request.visitor
+    if (!userId) throw new LoginError('user_unknown')
+    return redirectToPortal(request, reply, { returnTo, connectsFor: hashUserId(userId) })
+  }
+
+  async function redirectToPortal(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    login: Omit<PendingLogin, 'codeVerifier'>,
+  ) {
     // 128 random bits, which nobody can guess (RFC 6749 10.12).
     const state = randomBytes(16).toString('base64url')
     const { usesPkce } = await portal.readMetadata(callContext(request))
     const codeVerifier = usesPkce ? randomBytes(32).toString('base64url') : undefined
-    setCookies(reply, loginCookies.begin(request.cookies, state, { returnTo, codeVerifier }))
-    return reply.redirect(authorizationUrl(portal, state, codeVerifier), 302)
+    setCookies(reply, loginCookies.begin(request.cookies, state, { ...login, codeVerifier }))
+    return reply.redirect(authorizationUrl(portal, state, codeVerifier), request.method === 'GET' ? 302 : 303)
   }
 
   /** GET /exchangeToken: the browser comes back from the portal. Every step and every check is here, in order. */
@@ -78,6 +107,11 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
 
       // Server to server, with the client secret. exchangeCode checks everything in the answer, including the state.
       const tokens = await exchangeOnce(callback, login, request)
+      if (login.connectsFor) {
+        logEvent(request, 'connected')
+        countLogin(request, 'connected')
+        return await sendContinuePage(reply, login.returnTo)
+      }
       const name = await portal.fetchName(tokens, context)
 
       // A new session that keeps nothing of an old one: the old one may have been planted by somebody else.
@@ -87,7 +121,7 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
       logAsOwner(request, session.owner)
       logEvent(request, 'login_succeeded')
       countLogin(request, 'login_succeeded')
-      await afterSignIn(request, reply, session, cookies)
+      await hooks.afterSignIn(request, reply, session, cookies)
 
       return await sendContinuePage(reply, login.returnTo)
     } catch (error) {
@@ -110,13 +144,19 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
     const known = exchanges.get(callback.state)
     if (known === 'finished') throw new LoginError('login_used')
     if (known) return known
-    const exchange = portal.exchangeCode(callback, login.codeVerifier, callContext(request))
+    const exchange = exchangeAndKeep(callback, login, request)
     exchanges.set(callback.state, exchange, Number.POSITIVE_INFINITY)
     try {
       return await exchange
     } finally {
       exchanges.set(callback.state, 'finished', loginLifetimeMs)
     }
+  }
+
+  async function exchangeAndKeep(callback: Callback, login: PendingLogin, request: FastifyRequest): Promise<Tokens> {
+    const tokens = await portal.exchangeCode(callback, login.codeVerifier, callContext(request))
+    if (login.connectsFor) await hooks.keepConnection(request, tokens, login.connectsFor)
+    return tokens
   }
 
   /** GET /cancelled: the visitor declined at the portal. The portal may add the state, but need not. */
@@ -160,10 +200,11 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, after
     return isSignedIn ? { href: login?.returnTo ?? home, text: 'Continue' } : loginAgain(login, 'Sign in again')
   }
 
-  /** A link to a new login that leads to the same page as this one. */
+  /** A link to a new login that leads to the same page as this one. A connection is begun again on the product's page. */
   function loginAgain(login: PendingLogin | undefined, text: string): NextStep {
+    if (login?.connectsFor) return { href: login.returnTo, text: 'Go back' }
     return login && login.returnTo !== home ? loginLink(login.returnTo, text) : { href: '/login', text }
   }
 
-  return { begin, finish, decline }
+  return { begin, connect, finish, decline }
 }

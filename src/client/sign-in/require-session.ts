@@ -89,11 +89,12 @@ export function createRequireSession(options: RequireSessionOptions) {
     const api = createApi({
       upstream,
       apiUrl,
-      request,
       context,
+      compile: schema => request.compileValidationSchema(schema),
       accessToken: () => current.accessToken,
       // Once for all calls of this request, whenever their refusals arrive.
       renewAccessToken: () => {
+        logRefused(request)
         renewal ??= renew()
         return renewal
       },
@@ -110,10 +111,13 @@ export function createRequireSession(options: RequireSessionOptions) {
     const api = createApi({
       upstream,
       apiUrl,
-      request,
       context: callContext(request),
+      compile: schema => request.compileValidationSchema(schema),
       accessToken: () => session.accessToken,
-      renewAccessToken: () => Promise.reject(new SignInRequired()),
+      renewAccessToken: async () => {
+        logRefused(request)
+        throw new SignInRequired()
+      },
       endSession: () => {},
     })
     return { ...toVisitorInfo(session, cookies), api, wasRenewalTried: false }
@@ -139,6 +143,10 @@ export function createRequireSession(options: RequireSessionOptions) {
       if (!(error instanceof LoginError)) throw error
       logEvent(request, 'session_data_too_long', { level: 'warn' })
     }
+  }
+
+  function logRefused(request: FastifyRequest): void {
+    logEvent(request, 'access_token_refused', { level: 'warn' })
   }
 
   /** Sets the cookies of a loaded session, and logs what has happened to it. */

@@ -7,7 +7,9 @@ import { backgroundContext, type Upstream } from '../upstream.ts'
 import { afterSetting, type Cookie } from '../web/cookies.ts'
 import { logError } from '../web/error-pages.ts'
 import type { Sealer } from '../web/seal.ts'
+import type { Api } from './api.ts'
 import { loginLink } from './ask-to-sign-in.ts'
+import { type Connection, createConnections, type Renewal } from './connections.ts'
 import { createLogin } from './login.ts'
 import { createPortal, type Registration } from './protocol/portal.ts'
 import { createRequireSession } from './require-session.ts'
@@ -26,6 +28,20 @@ export type SignIn = {
   finish: Handler
   /** GET /cancelled */
   decline: Handler
+  /**
+   * Begins a login whose tokens go to `onConnected` and not into the cookie, for jobs that act while the visitor is away.
+   * Return the result from the handler of a POST route in the signed-in scope. Afterwards the browser is at `returnTo`.
+   */
+  connect: (request: FastifyRequest, reply: FastifyReply, options: { returnTo: string }) => Promise<unknown>
+  /**
+   * Renews the tokens of a connection. Lock the row while you call it and store what it returns: the portal ends the
+   * connection if two processes renew with the same refresh token at different times.
+   */
+  renew: (refreshToken: string) => Promise<Renewal>
+  /** Ends a connection at the portal, if the portal offers that. Never throws. */
+  revoke: (refreshToken: string) => Promise<void>
+  /** Calls the application API like `request.visitor.api`. A refused token throws a PublicError 401. */
+  callApi: (accessToken: string) => Api
   /** POST /logout */
   end: Handler
   /**
@@ -53,6 +69,11 @@ export type SignInOptions = {
   clock: () => Date
   /** The page after a login without `returnTo`. The server does not start without this GET route. */
   home: string
+  /**
+   * Stores the tokens of a visitor who has connected, in place of earlier ones. If it throws, the tokens are revoked and the
+   * visitor reads that nothing was connected.
+   */
+  onConnected?: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
   /** Called after each sign-in, before the answer. An error is logged and does not undo the sign-in. */
   afterSignIn?: ((visitor: Visitor, request: FastifyRequest) => Promise<void>) | undefined
   /**
@@ -87,7 +108,23 @@ export const signIn = fastifyPlugin<SignInOptions>(
       apiUpstream,
       loadSessionData: runLoadSessionData,
     })
-    const login = createLogin({ portal, loginCookies, sessions, clock, home, afterSignIn: runAfterSignIn })
+    const { keep, ...connections } = createConnections(app, {
+      portal,
+      sessions,
+      clock,
+      apiUrl,
+      apiUpstream,
+      onConnected: options.onConnected,
+    })
+    const login = createLogin({
+      portal,
+      loginCookies,
+      sessions,
+      clock,
+      home,
+      afterSignIn: runAfterSignIn,
+      keepConnection: keep,
+    })
     const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut: runBeforeSignOut })
 
     app.decorateRequest('visitorIfAny', undefined)
@@ -104,6 +141,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
 
     app.decorate('signIn', {
       ...login,
+      ...connections,
       end: signOut,
       protect,
       recognise,

@@ -17,7 +17,20 @@ const errors = {
     400,
     'The login portal no longer accepts this sign-in. It has already been used, or took too long. Please sign in again.',
   ],
-  // The visitor can do nothing about the next two.
+  other_user: [
+    409,
+    'You signed in at the login portal as somebody else than here, so nothing was connected. Sign out at the portal, then try again.',
+  ],
+  // The visitor can do nothing about the next ones.
+  user_unknown: [
+    502,
+    'The login portal does not say who you are, so nothing can be connected. Please tell the operator of this site.',
+  ],
+  no_refresh_token: [
+    502,
+    'The login portal gave no lasting access, so nothing was connected. Please tell the operator of this site.',
+  ],
+  not_connected: [500, 'This site could not keep the connection, so nothing was connected. Please try again.'],
   token_too_long: [
     502,
     'The login portal gave an access token that is too long for a cookie. Please tell the operator of this site.',

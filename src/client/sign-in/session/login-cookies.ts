@@ -3,8 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import { type Cookie, type Cookies, expire, limitExpired, maxExpired } from '../../web/cookies.ts'
 import type { Sealer } from '../../web/seal.ts'
 
-/** A login that has begun. `codeVerifier` is undefined if the portal does not support PKCE. */
-export type PendingLogin = { returnTo: string; codeVerifier: string | undefined }
+/** A login that has begun. */
+export type PendingLogin = {
+  returnTo: string
+  /** Undefined if the portal does not support PKCE. */
+  codeVerifier: string | undefined
+  /** A hash of the visitor's user id if the tokens go to the product. Undefined if they begin a session. */
+  connectsFor?: string | undefined
+}
 
 export type LoginCookies = ReturnType<typeof createLoginCookies>
 
@@ -40,7 +46,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
      * The cookie is Lax: browsers do not send Strict cookies with the portal's redirect. The state is part of the cookie's
      * name and the value is sealed for this name, so only the browser that began the login can finish it.
      */
-    begin(cookies: Cookies, state: string, { returnTo, codeVerifier }: PendingLogin): Cookie[] {
+    begin(cookies: Cookies, state: string, login: PendingLogin): Cookie[] {
       const expiresAt = new Date(clock().getTime() + loginLifetimeMs)
       // Browsers send older cookies first (RFC 6265 5.4), which orders logins of the same second. Cookies that another
       // program on this host has set cannot be unsealed; they count as the oldest.
@@ -49,7 +55,7 @@ export function createLoginCookies(sealer: Sealer, clock: () => Date) {
         .map(state => ({ state, endsAt: sealer.unsealCookie(prefix + state, cookies)?.expiresAt.getTime() ?? 0 }))
         .sort((a, b) => b.endsAt - a.endsAt)
       const tooMany = newestFirst.slice(maxPending - 1).slice(0, maxExpired)
-      const cookie = sealer.sealCookie(prefix + state, { returnTo, codeVerifier }, expiresAt, 'lax')
+      const cookie = sealer.sealCookie(prefix + state, login, expiresAt, 'lax')
       return [...tooMany.map(({ state }) => expireLogin(prefix + state)), cookie]
     },
 

@@ -82,6 +82,11 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     return renewWith(refreshToken, cookies, context, { data: session?.data })
   }
 
+  /** Throws like `portal.refresh`. Two callers with the same refresh token share one renewal. */
+  function renewTokens(refreshToken: string, context: RequestContext): Promise<Tokens> {
+    return shareWork(renewals, refreshToken, shareRenewalMs, () => portal.refresh(refreshToken, context))
+  }
+
   /** `fallback` is a session that still works and continues if the renewal fails. `data` goes into the new session. */
   async function renewWith(
     refreshToken: SentRefreshToken,
@@ -91,7 +96,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
   ): Promise<LoadedSession> {
     const { value, owner } = refreshToken
     try {
-      const tokens = await shareWork(renewals, value, shareRenewalMs, () => portal.refresh(value, context))
+      const tokens = await renewTokens(value, context)
       return { ...sealTokens(tokens, refreshToken, data, cookies), event: 'session_renewed', owner }
     } catch (error) {
       // The refresh token has been used and the new tokens cannot be kept.
@@ -171,6 +176,7 @@ export function createSessions(sealer: Sealer, portal: Portal, clock: () => Date
     begin,
     load,
     renew,
+    renewTokens,
     identify,
     /** The cookies of the session with the product's data. */
     sealWithData: (session: Session, data: SessionData): Cookie[] => sealSession(sealer, { ...session, data }),

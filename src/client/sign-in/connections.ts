@@ -1,0 +1,119 @@
+// Connections: tokens that belong to the product, for jobs that act for a visitor who is away. The product stores them.
+import { randomUUID } from 'node:crypto'
+import AjvCompiler from '@fastify/ajv-compiler'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { describeCause, PublicError } from '../errors.ts'
+import { callContext } from '../operations/request-log.ts'
+import { backgroundContext, type RequestContext, type Upstream } from '../upstream.ts'
+import { type Api, createApi, SignInRequired } from './api.ts'
+import { hashUserId } from './login.ts'
+import { LoginError } from './protocol/login-error.ts'
+import { type Portal, RefreshRefused, readSubject, type Tokens } from './protocol/portal.ts'
+import type { Sessions } from './session/session.ts'
+
+/** What the product stores for one visitor. Each renewal replaces all three. */
+export type ConnectionTokens = { accessToken: string; refreshToken: string; expiresAt: Date }
+
+/** `userId` is the `visitor.userId` of the visitor who has connected. */
+export type Connection = ConnectionTokens & { userId: string }
+
+export type Renewal =
+  /** Store the tokens at once. The portal ends the connection if the old refresh token is used again later. */
+  | ({ outcome: 'renewed' } & ConnectionTokens)
+  /** The connection has ended for good, for example because the visitor has withdrawn it. Delete it. */
+  | { outcome: 'refused' }
+  /** The portal could not be asked. Keep the tokens and try again. */
+  | { outcome: 'later'; retryAfterSeconds: number | undefined }
+
+type ConnectionsOptions = {
+  portal: Portal
+  sessions: Sessions
+  clock: () => Date
+  apiUrl: string
+  apiUpstream: Upstream
+  onConnected: ((connection: Connection, request: FastifyRequest) => Promise<void>) | undefined
+}
+
+export function createConnections(app: FastifyInstance, options: ConnectionsOptions) {
+  const { portal, sessions, clock, apiUrl, apiUpstream: upstream, onConnected } = options
+
+  /**
+   * Gives the tokens to the product if they belong to the user who began the connection. Without this check, a visitor
+   * whose browser is still signed in at the portal as somebody else would connect that other account.
+   *
+   * The access token came from the portal over our own connection, so its `sub` needs no signature check. The subject in
+   * the callback's address is not used, because anybody can write it. Tokens that are not kept are revoked.
+   */
+  async function keep(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
+    try {
+      const userId = readSubject(tokens.accessToken)
+      if (!userId || hashUserId(userId) !== connectsFor) throw new LoginError('other_user')
+      const { refreshToken } = tokens
+      if (!refreshToken) throw new LoginError('no_refresh_token')
+      if (!onConnected) throw new Error('A route calls connect, but buildServer got no onConnected.')
+      await onConnected({ userId, ...withExpiry({ ...tokens, refreshToken }) }, request)
+    } catch (error) {
+      await revokeIn(callContext(request), tokens.refreshToken ?? tokens.accessToken)
+      if (error instanceof PublicError) throw error
+      app.log.error({ event: 'hook_failed', reqId: request.id, cause: describeCause(error, true) })
+      throw new LoginError('not_connected')
+    }
+  }
+
+  async function renew(refreshToken: string): Promise<Renewal> {
+    const context = backgroundContext(randomUUID())
+    try {
+      const tokens = await sessions.renewTokens(refreshToken, context)
+      return { outcome: 'renewed', ...withExpiry({ ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }) }
+    } catch (error) {
+      if (error instanceof RefreshRefused) {
+        app.log.info({ event: 'connection_ended', reqId: context.requestId, cause: error.message })
+        return { outcome: 'refused' }
+      }
+      if (!(error instanceof PublicError)) throw error
+      const { code, cause, retryAfterSeconds } = error
+      app.log.warn({ event: 'connection_not_renewed', reqId: context.requestId, code, cause: describeCause(cause) })
+      return { outcome: 'later', retryAfterSeconds }
+    }
+  }
+
+  function withExpiry(tokens: Tokens & { refreshToken: string }): ConnectionTokens {
+    const { accessToken, refreshToken, expiresIn } = tokens
+    return { accessToken, refreshToken, expiresAt: new Date(clock().getTime() + expiresIn * 1000) }
+  }
+
+  async function revokeIn(context: RequestContext, token: string): Promise<void> {
+    if (!(await portal.readMetadata(context)).hasRevocation) return
+    await portal
+      .revoke(token, context)
+      .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
+  }
+
+  /** Like `request.compileValidationSchema`: a value is checked as it is. */
+  const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
+  const compiled = new WeakMap<object, (value: unknown) => unknown>()
+  function compile(schema: object): (value: unknown) => unknown {
+    const known = compiled.get(schema) ?? compiler({ schema, method: '', url: '' })
+    compiled.set(schema, known)
+    return known
+  }
+
+  return {
+    keep,
+    renew,
+    revoke: (refreshToken: string) => revokeIn(backgroundContext(randomUUID()), refreshToken),
+
+    callApi: (accessToken: string): Api =>
+      createApi({
+        upstream,
+        apiUrl,
+        context: backgroundContext(randomUUID()),
+        compile,
+        accessToken: () => accessToken,
+        renewAccessToken: async () => {
+          throw new SignInRequired()
+        },
+        endSession: () => {},
+      }),
+  }
+}

@@ -1,0 +1,215 @@
+// Connections: a second login whose tokens go to the product, and their renewal without a session.
+import t, { type Test } from 'tap'
+import type { Connection } from '../../../src/client/sign-in/connections.ts'
+import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
+import { linksOf, textOf } from '../support/read-form.ts'
+import { goesOnTo } from '../support/read-response.ts'
+import { accessTokenOf, giveTokens, send } from '../support/scripted-platform.ts'
+import { smallApi, smallProduct } from '../support/small-product.ts'
+
+const given = {
+  access_token: accessTokenOf('visitor-1', { jti: '2' }),
+  refresh_token: 'connected0connected0connected00',
+}
+const metadata = (url: string) => ({
+  issuer: url,
+  revocation_endpoint: '/x',
+  code_challenge_methods_supported: ['S256'],
+})
+
+/** A signed-in visitor. `onConnected` gets what the product would store. */
+async function start(t: Test, onConnected?: (connection: Connection) => Promise<void>) {
+  const connected: Connection[] = []
+  const keep = async (connection: Connection) => void connected.push(connection)
+  const returnTo = `/page/1?${'x'.repeat(190)}`
+  const test = await buildTestClient(t, {
+    scripts: { ...smallApi, 'POST /api/revokeToken': { body: {} } },
+    product: {
+      ...smallProduct,
+      onConnected: onConnected ?? keep,
+      async pages(app, options) {
+        await app.register(smallProduct.pages, options)
+        app.post('/connect', (request, reply) => app.signIn.connect(request, reply, { returnTo: '/page/1' }))
+        app.post('/connect-far', (request, reply) => app.signIn.connect(request, reply, { returnTo }))
+        app.get('/connect', (request, reply) => app.signIn.connect(request, reply, { returnTo: '/page/1' }))
+      },
+    },
+  })
+  const { browser, platform } = test
+  const answer = metadata(platform.url)
+  platform.answer('GET /.well-known/oauth-authorization-server', (_, response) => send(response, { body: answer }))
+  test.clock.advance(31)
+  await signIn(browser)
+  platform.answer('POST /api/exchangeToken', giveTokens(given))
+  const connect = async (path = '/connect') => {
+    const response = await browser.post(path)
+    t.equal(response.statusCode, 303)
+    return new URL(String(response.headers.location)).searchParams
+  }
+  const revoked = () => platform.received('POST /api/revokeToken').map(({ form }) => form.get('token'))
+  return { ...test, connected, connect, revoked }
+}
+
+const sessionOf = ({ browser }: Awaited<ReturnType<typeof start>>) =>
+  browser
+    .names()
+    .filter(name => /session|refresh/.test(name))
+    .map(name => `${name}=${browser.cookie(name)}`)
+
+t.test('the tokens of a connection go to the product, and the session stays as it was', async t => {
+  const test = await start(t)
+  const { browser, clock, connected, connect } = test
+  const before = sessionOf(test)
+  const started = await connect()
+  t.equal(started.get('code_challenge_method'), 'S256')
+  const page = await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.equal(page.statusCode, 200)
+  t.equal(goesOnTo(page), '/page/1')
+  t.same(sessionOf(test), before)
+  t.same(connected, [
+    {
+      userId: 'visitor-1',
+      accessToken: given.access_token,
+      refreshToken: given.refresh_token,
+      expiresAt: new Date(clock.read().getTime() + 3_600_000),
+    },
+  ])
+  t.same(
+    browser.names().filter(name => name.startsWith('__Host-login-')),
+    [],
+    'the login cookie is gone',
+  )
+})
+
+t.test('CL: the callback of a connection has the same checks as that of a login', async t => {
+  const { browser, connected, connect, platform } = await start(t)
+  const started = await connect()
+  const before = platform.received('POST /api/exchangeToken').length
+  const stranger = browser.copy()
+  stranger.cookies.clear()
+  t.equal((await stranger.get(callbackUrl(started), { site: 'cross-site' })).statusCode, 400, 'another browser')
+  for (const change of [
+    { state: 'x'.repeat(22) },
+    { iss: 'https://evil.test' },
+    { client_id: 'another' },
+    { code: undefined },
+  ])
+    t.equal((await browser.copy().get(callbackUrl(started, change), { site: 'cross-site' })).statusCode, 400)
+  t.equal(platform.received('POST /api/exchangeToken').length, before)
+  await browser.get(callbackUrl(started), { site: 'cross-site' })
+  t.ok(platform.received('POST /api/exchangeToken').at(-1)?.form.get('code_verifier'))
+  t.equal(connected.length, 1)
+})
+
+t.test(
+  'a visitor who is signed in at the portal as another user connects nothing, and the tokens are revoked',
+  async t => {
+    const { browser, platform, connected, connect, revoked } = await start(t)
+    for (const access_token of [accessTokenOf('visitor-2'), 'not-a-jwt']) {
+      platform.answer('POST /api/exchangeToken', giveTokens({ ...given, access_token }))
+      const page = await browser.get(callbackUrl(await connect(), { subject: 'visitor-1' }), { site: 'cross-site' })
+      t.equal(page.statusCode, 409)
+      t.match(textOf(page), 'You signed in at the login portal as somebody else than here, so nothing was connected.')
+      t.ok(linksOf(page).includes('/page/1'))
+    }
+    t.same(connected, [])
+    t.same(revoked(), [given.refresh_token, given.refresh_token])
+  },
+)
+
+t.test('if the product cannot store the tokens, they are revoked and the visitor reads it', async t => {
+  const { browser, connect, revoked, log } = await start(t, () => Promise.reject(new Error('the database is gone')))
+  const page = await browser.get(callbackUrl(await connect()), { site: 'cross-site' })
+  t.equal(page.statusCode, 500)
+  t.match(textOf(page), 'This site could not keep the connection, so nothing was connected. Please try again.')
+  t.same(revoked(), [given.refresh_token])
+  t.match(log.join(''), 'the database is gone')
+  t.notMatch(log.join(''), given.refresh_token)
+})
+
+t.test('a callback that is delivered twice at the same time connects once', async t => {
+  const { browser, connected, connect } = await start(t)
+  const url = callbackUrl(await connect())
+  const copy = browser.copy()
+  const pages = await Promise.all([browser, copy].map(one => one.get(url, { site: 'cross-site' })))
+  t.same(
+    pages.map(({ statusCode }) => statusCode),
+    [200, 200],
+  )
+  t.equal(connected.length, 1)
+})
+
+t.test('a visitor who declines at the portal goes back to the page of the product', async t => {
+  const { browser, connect, connected } = await start(t)
+  const state = (await connect()).get('state')!
+  const page = await browser.get(`/cancelled?state=${state}&error=access_denied`, { site: 'cross-site' })
+  t.ok(linksOf(page).includes('/page/1'))
+  t.same(connected, [])
+})
+
+t.test('connect needs a session, a user id and a POST', async t => {
+  const { browser, platform, client } = await start(t)
+  t.equal((await browser.get('/connect', { site: 'same-origin' })).statusCode, 500)
+  t.equal((await browser.post('/connect', {}, { site: 'cross-site' })).statusCode, 403)
+  const stranger = browser.copy()
+  stranger.cookies.clear()
+  t.equal((await stranger.post('/connect')).statusCode, 401)
+  platform.answer('POST /api/exchangeToken', giveTokens({ access_token: 'not-a-jwt' }))
+  await stranger.get(callbackUrl(await beginLogin(stranger)), { site: 'cross-site' })
+  t.equal((await stranger.post('/connect')).statusCode, 502)
+  t.ok(client)
+})
+
+t.test('contract, cookies: the login cookie of a connection stays within 500 bytes', async t => {
+  const { browser, connect } = await start(t)
+  const state = (await connect('/connect-far')).get('state')
+  const name = `__Host-login-${state}`
+  t.ok(name.length + browser.cookie(name)!.length <= 500, `${name.length + browser.cookie(name)!.length}`)
+})
+
+t.test('renew tells apart: new tokens, refused for good, and later', async t => {
+  const { client, platform, clock } = await start(t)
+  const { renew } = client.signIn
+  t.same(await renew('old'), {
+    outcome: 'renewed',
+    accessToken: given.access_token,
+    refreshToken: given.refresh_token,
+    expiresAt: new Date(clock.read().getTime() + 3_600_000),
+  })
+  const { form } = platform.received('POST /api/exchangeToken').at(-1)!
+  t.same([form.get('grant_type'), form.get('refresh_token')], ['refresh_token', 'old'])
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
+  t.same(await renew('withdrawn'), { outcome: 'refused' })
+  platform.answer('POST /api/exchangeToken', { status: 503, headers: { 'retry-after': '7' }, body: {} })
+  t.same(await renew('busy'), { outcome: 'later', retryAfterSeconds: 7 })
+  platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_client' } })
+  t.match(await renew('misconfigured'), { outcome: 'later' }, 'a wrong secret of this client ends no connection')
+  platform.answer('POST /api/exchangeToken', { body: { access_token: 'x', token_type: 'mac', expires_in: 1 } })
+  t.match(await renew('nonsense'), { outcome: 'later' })
+})
+
+t.test(
+  'two calls of renew at once share one renewal, and a portal without rotation keeps the refresh token',
+  async t => {
+    const { client, platform } = await start(t)
+    platform.answer('POST /api/exchangeToken', giveTokens({ ...given, refresh_token: undefined }))
+    const before = platform.received('POST /api/exchangeToken').length
+    const renewals = await Promise.all([1, 2].map(() => client.signIn.renew('same')))
+    for (const renewal of renewals) t.match(renewal, { outcome: 'renewed', refreshToken: 'same' })
+    t.equal(platform.received('POST /api/exchangeToken').length, before + 1)
+  },
+)
+
+t.test('callApi sends the token and checks the answer, and a refused token is a 401', async t => {
+  const { client, platform } = await start(t)
+  const things = { type: 'array', items: { type: 'string' } } as const
+  t.same(await client.signIn.callApi('offline').get('/things', things), ['one', 'two'])
+  t.equal(platform.received('GET /things').at(-1)?.headers.authorization, 'Bearer offline')
+  platform.answer('GET /things', { body: [1] })
+  await t.rejects(client.signIn.callApi('offline').get('/things', things), { code: 'api_unexpected', statusCode: 502 })
+  platform.answer('GET /things', { status: 401, body: {} })
+  await t.rejects(client.signIn.callApi('offline').get('/things', things), {
+    code: 'sign_in_required',
+    statusCode: 401,
+  })
+})
