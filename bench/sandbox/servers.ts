@@ -27,7 +27,12 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const agent = new Agent({ connections: atOnce, pipelining: 1 })
 
 /** As in production: an answer is given only once the disk has what it promises. Silent it writes no log, as the others. */
-export async function startSandbox(path: string, applications: number, logLevel: 'info' | 'silent'): Promise<Server> {
+export async function startSandbox(
+  path: string,
+  applications: number,
+  logLevel: 'info' | 'silent',
+  more: Environment = {},
+): Promise<Server> {
   const databaseUrl = `sqlite:${path}`
   const [portalPort, apiPort] = [await findFreePort(), await findFreePort()]
   const child = startMeasuredChild(pathOf('../../src/sandbox/main.ts'), {
@@ -41,6 +46,7 @@ export async function startSandbox(path: string, applications: number, logLevel:
     SEED_REDIRECT_URIS: client.redirectUri,
     SEED_USER_EMAIL: user.email,
     SEED_USER_PASSWORD: user.password,
+    ...more,
   })
   // A server whose log nobody reads would soon wait for that.
   child.stdout?.resume()

@@ -30,11 +30,17 @@ export function createAllowance({ bytes = mostStepBytes, values = mostStepValues
 
     /** Whether something was left out. */
     isExceeded: () => isExceeded,
+
+    bytesLeft: () => left.bytes,
   }
 }
 
+/** Printable ASCII but for the quotation mark and the backslash: in JSON it is as it is. */
+const plain = /^[ !#-[\]-~]*$/
+
 /** In bytes. */
 export function sizeInJson(value: unknown): number {
+  if (typeof value === 'string' && plain.test(value)) return value.length + 2
   return Buffer.byteLength(JSON.stringify(value))
 }
 
@@ -45,6 +51,6 @@ export function sizeInJson(value: unknown): number {
 export function beginningOf(text: string, mostBytes: number): string {
   const start = text.slice(0, mostBytes)
   // In JSON no character takes more than six bytes.
-  const fits = sizeInJson(start) <= mostBytes + 2
+  const fits = start.length * 6 <= mostBytes || sizeInJson(start) <= mostBytes + 2
   return Buffer.from(fits ? start : start.slice(0, Math.floor(mostBytes / 6))).toString()
 }

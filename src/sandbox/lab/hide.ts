@@ -1,5 +1,5 @@
 // Hides what may be secret as it arrives: a short keyed hash is left, by which equal values are known from others.
-import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import type { Hidden, Value, Values } from './recorded.ts'
 
@@ -35,9 +35,9 @@ export type Hide = ReturnType<typeof createHide>
 
 /** The key is of this process alone, so that a hash that was written down says nothing about another day. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
-  // Of bytes a key would be made for each of the many values of a step.
-  const key = createSecretKey(bytes)
-  const hash = (text: string) => createHmac('sha256', key).update(text).digest('base64url').slice(0, 10)
+  const key = bytes.toString('base64url')
+  // In one call, because a step has some twenty values. HMAC adds nothing here: nobody can lengthen a hash that is cut.
+  const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
   function hide(text: string, at: Date): Hidden {
     return {
@@ -61,16 +61,16 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
      * allowance has no room for is left out, and so are those after it: each takes time to hash, too.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
-      const values = new Map<string, Value | Value[]>()
+      // A name may be anything, `__proto__` too.
+      const values: Values = Object.create(null)
       for (const [path, text] of flatten(fields)) {
         const value = hideUnlessShown(path.slice(path.lastIndexOf('.') + 1), text, at)
         if (!allowance.take(path, value)) break
-        const before = values.get(path)
+        const before = values[path]
         if (Array.isArray(before)) before.push(value)
-        else values.set(path, before === undefined ? value : [before, value])
+        else values[path] = before === undefined ? value : [before, value]
       }
-      // A name may be anything, `__proto__` too.
-      return Object.assign(Object.create(null), Object.fromEntries(values))
+      return values
     },
   }
 }
@@ -99,9 +99,18 @@ function bitsOf(text: string): number {
     [/^[\w-]*$/, 64],
   ] as const
   const size = alphabet.find(([pattern]) => pattern.test(text))?.[1] ?? 95
-  const letters = new Set(text).size
+  const letters = countLetters(text, fewLetters + 1)
   // Random text of this length would not make do with so few.
-  return text.length * Math.log2(letters <= 4 && text.length >= 8 ? Math.max(letters, 1) : size)
+  return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : size)
+}
+
+const fewLetters = 4
+
+/** How many different letters there are. It stops at `most`. */
+function countLetters(text: string, most: number): number {
+  const letters = new Set<string>()
+  for (const letter of text) if (letters.add(letter).size === most) break
+  return letters.size
 }
 
 function isTime(text: string, at: Date): boolean {

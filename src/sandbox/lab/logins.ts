@@ -1,8 +1,6 @@
 // Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
-import { beginningOf, sizeInJson } from './allowance.ts'
-import { createLoginComparison } from './notices/compare-logins.ts'
-import { findOwnNotices } from './notices/notices.ts'
+import { createLoginComparison, isCompared } from './notices/compare-logins.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>
@@ -45,6 +43,8 @@ const unknownClients = ''
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
   /** Oldest first. */
   const all = new Map<string, Kept>()
+  /** By client, oldest first. */
+  const shares = new Map<string, Set<Kept>>()
   const byKey = new Map<string, Kept>()
   const listeners = new Set<(login: RecordedLogin, step: RecordedStep, number: number) => void>()
   const comparison = createLoginComparison()
@@ -53,18 +53,18 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   function record(step: RecordedStep): RecordedLogin {
     const login = findLogin(step) ?? begin()
     const { provenClientId, claimedClientId } = step.about
+    const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
     // The portal has found the client where it went on with its login.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
-    if (known) login.share = known
+    if (known && known !== login.share) moveToShare(login, known)
     login.steps.push(step)
-    login.bytes += sizeInJson(step)
+    login.bytes += step.bytes
     login.lastStep = ++stepsSoFar
     login.isExchanged ||= step.kind === 'exchange'
     for (const key of keysOf(step)) addKey(login, key)
-    leaveOutSteps(login)
-    login.noticed = findOwnNotices(login)
-    comparison.update(login)
+    const changed = [step, ...leaveOutSteps(login)]
+    if (login.clientId !== knownBefore || changed.some(isCompared)) comparison.update(login)
     for (const listener of listeners) listener(login, step, stepsSoFar)
     return login
   }
@@ -101,41 +101,56 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
       share: unknownClients,
       steps: [],
       leftOut: 0,
-      noticed: new Map(),
       keys: new Set(),
       bytes: 0,
       lastStep: 0,
       isExchanged: false,
     }
     all.set(login.id, login)
+    moveToShare(login, unknownClients)
     return login
   }
 
   /** Of the client that has the most, so that a busy one pushes out nobody's logins but its own. */
   function oldestOfTheMost(): Kept {
-    const shares = new Map<string, Kept[]>()
-    for (const login of all.values()) {
-      const share = shares.get(login.share)
-      if (share) share.push(login)
-      else shares.set(login.share, [login])
-    }
-    return [...shares.values()].reduce((most, share) => (share.length > most.length ? share : most))[0]!
+    let most = new Set<Kept>()
+    for (const share of shares.values()) if (share.size > most.size) most = share
+    const [oldest] = most
+    return oldest!
+  }
+
+  function moveToShare(login: Kept, client: string): void {
+    leaveShare(login)
+    login.share = client
+    const share = shares.get(client)
+    if (share) share.add(login)
+    else shares.set(client, new Set([login]))
+  }
+
+  function leaveShare(login: Kept): void {
+    const share = shares.get(login.share)
+    share?.delete(login)
+    if (share?.size === 0) shares.delete(login.share)
   }
 
   function forget(login: Kept): void {
     all.delete(login.id)
+    leaveShare(login)
     comparison.forget(login)
     for (const key of [...login.keys]) removeKey(login, key)
   }
 
   /** The start of a login and its faults say most; a call of the API that went well says least. */
-  function leaveOutSteps(login: Kept): void {
+  function leaveOutSteps(login: Kept): RecordedStep[] {
+    const leftOut: RecordedStep[] = []
     while (login.steps.length > 1 && (login.steps.length > mostSteps || login.bytes > mostBytes)) {
       const dull = login.steps.findIndex(({ kind, reason }) => (kind === 'api' || kind === 'me') && !reason)
       const [step] = login.steps.splice(dull === -1 ? Math.floor(login.steps.length / 2) : dull, 1)
-      login.bytes -= sizeInJson(step!)
+      login.bytes -= step!.bytes
       login.leftOut++
+      leftOut.push(step!)
     }
+    return leftOut
   }
 
   function isWanted(login: Kept, { clientId, state, after = 0 }: Wanted): boolean {
@@ -249,7 +264,7 @@ function stateKey(clientId: string | undefined, hash: string): string {
 
 /** Ids of the platform's clients have 64 characters at most. */
 function keyOf(kind: string, clientId = '', hash: string): string {
-  return `${kind} ${beginningOf(clientId, 64)} ${hash}`
+  return `${kind} ${clientId.slice(0, 64)} ${hash}`
 }
 
 function clientIdOf(values: Values): string | undefined {

@@ -27,6 +27,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
       received: received === undefined ? undefined : hide.value(name, received, at),
     })),
     isShortened: false,
+    bytes: mostStepBytes,
   }
   const allowance = createAllowance({
     bytes: mostStepBytes - sizeInJson({ ...recorded, start: {} }),
@@ -45,6 +46,7 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   recorded.request.body = keep(fieldsOf(request.body))
   recorded.response.headers = keep(readHeaders(response.headers))
   recorded.isShortened = allowance.isExceeded()
+  recorded.bytes -= Math.max(0, allowance.bytesLeft())
   return recorded
 }
 
@@ -70,8 +72,13 @@ function readPath(route: string, path: string): string {
 }
 
 /** Of no use to anyone who looks for a mistake, and the same every time; the Location has a place of its own. */
-const leftOut =
-  /^(accept-encoding|cache-control|connection|content-length|content-security-policy|cross-origin-.*|date|keep-alive|location|permissions-policy|pragma|priority|referrer-policy|sec-ch-.*|set-cookie|strict-transport-security|transfer-encoding|upgrade-insecure-requests|vary|x-content-type-options|x-frame-options)$/
+const leftOut = new Set([
+  ...['accept-encoding', 'cache-control', 'connection', 'content-length', 'content-security-policy', 'date'],
+  ...['keep-alive', 'location', 'permissions-policy', 'pragma', 'priority', 'referrer-policy', 'set-cookie'],
+  ...['strict-transport-security', 'transfer-encoding', 'upgrade-insecure-requests', 'vary'],
+  ...['x-content-type-options', 'x-frame-options'],
+])
+const leftOutFamilies = ['cross-origin-', 'sec-ch-']
 
 /**
  * A token is known by its own hash wherever it is sent, so the scheme before it is taken off. It comes first: it says
@@ -79,12 +86,11 @@ const leftOut =
  */
 function readHeaders(headers: Record<string, string>): [string, string][] {
   const { authorization, ...others } = headers
-  return [
-    ...(authorization === undefined
-      ? []
-      : [['authorization', authorization.replace(/^\S+\s+/, '')] as [string, string]]),
-    ...Object.entries(others).filter(([name]) => !leftOut.test(name)),
-  ]
+  const kept = Object.entries(others).filter(
+    ([name]) => !leftOut.has(name) && !leftOutFamilies.some(family => name.startsWith(family)),
+  )
+  if (authorization !== undefined) kept.unshift(['authorization', authorization.replace(/^\S+\s+/, '')])
+  return kept
 }
 
 /** Where the browser is sent, and with what; a path of ours holds nothing that the next step does not tell. */

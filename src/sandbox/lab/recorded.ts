@@ -63,6 +63,8 @@ export interface RecordedStep {
   fault?: StepFault | undefined
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean
+  /** How many it takes in JSON, at most. */
+  bytes: number
 }
 
 export interface RecordedLogin {
@@ -73,8 +75,6 @@ export interface RecordedLogin {
   steps: RecordedStep[]
   /** How many steps were left out, because there were too many. */
   leftOut: number
-  /** What was noticed about it by itself: ids of steps, by the id of the notice. */
-  noticed: Map<string, string[]>
 }
 
 /** The first value of a name; undefined where there is none. */

@@ -59,7 +59,7 @@ export function tellLogin(login: RecordedLogin, logins: Logins, addresses: Addre
 }
 
 export function tellStep(step: RecordedStep, addresses: Addresses) {
-  const { start: _, reason, checks, fault, ...told } = step
+  const { start: _, bytes: _bytes, reason, checks, fault, ...told } = step
   return {
     ...told,
     checks: checks.map(check => ({ ...check, ...checkMeanings[check.name] })),

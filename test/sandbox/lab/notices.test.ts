@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { createHide } from '../../../src/sandbox/lab/hide.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/notices/compare-logins.ts'
-import { findNotices, findOwnNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
+import { findNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
 import { recordStep } from '../../../src/sandbox/lab/record.ts'
 import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
 
@@ -48,7 +48,6 @@ const login = (...steps: RecordedStep[]): RecordedLogin => ({
   clientId: 'app-1',
   steps,
   leftOut: 0,
-  noticed: findOwnNotices({ steps }),
 })
 const random = () => randomBytes(16).toString('base64url')
 

@@ -45,6 +45,7 @@ export function actAtEdge(
   const dealtWith = new WeakSet<FastifyRequest>()
 
   server.addHook('preHandler', async (request, reply) => {
+    if (orderedFaults.isEmpty()) return
     const taken = await takeFor(request, placesOf(request, listener), 'before')
     if (!taken) return
     const outcome = await act(taken, request, reply, substitute)
@@ -55,7 +56,7 @@ export function actAtEdge(
 
   // A platform that has refused has not acted: what is to go wrong afterwards waits for another request.
   server.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode >= 400 || dealtWith.has(request)) return payload
+    if (orderedFaults.isEmpty() || reply.statusCode >= 400 || dealtWith.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
     const back = findRedirectBack({ headers, body: payload })
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)

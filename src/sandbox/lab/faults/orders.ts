@@ -94,7 +94,10 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
 
     /** Those that may happen at these places, whoever sends the request. */
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
-      all.length === 0 ? [] : waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
+      waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
+
+    /** Asked for every request, so it costs nothing. */
+    isEmpty: (): boolean => all.length === 0,
 
     /**
      * The first of the candidates that waits for this caller. A caller that a candidate lets pass counts as a match, too.

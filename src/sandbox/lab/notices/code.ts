@@ -1,8 +1,8 @@
 // Notices about the code: how it is bound to its login, and how often it is sent.
 import { firstOf, identityOf } from '../recorded.ts'
-import { type ComparingNotice, challengeOf, type OwnNotice, stepsOf } from './notice.ts'
+import { challengeOf, type Notice, stepsOf } from './notice.ts'
 
-export const codeSentTwice: OwnNotice = {
+export const codeSentTwice: Notice = {
   id: 'code-sent-twice',
   wrong: 'One code was sent to the portal more than once.',
   why: 'A code is good once; a second use looks like theft and ends what the first one gave.',
@@ -20,7 +20,7 @@ export const codeSentTwice: OwnNotice = {
   },
 }
 
-export const noPkce: OwnNotice = {
+export const noPkce: Notice = {
   id: 'no-pkce',
   wrong: 'The login was begun without PKCE, which the portal offers.',
   why: 'A stolen code can then be redeemed in another login of the same client.',
@@ -29,20 +29,20 @@ export const noPkce: OwnNotice = {
   find: login => stepsOf(login, 'authorize').filter(({ request }) => !firstOf(request.query, 'code_challenge')),
 }
 
-export const repeatedVerifier: ComparingNotice = {
+export const repeatedVerifier: Notice = {
   id: 'repeated-verifier',
   wrong: 'Two logins have the same PKCE verifier.',
   why: 'A verifier binds a code to one login only if no other login has it.',
   mend: 'Make 32 new random bytes for each login.',
   source: 'RFC 7636 4.1; RFC 9700 2.1.1',
-  findAmong: (login, others) =>
+  find: (login, others) =>
     stepsOf(login, 'authorize').filter(step => {
       const challenge = challengeOf(step)
       return challenge !== undefined && others.haveChallenge(challenge)
     }),
 }
 
-export const otherRedirectUri: OwnNotice = {
+export const otherRedirectUri: Notice = {
   id: 'other-redirect-uri',
   wrong: 'The redirect URI is not, character for character, the registered one, or not the one of the start.',
   why: 'The portal compares the two byte by byte, so a slash, a port or a letter in another case is another address.',
@@ -52,7 +52,7 @@ export const otherRedirectUri: OwnNotice = {
     login.steps.filter(({ reason }) => reason === 'redirect-uri-unregistered' || reason === 'redirect-uri-differs'),
 }
 
-export const exchangeAfterRefusal: OwnNotice = {
+export const exchangeAfterRefusal: Notice = {
   id: 'exchange-after-refusal',
   wrong: 'The visitor declined, and the client called the portal for tokens all the same.',
   why: 'An answer with an error is the end of its login; whatever code stands beside it is not to be trusted.',

@@ -1,6 +1,11 @@
 // What the logins of a client have in common, counted as steps are recorded: no notice has to read all other logins.
-import type { RecordedLogin } from '../recorded.ts'
+import type { RecordedLogin, RecordedStep } from '../recorded.ts'
 import { challengeOf, firstSignIn, type OtherLogins, stateOf, stepsOf } from './notice.ts'
+
+/** Whether the step can change what its login has in common with others. */
+export function isCompared({ kind }: RecordedStep): boolean {
+  return kind === 'authorize' || kind === 'exchange'
+}
 
 export type LoginComparison = ReturnType<typeof createLoginComparison>
 
@@ -45,7 +50,7 @@ export function createLoginComparison() {
   return {
     forget,
 
-    /** To be called whenever the steps of a login have changed. */
+    /** To be called whenever the client of a login, or a step that is compared, has changed. */
     update(login: Login): void {
       forget(login)
       if (login.clientId === undefined) return

@@ -12,12 +12,6 @@ export interface Words {
   source: string
 }
 
-/** Seen from one login alone: found when a step is recorded. */
-export interface OwnNotice extends Words {
-  /** The steps of the login that show it. */
-  find(login: Pick<RecordedLogin, 'steps'>): RecordedStep[]
-}
-
 /** What a notice asks about the other logins of the same client. */
 export interface OtherLogins {
   /** Whether one was begun with this state, or PKCE challenge; both are hashes. */
@@ -29,12 +23,10 @@ export interface OtherLogins {
   signedInAfter(userId: string, time: Date): boolean
 }
 
-/** Seen by comparing a login with the other logins of its client, which may change it later: found when somebody looks. */
-export interface ComparingNotice extends Words {
-  findAmong(login: RecordedLogin, others: OtherLogins): RecordedStep[]
+export interface Notice extends Words {
+  /** The steps of the login that show it. It depends on nothing else, and is asked whenever somebody looks. */
+  find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }
-
-export type Notice = OwnNotice | ComparingNotice
 
 /** The calls that a client makes from its server, not by way of a browser. */
 export function isServerCall({ kind }: RecordedStep): boolean {

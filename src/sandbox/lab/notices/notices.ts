@@ -1,5 +1,5 @@
 // Every notice, in the order in which a login goes, and what they find in one.
-import type { RecordedLogin, RecordedStep } from '../recorded.ts'
+import type { RecordedLogin } from '../recorded.ts'
 import { codeSentTwice, exchangeAfterRefusal, noPkce, otherRedirectUri, repeatedVerifier } from './code.ts'
 import type { Notice, OtherLogins, Words } from './notice.ts'
 import { browserHeaders, followedRedirect, secretInAddress, secretInHeader, tokenInQuery } from './secrets.ts'
@@ -42,25 +42,10 @@ export const notices: readonly Notice[] = [
 /** What was noticed, as it is told: the words of the notice and the ids of the steps that show it. */
 export type Noticed = Words & { steps: string[] }
 
-/** Whatever a login shows by itself: the ids of the steps, by the id of the notice. To be called when a step is recorded. */
-export function findOwnNotices(login: Pick<RecordedLogin, 'steps'>): RecordedLogin['noticed'] {
-  const noticed: RecordedLogin['noticed'] = new Map()
-  for (const notice of notices) {
-    const steps = 'find' in notice ? notice.find(login) : []
-    if (steps.length > 0) noticed.set(notice.id, idsOf(steps))
-  }
-  return noticed
-}
-
 /** Everything that was noticed about a login. Its time does not grow with the number of the other logins. */
-export function findNotices(login: RecordedLogin, others: OtherLogins): Noticed[] {
-  return notices.flatMap(notice => {
-    const { id, wrong, why, mend, source } = notice
-    const steps = 'find' in notice ? (login.noticed.get(id) ?? []) : idsOf(notice.findAmong(login, others))
-    return steps.length > 0 ? [{ id, wrong, why, mend, source, steps }] : []
+export function findNotices(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): Noticed[] {
+  return notices.flatMap(({ find, ...words }) => {
+    const steps = find(login, others)
+    return steps.length > 0 ? [{ ...words, steps: steps.map(({ id }) => id) }] : []
   })
-}
-
-function idsOf(steps: RecordedStep[]): string[] {
-  return steps.map(({ id }) => id)
 }

@@ -1,8 +1,8 @@
 // Notices about where a client puts its secrets, and what it passes on of its visitors.
 import { firstOf, type RecordedStep, type Value } from '../recorded.ts'
-import { isServerCall, type OwnNotice, stepsOf } from './notice.ts'
+import { isServerCall, type Notice, stepsOf } from './notice.ts'
 
-export const secretInAddress: OwnNotice = {
+export const secretInAddress: Notice = {
   id: 'secret-in-address',
   wrong: 'A client secret, a code or a token stood in the address of a call.',
   why: 'Addresses are written into logs, histories and Referer headers by everything that they pass.',
@@ -18,7 +18,7 @@ export const secretInAddress: OwnNotice = {
   },
 }
 
-export const secretInHeader: OwnNotice = {
+export const secretInHeader: Notice = {
   id: 'secret-in-header',
   wrong: 'The client secret was sent in an Authorization header.',
   why: 'This portal takes it from the body alone, and refuses a request that says in two ways who asks.',
@@ -30,7 +30,7 @@ export const secretInHeader: OwnNotice = {
     ),
 }
 
-export const tokenInQuery: OwnNotice = {
+export const tokenInQuery: Notice = {
   id: 'token-in-query',
   wrong: 'An access token stood in the address of a call.',
   why: 'Whoever reads a log or a history can then act for the visitor.',
@@ -39,7 +39,7 @@ export const tokenInQuery: OwnNotice = {
   find: login => login.steps.filter(({ request }) => request.query.access_token !== undefined),
 }
 
-export const browserHeaders: OwnNotice = {
+export const browserHeaders: Notice = {
   id: 'browser-headers',
   wrong: 'A call from the server carried headers of the visitor’s browser.',
   why: 'Cookies, addresses and languages of a visitor are no business of the other side, and a Referer may hold a code.',
@@ -64,7 +64,7 @@ function textOf(value: Value | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-export const followedRedirect: OwnNotice = {
+export const followedRedirect: Notice = {
   id: 'followed-redirect',
   wrong: 'A redirect was followed that answered a call of the server.',
   why: 'A redirect names any address, and what was sent goes there: with 307 the client secret, the code or the token.',

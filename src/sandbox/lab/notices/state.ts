@@ -1,13 +1,13 @@
 // Notices about the state, which binds the answer of a login to the browser that began it.
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
-import { type ComparingNotice, type OwnNotice, stateOf, stepsOf } from './notice.ts'
+import { type Notice, stateOf, stepsOf } from './notice.ts'
 
 const source = 'specification 4.2; RFC 6749 10.12; RFC 9700 4.7'
 
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
-export const noState: OwnNotice = {
+export const noState: Notice = {
   id: 'no-state',
   wrong: 'The login was begun without a state.',
   why: 'Whoever makes a visitor open a link can sign him in to an account that is not his.',
@@ -16,7 +16,7 @@ export const noState: OwnNotice = {
   find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
 }
 
-export const noStateAtExchange: OwnNotice = {
+export const noStateAtExchange: Notice = {
   id: 'no-state-at-exchange',
   wrong: 'The login was begun with a state, and the code was exchanged without it.',
   why: 'The portal refuses the exchange, because it cannot tell that the code belongs to this login.',
@@ -25,7 +25,7 @@ export const noStateAtExchange: OwnNotice = {
   find: login => (hasState(login) ? stepsOf(login, 'exchange').filter(step => !stateOfExchange(step)) : []),
 }
 
-export const inventedState: OwnNotice = {
+export const inventedState: Notice = {
   id: 'invented-state',
   wrong: 'The code was exchanged with a state that the login was not begun with.',
   why: 'A state that is made up at the exchange was never in the browser, so it protects nobody.',
@@ -41,7 +41,7 @@ export const inventedState: OwnNotice = {
   },
 }
 
-export const stateNotCompared: OwnNotice = {
+export const stateNotCompared: Notice = {
   id: 'state-not-compared',
   wrong: 'The client went on with an answer for another state, or for none.',
   why: 'Somebody else’s login is then taken for the visitor’s own, and what the visitor does next happens in a foreign account.',
@@ -56,7 +56,7 @@ export const stateNotCompared: OwnNotice = {
     }),
 }
 
-export const shortState: OwnNotice = {
+export const shortState: Notice = {
   id: 'short-state',
   wrong: 'The state is too short to be unguessable.',
   why: 'Who can guess the state of a login can finish it in the place of the visitor; it takes 128 random bits (a UUID has 122).',
@@ -69,13 +69,13 @@ export const shortState: OwnNotice = {
     }),
 }
 
-export const guessableState: ComparingNotice = {
+export const guessableState: Notice = {
   id: 'guessable-state',
   wrong: 'The state can be guessed: it is the time, or it begins like the state of another login.',
   why: 'Who can guess the state of a login can finish it in the place of the visitor.',
   mend: 'Take the whole state from the random source of the operating system; put nothing else into it.',
   source: 'RFC 6749 10.10',
-  findAmong: (login, others) =>
+  find: (login, others) =>
     stepsOf(login, 'authorize').filter(step => {
       const state = stateOf(step)
       if (!state) return false
@@ -85,13 +85,13 @@ export const guessableState: ComparingNotice = {
     }),
 }
 
-export const repeatedState: ComparingNotice = {
+export const repeatedState: Notice = {
   id: 'repeated-state',
   wrong: 'Two logins were begun with the same state.',
   why: 'A state that stays the same is known to everybody who has seen one login, and so protects none.',
   mend: 'Make a new state for each login, also for a second tab of the same browser.',
   source: 'RFC 6749 10.12; CVE-2023-31999',
-  findAmong: (login, others) =>
+  find: (login, others) =>
     stepsOf(login, 'authorize').filter(step => {
       const state = stateOf(step)
       return state !== undefined && others.haveState(state.hash)
