@@ -1,13 +1,13 @@
 // A SQLite file as the sandbox's database: looked through for damage, brought up to date, and waited for.
 import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
-import { findDamage, findDamageBeside, isLargeFile } from './find-damage.ts'
-import { makeGroupCommit, type Patiently } from './group-commit.ts'
+import { findDamage } from './find-damage.ts'
+import { makeGroupCommit } from './group-commit.ts'
 import { migrate, UnusableDatabase } from './migrate.ts'
 import type { Migration } from './migration.ts'
 import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile } from './sqlite.ts'
 import type { Database, StoreOptions } from './store.ts'
-import { StoreBusy, StoreDamaged, storeFaultOf } from './store-fault.ts'
+import { StoreBusy, storeFaultOf } from './store-fault.ts'
 
 // A request waits this long for the database before it is told to come again (F-30).
 const patienceMs = 2000
@@ -23,7 +23,8 @@ export async function openSqliteDatabase(
   const { reader, writer } = await untilFree(async () => openSqlite(file), inTime()).catch(refuseDamage)
   const takeTurn = makeTurns()
   try {
-    if (!isLargeFile(path)) refuseWith(findDamage(path))
+    const damage = findDamage(path)
+    if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Restore it from a copy.`)
     const migrator = openSqliteForMigration(path)
     const isNew = await takeTurn(() =>
       migrator.transaction().execute(async db => {
@@ -35,22 +36,12 @@ export async function openSqliteDatabase(
     await Promise.all([reader.destroy(), writer.destroy()])
     refuseDamage(error)
   }
-  let damage: string | undefined
-  const stopLooking = isLargeFile(path)
-    ? findDamageBeside(path, found => {
-        damage = found
-      })
-    : undefined
-  const patiently: Patiently = async run => {
-    if (damage) throw new StoreDamaged(`the database file is damaged (${damage})`)
-    return takeTurn(run)
-  }
   return {
     read: reader,
-    write: makeGroupCommit(writer, patiently),
-    transaction: work => patiently(() => writer.transaction().execute(work)),
+    write: makeGroupCommit(writer, takeTurn),
+    transaction: work => takeTurn(() => writer.transaction().execute(work)),
     async close() {
-      await Promise.all([reader.destroy(), writer.destroy(), stopLooking?.()])
+      await Promise.all([reader.destroy(), writer.destroy()])
     },
   }
 }
@@ -82,10 +73,6 @@ async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T>
       await wait(5 + Math.random() * 20)
     }
   }
-}
-
-function refuseWith(damage: string | undefined): void {
-  if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Restore it from a copy.`)
 }
 
 function refuseDamage(error: unknown): never {

@@ -8,9 +8,6 @@ export class StoreBusy extends Error {}
 /** No connection to the database server: whatever its reason, it is no mistake of the request. */
 export class StoreUnreachable extends Error {}
 
-/** The database file is not what was written to it; from now on it is only read. */
-export class StoreDamaged extends Error {}
-
 // Primary result codes of SQLite (sqlite.org/rescode.html).
 const sqliteFaults: Record<number, StoreFault> = {
   5: 'busy',
@@ -38,7 +35,6 @@ const lostConnection =
 /** Undefined when the error is not a fault of the database. */
 export function storeFaultOf(error: unknown): StoreFault | undefined {
   if (error instanceof StoreBusy) return 'busy'
-  if (error instanceof StoreDamaged) return 'damaged'
   if (error instanceof StoreUnreachable) return 'unreachable'
   if (!(error instanceof Error)) return undefined
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown }

@@ -75,29 +75,14 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
   return { iss: issuer, sub: userId, aud: clientId, client_id: clientId, iat, exp: iat + lifetime }
 }
 
-// Signed with node:crypto rather than jose: it takes half the time, and signing leaves nothing to get wrong.
+// Signed with node:crypto: jose takes more than twice the time, and signing leaves nothing to get wrong.
 async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims & { padding?: string }): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
   const content = `${encode(header)}.${encode(claims)}`
-  return `${content}.${toJoseSignature(sign('sha256', Buffer.from(content), privateKey)).toString('base64url')}`
-}
-
-/**
- * The two numbers of a signature, 32 bytes each (RFC 7518 3.4), out of the DER structure that OpenSSL makes. Node does it
- * too (`dsaEncoding`), but then signing takes twice the time.
- */
-function toJoseSignature(der: Buffer): Buffer {
-  const signature = Buffer.alloc(64)
-  let from = 2
-  for (const to of [32, 64]) {
-    const length = der[from + 1] ?? 0
-    const start = from + 2
-    from = start + length
-    // A number may be shorter than its place, or have a zero byte in front, to be positive.
-    der.copy(signature, to - Math.min(length, 32), start + Math.max(length - 32, 0), from)
-  }
-  return signature
+  // The form of a signature in JOSE: two numbers of 32 bytes each (RFC 7518 3.4).
+  const signature = sign('sha256', Buffer.from(content), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${content}.${signature.toString('base64url')}`
 }
 
 function encode(part: object): string {
