@@ -17,9 +17,10 @@ import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
 import { toBareApp, toBareTest } from './starter/bare/make-bare.ts'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
-import { leftBehind } from './starter/left-behind.ts'
+import { applications, leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
 import { type Move, renameAll } from './starter/rename-all.ts'
+import { formatRecord, recordFile } from './starter-record.ts'
 
 const usage = 'Give it a name: npm run eject -- --name my-client [--bare] [--sandbox]'
 /** On Windows npm is a batch file. Only a shell can start it; execSync uses one. */
@@ -55,7 +56,7 @@ checkNpm()
 const going = outermost(leftBehind(size).filter(path => existsSync(path)))
 const documents = globSync('docs/**/*.md').filter(path => !isGoing(path))
 const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, startPage, ...documents]
-const added = ['.ci', ...(size.bare ? Object.values(bareFiles) : [])]
+const added = ['.ci', recordFile, ...(size.bare ? Object.values(bareFiles) : [])]
 
 const project = process.cwd()
 const isDataNew = !existsSync('data')
@@ -94,6 +95,13 @@ function makeStarter(copy: string): void {
   const isCopied = (path: string) => !isGoing(path) && basename(path) !== 'node_modules'
   for (const path of readdirSync('.').filter(path => !notCopied.includes(path) && isCopied(path)))
     cpSync(path, join(copy, path), { recursive: true, verbatimSymlinks: true, filter: isCopied })
+  const record = formatRecord({
+    version: (JSON.parse(readFileSync('package.json', 'utf8')) as Manifest).version,
+    commit: inGit ? execSync('git rev-parse HEAD', { encoding: 'utf8' }).trim() : null,
+    name,
+    ...size,
+    yours: size.bare ? Object.values(bareFiles) : applications,
+  })
   const ciRun = readFileSync('scripts/starter/ci-run')
   const bare = {
     page: readFileSync('scripts/starter/bare/home.ts', 'utf8'),
@@ -103,6 +111,7 @@ function makeStarter(copy: string): void {
 
   process.chdir(copy)
   try {
+    writeFileSync(recordFile, record)
     mkdirSync('.ci')
     writeFileSync('.ci/run', ciRun, { mode: 0o755 })
     if (size.bare) {

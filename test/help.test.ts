@@ -16,6 +16,7 @@ const commands = [
   'sandbox:rotate-keys',
   'sandbox:seed',
   'setup',
+  'upgrade',
 ].filter(name => name in scripts)
 
 t.ok(commands.includes('doctor'), 'a starter has some of them')

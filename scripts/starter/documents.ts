@@ -65,6 +65,8 @@ npm run dev
 
 ${listAsTable()}
 \`npm test\` runs every test, \`npm run validate\` checks format, style and types, and \`.ci/run\` does both on a clean clone.
+\`npm run upgrade -- FOLDER\` brings it to a newer version of the reference client ([how](docs/make-it-yours.md#upgrade)).
+
 Begin reading with \`src/client/app.ts\`. [Make it yours](docs/make-it-yours.md) says what to change first. See also the
 [design](docs/design/client.md), the [security model](docs/security-model.md), [operations](docs/operations.md), and the
 [decisions](docs/decisions), which give the reasons for what looks unusual.

@@ -47,7 +47,8 @@ const sandbox = [
 /** Tests of the sandbox and the applications together, and a test that uses their browser. */
 const together = ['test/journey', 'test/browser', 'test/demo.test.ts']
 
-const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
+/** The product of a starter that has the pages for applications. */
+export const applications = ['src/client/applications', 'views/client/applications', 'test/client/applications']
 
 /** Paths of files and folders. Some may not exist. */
 export function leftBehind(size: Size): string[] {

@@ -9,16 +9,25 @@ import type { Test } from 'tap'
 const compiled = mkdtempSync(join(tmpdir(), 'compiled-'))
 process.on('exit', () => rmSync(compiled, { recursive: true, force: true }))
 
-export type Project = ReturnType<typeof copyProject>
+export type Project = ReturnType<typeof openProject>
 
 /** What is in the work tree, committed or not, as if it came from a ZIP. */
-export function copyProject(t: Test) {
-  const folder = mkdtempSync(join(tmpdir(), 'starter-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+export function copyProject(t: Test): Project {
+  const folder = openFolder(t)
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     encoding: 'utf8',
   })
   for (const path of files.split('\0').filter(path => path && existsSync(path))) cpSync(path, join(folder, path))
+  return openProject(folder)
+}
+
+export function openFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'starter-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function openProject(folder: string) {
   // Of tap and npm, the copy must not hear anything: it is a project like any other.
   const inherited = Object.entries({ ...process.env, NODE_COMPILE_CACHE: compiled }).filter(
     ([name]) => !/^(TAP|_TAP|npm_|NODE_V8_COVERAGE|NODE_OPTIONS)/.test(name),
@@ -42,11 +51,11 @@ export function copyProject(t: Test) {
   }
 }
 
-export function commitAll({ run }: Project): void {
+export function commitAll({ run }: Project, message = 'as it was'): void {
   const author = ['-c', 'user.name=test', '-c', 'user.email=test@example.test']
   run('git', 'init', '--quiet')
   run('git', 'add', '--all')
-  run('git', ...author, 'commit', '--quiet', '--message', 'as it was')
+  run('git', ...author, 'commit', '--quiet', '--message', message)
 }
 
 /** Adds a required setting to the product of a starter, as its owner would. `value` is for the tests of the product. */

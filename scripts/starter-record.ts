@@ -1,0 +1,39 @@
+// What a starter knows about its origin: .starter.json. `npm run eject` writes it, and `npm run upgrade` needs it.
+import { readFileSync } from 'node:fs'
+
+export const recordFile = '.starter.json'
+
+export type StarterRecord = {
+  /** The version and the commit of the reference client that the starter was made of. Without git the commit is unknown. */
+  version: string
+  commit: string | null
+  /** The options of eject. */
+  name: string
+  bare: boolean
+  sandbox: boolean
+  /** Files and folders that belong to the owner. An upgrade leaves them alone. */
+  yours: string[]
+}
+
+/** Throws an error if a field is missing. */
+export function readRecord(): StarterRecord {
+  const record = JSON.parse(readFileSync(recordFile, 'utf8')) as StarterRecord
+  const { version, commit, name, bare, sandbox, yours } = record
+  const isWhole =
+    typeof version === 'string' &&
+    (commit === null || /^[0-9a-f]{40,64}$/.test(commit)) &&
+    typeof name === 'string' &&
+    typeof bare === 'boolean' &&
+    typeof sandbox === 'boolean' &&
+    Array.isArray(yours)
+  if (!isWhole)
+    throw new Error(`${recordFile} needs version, commit, name, bare, sandbox and yours. A commit has all its digits.`)
+  return record
+}
+
+/** The text of the file, as the formatter of the project wants it. */
+export function formatRecord(record: StarterRecord): string {
+  const text = JSON.stringify(record, null, 2)
+  const paths = record.yours.map(path => JSON.stringify(path)).join(', ')
+  return `${text.replace(/"yours": \[[^\]]*\]/, () => `"yours": [${paths}]`)}\n`
+}

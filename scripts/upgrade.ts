@@ -1,0 +1,237 @@
+// Brings a starter to a newer version of the reference client: npm run upgrade -- ../newer-checkout
+// It makes a starter of the old and of the new version in a temporary folder, with the eject of each. What differs between the
+// two is applied to this project as git applies a commit. Nothing here changes before that.
+import { execSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { mergeJson } from './merge-json.ts'
+import { formatRecord, readRecord, recordFile, type StarterRecord } from './starter-record.ts'
+
+const usage = `npm run upgrade -- FOLDER
+
+Applies what has changed in the reference client since this starter was made of it. FOLDER is a git checkout of the
+reference client, at the newer version and with its history. Files and folders that ${recordFile} lists as "yours" stay as they
+are. Conflicts are marked in the files, as by git merge, and listed. If the command cannot finish, it changes nothing.
+
+  --help   this text`
+
+type Variables = Record<string, string>
+
+/** What the two letters of git status mean for the files of a conflict. */
+const conflictKinds: Record<string, string> = {
+  UU: 'you and the new version have changed it',
+  AA: 'you and the new version have added it',
+  UD: 'you have changed it, and the new version has removed it',
+  AU: 'you have renamed it',
+  UA: 'the new version has renamed it',
+  DD: 'you and the new version have renamed it',
+}
+
+const options = readOptions()
+if (options.help) {
+  console.log(usage)
+  process.exit()
+}
+const work = mkdtempSync(join(tmpdir(), 'upgrade-'))
+process.on('exit', () => rmSync(work, { recursive: true, force: true }))
+try {
+  process.exitCode = upgrade(options.folder)
+} catch (error) {
+  fail((error as Error).message)
+}
+
+/** Returns the exit code of the process: 1 if there are conflicts. */
+function upgrade(folder: string): number {
+  if (!existsSync(recordFile))
+    throw new Error(`There is no ${recordFile}. Only a starter that npm run eject has made can be upgraded.`)
+  const record = readRecord()
+  checkThisProject()
+  const { newer, from, to } = findVersions(folder, record)
+  if (from === to) {
+    console.log(`This starter is at the version of ${folder} already: ${to}.`)
+    return 0
+  }
+
+  const prefix = git('.', 'rev-parse', '--show-prefix').trim()
+  const [old, next] = [join(work, 'old'), join(work, 'next')] as const
+  makeStarter(newer, from, join(old, prefix), record)
+  const version = makeStarter(newer, to, join(next, prefix), record)
+  const settled = settlePackages(join(old, prefix), join(next, prefix))
+  writeFileSync(join(next, prefix, recordFile), formatRecord({ ...record, version, commit: to }))
+  cpSync(recordFile, join(old, prefix, recordFile))
+
+  const duties = readDuties(newer, to, record.version)
+  const before = commitFolder(old, 'The starter before the upgrade')
+  const after = commitFolder(next, `The starter at ${version}`, before)
+  const { removed, conflicts } = applyCommit(after)
+  report({ version, to, removed, conflicts: [...conflicts, ...settled] })
+  for (const duty of duties) console.log(duty)
+  return conflicts.length + settled.length > 0 ? 1 : 0
+}
+
+/** Everything must be committed, so that git can undo the upgrade. */
+function checkThisProject(): void {
+  if (git('.', 'ls-files', recordFile).trim() === '')
+    throw new Error(`This project is not in git, or ${recordFile} is not committed. Commit everything first.`)
+  if (git('.', 'status', '--porcelain', '--untracked-files=no', '--', '.').trim() !== '')
+    throw new Error('There are changes that are not committed. Commit them first.')
+}
+
+function findVersions(folder: string, { commit, version }: StarterRecord) {
+  if (!existsSync(folder)) throw new Error(`There is no folder ${folder}.`)
+  const newer = git(folder, 'rev-parse', '--show-toplevel').trim()
+  if (!existsSync(join(newer, 'scripts/eject.ts'))) throw new Error(`${folder} is no checkout of the reference client.`)
+  const find = (revision: string) => {
+    const { status, stdout } = runGit(newer, ['rev-parse', '--quiet', '--verify', `${revision}^{commit}`])
+    return status === 0 ? stdout.trim() : undefined
+  }
+  const origin = commit ?? `v${version}`
+  const [from, to] = [find(origin), find('HEAD')!]
+  if (!from)
+    throw new Error(
+      `${folder} does not have ${origin}, of which this starter was made. Get its whole history: git fetch --unshallow --tags`,
+    )
+  if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
+    throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
+  return { newer, from, to }
+}
+
+/** Makes the starter that the owner would have if it had been made at this commit. Returns the version of the commit. */
+function makeStarter(newer: string, commit: string, folder: string, { name, bare, sandbox, yours }: StarterRecord) {
+  mkdirSync(folder, { recursive: true })
+  const index = { GIT_INDEX_FILE: join(work, `index-of-${commit}`) }
+  git(newer, index, 'read-tree', commit)
+  git(newer, index, 'checkout-index', '--all', `--prefix=${folder}/`)
+  const { version } = readJson(join(folder, 'package.json')) as { version: string }
+  const size = [...(bare ? ['--bare'] : []), ...(sandbox ? ['--sandbox'] : [])]
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/eject.ts', '--name', name, ...size], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`npm run eject failed at ${commit}:\n${stdout}${stderr}`)
+  for (const path of ['data', ...yours]) rmSync(join(folder, path), { recursive: true, force: true })
+  return version
+}
+
+/**
+ * Merges package.json key by key, and the lock file with it. `next` gets the result, and `old` this project's own files, so that
+ * git has nothing to merge there. Returns the conflicts.
+ */
+function settlePackages(old: string, next: string): string[] {
+  const merge = (path: string) => mergeJson(readJson(join(old, path)), readJson(path), readJson(join(next, path)))
+  const [manifest, lock] = [merge('package.json'), merge('package-lock.json')]
+  for (const [path, { value }] of [
+    ['package.json', manifest],
+    ['package-lock.json', lock],
+  ] as const) {
+    writeFileSync(join(next, path), `${JSON.stringify(value, null, 2)}\n`)
+    cpSync(path, join(old, path))
+  }
+  // Of the packages that both sides need. It downloads only descriptions of packages, and only those that are new.
+  execSync('npm install --package-lock-only --ignore-scripts --no-audit --no-fund', { cwd: next, stdio: 'pipe' })
+  return manifest.conflicts.map(conflict => `package.json: ${conflict}`)
+}
+
+/** A commit with exactly the files of the folder. No branch refers to it, so git removes it some day. */
+function commitFolder(folder: string, message: string, parent?: string): string {
+  const person = { NAME: 'upgrade', EMAIL: 'upgrade@localhost' }
+  const variables: Variables = {
+    GIT_DIR: git('.', 'rev-parse', '--absolute-git-dir').trim(),
+    GIT_WORK_TREE: folder,
+    GIT_INDEX_FILE: join(work, `index-${parent ? 'next' : 'old'}`),
+    ...Object.fromEntries(
+      ['AUTHOR', 'COMMITTER'].flatMap(role =>
+        Object.entries(person).map(([key, text]) => [`GIT_${role}_${key}`, text]),
+      ),
+    ),
+  }
+  git(folder, variables, 'add', '--all', '--force')
+  const tree = git(folder, variables, 'write-tree').trim()
+  return git(folder, variables, 'commit-tree', tree, '-m', message, ...(parent ? ['-p', parent] : [])).trim()
+}
+
+/** Applies the commit's changes to the index and the files. git either does that or refuses and changes nothing. */
+function applyCommit(commit: string) {
+  // A file in a folder that the owner has renamed stays where the new version has it.
+  const parameters = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit]
+  const { status, stdout, stderr } = runGit('.', parameters)
+  const unmerged = git('.', 'status', '--porcelain', '-z', '--untracked-files=no')
+    .split('\0')
+    .filter(line => /^(DD|AU|UD|UA|DU|AA|UU) /.test(line))
+    .map(line => ({ kind: line.slice(0, 2), path: line.slice(3) }))
+  if (status !== 0 && unmerged.length === 0) throw new Error(`git refuses the changes:\n${stdout}${stderr}`)
+  const removed = unmerged.filter(({ kind }) => kind === 'DU').map(({ path }) => path)
+  const top = git('.', 'rev-parse', '--show-toplevel').trim()
+  if (removed.length > 0) git(top, 'rm', '--quiet', '--', ...removed)
+  const conflicts = unmerged.filter(({ kind }) => kind !== 'DU')
+  return { removed, conflicts: conflicts.map(({ kind, path }) => `${path}: ${conflictKinds[kind]}`) }
+}
+
+function report(upgraded: { version: string; to: string; removed: string[]; conflicts: string[] }): void {
+  const { version, to, removed, conflicts } = upgraded
+  const changed = git('.', 'diff', '--cached', '--name-status', 'HEAD')
+  console.log(`Upgraded to ${version} (${to}). Changed files:\n${changed}`)
+  if (removed.length > 0)
+    console.log(`You have removed these, and they stay removed:\n${removed.map(path => `  ${path}`).join('\n')}\n`)
+  if (conflicts.length > 0)
+    console.log(`Conflicts to resolve:\n${conflicts.map(conflict => `  ${conflict}`).join('\n')}\n`)
+  console.log(
+    `Next: ${conflicts.length > 0 ? 'resolve the conflicts, ' : ''}npm ci, npm run validate, npm test, and commit. To undo all of it: git reset --hard`,
+  )
+}
+
+/** The sections "What a starter must do" of the releases after this one. */
+function readDuties(newer: string, to: string, version: string): string[] {
+  const releases = git(newer, 'show', `${to}:CHANGELOG.md`).split(/^## /m).slice(1)
+  const isKnown = (release: string) => release.startsWith(`${version}\n`) || release.startsWith(`${version} `)
+  const known = releases.findIndex(isKnown)
+  return releases.slice(0, known < 0 ? undefined : known).flatMap(release => {
+    const [, duties] = /^### What a starter must do\n([\s\S]*?)(?=^### |(?![\s\S]))/m.exec(release) ?? []
+    return duties ? [`\nWhat a starter must do (${release.split('\n')[0]}):\n${duties.trim()}`] : []
+  })
+}
+
+function readOptions(): { folder: string; help: boolean } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { help: { type: 'boolean', default: false } },
+    })
+    if (!values.help && positionals.length !== 1) throw new Error('Name one folder.')
+    return { folder: resolve(positionals[0] ?? '.'), help: values.help }
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    return process.exit(1)
+  }
+}
+
+function runGit(folder: string, parameters: string[], variables: Variables = {}) {
+  const maxBuffer = 64 * 1024 * 1024
+  return spawnSync('git', parameters, {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer,
+    env: { ...process.env, ...variables },
+  })
+}
+
+/** The output of git. Variables may come before its parameters. */
+function git(folder: string, ...rest: [Variables, ...string[]] | string[]): string {
+  const [first, ...others] = rest
+  const [variables, parameters] = typeof first === 'object' ? [first, others] : [{}, rest]
+  const { status, stdout, stderr, error } = runGit(folder, parameters as string[], variables)
+  if (error) throw new Error(`git cannot be run: ${error.message}`)
+  if (status !== 0) throw new Error(`git ${parameters[0]} failed in ${folder}:\n${stderr}`)
+  return stdout
+}
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, 'utf8'))
+}
+
+function fail(message: string): never {
+  console.error(`${message}\nNothing was changed.`)
+  process.exit(1)
+}

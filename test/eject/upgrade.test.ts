@@ -1,0 +1,266 @@
+// npm run upgrade: a starter that was made at one commit gets what has changed until another one.
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { commitAll, copyProject, openFolder, openProject, type Project } from './support/copy-project.ts'
+
+t.setTimeout(600_000)
+
+const node = process.execPath
+
+/**
+ * A repository with two commits: the first version of this project that has `npm run upgrade`, and the work tree with a few
+ * more changes. A shallow clone of this project has no such first version. Then the work tree is both.
+ */
+function openReference(t: Test): Project {
+  const reference = openProject(openFolder(t))
+  const git = (...parameters: string[]) =>
+    execFileSync('git', ['-c', 'safe.directory=*', ...parameters], { maxBuffer: 256 * 1024 * 1024 })
+  const [first] = String(git('log', '--reverse', '--format=%H', '--diff-filter=A', '--', 'scripts/upgrade.ts')).split(
+    '\n',
+  )
+  if (first) execFileSync('tar', ['--extract', '--directory', reference.folder], { input: git('archive', first) })
+  else cpSync(copyProject(t).folder, reference.folder, { recursive: true })
+  t.comment(`The first version is ${first || 'the work tree'}.`)
+  commitAll(reference, 'the first version')
+
+  for (const path of readdirSync(reference.folder).filter(path => path !== '.git'))
+    rmSync(join(reference.folder, path), { recursive: true })
+  cpSync(copyProject(t).folder, reference.folder, { recursive: true })
+  change(reference, 'src/client/upstream.ts', text => `${text}// A new last line.\n`)
+  change(reference, 'src/client/applications/list.ts', text => `${text}// A new last line of the product.\n`)
+  change(reference, 'docs/operations.md', text => text.replace('# ', '# New '))
+  rmSync(join(reference.folder, 'src/client/web/seal.ts'))
+  // A package that the lock file has already, so that no registry is needed.
+  write(reference, 'src/client/added.ts', "import 'find-my-way'\nimport 'set-cookie-parser'\n")
+  changeManifest(reference, manifest => {
+    const { packages } = JSON.parse(reference.read('package-lock.json'))
+    manifest.dependencies['set-cookie-parser'] = packages['node_modules/set-cookie-parser'].version
+    delete manifest.devDependencies['fast-check']
+    manifest.scripts.start = `${manifest.scripts.start} --new`
+    manifest.version = '9.0.0'
+  })
+  change(reference, 'CHANGELOG.md', text =>
+    text.replace(
+      '## Unreleased\n',
+      '## Unreleased\n\n### What a starter must do\n\n- Rename everything.\n\n### Changes\n\n## 9.0.0\n',
+    ),
+  )
+  commitAll(reference, 'the newer version')
+  return reference
+}
+
+/** A starter as its owner makes it: clone, eject, commit. */
+function openStarter(t: Test, reference: Project, revision: string, ...options: string[]): Project {
+  const starter = openProject(openFolder(t))
+  starter.run('git', 'clone', '--quiet', reference.folder, '.')
+  starter.run('git', 'checkout', '--quiet', revision)
+  const { status, output } = starter.eject('--name', 'my-client', ...options)
+  if (status !== 0) throw new Error(output)
+  commitAll(starter, 'my client')
+  return starter
+}
+
+const upgrade = ({ run }: Project, folder: string) => run(node, 'scripts/upgrade.ts', folder)
+const status = ({ run }: Project) => run('git', 'status', '--porcelain').output
+
+function write({ folder }: Project, path: string, text: string): void {
+  mkdirSync(join(folder, path, '..'), { recursive: true })
+  writeFileSync(join(folder, path), text)
+}
+
+function change(project: Project, path: string, how: (text: string) => string): void {
+  const text = project.read(path)
+  const changed = how(text)
+  if (changed === text) throw new Error(`${path} is as it was.`)
+  write(project, path, changed)
+}
+
+type Manifest = Record<'scripts' | 'dependencies' | 'devDependencies', Record<string, string>> & { version: string }
+
+function changeManifest(project: Project, how: (manifest: Manifest) => void): void {
+  const manifest = JSON.parse(project.read('package.json')) as Manifest
+  how(manifest)
+  write(project, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+function listFiles({ folder }: Project): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  const paths = files.map(entry => join(entry.parentPath, entry.name))
+  return Object.fromEntries(
+    paths
+      .filter(path => !relative(folder, path).startsWith('.git/'))
+      .map(path => [relative(folder, path), readFileSync(path, 'latin1')]),
+  )
+}
+
+t.test('each release in the changelog says what a starter must do, first of all', t => {
+  const releases = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m).slice(1)
+  t.ok(releases.length > 1)
+  for (const release of releases)
+    t.match(release, /^.+\n\n### What a starter must do\n\n[\s\S]+\n### Changes\n/, release.slice(0, 20))
+  t.end()
+})
+
+const reference = openReference(t)
+
+for (const options of [[], ['--bare', '--sandbox']])
+  t.test(`an upgraded starter is the one that eject ${options.join(' ')} makes at the newer commit`, async t => {
+    const starter = openStarter(t, reference, 'HEAD~1', ...options)
+    const { yours, commit } = JSON.parse(starter.read('.starter.json'))
+    t.equal(commit, reference.run('git', 'rev-parse', 'HEAD~1').output.trim())
+    const { status: code, output } = upgrade(starter, reference.folder)
+    t.equal(code, 0, output)
+    t.match(output, 'Upgraded to 9.0.0')
+    t.match(output, 'What a starter must do (Unreleased):\n- Rename everything.')
+    t.match(output, /^A\tsrc\/client\/added\.ts$/m)
+    t.match(output, /^D\tsrc\/client\/web\/seal\.ts$/m)
+    t.notMatch(status(starter), /^\?\?/m, 'nothing else is there')
+
+    const fresh = listFiles(openStarter(t, reference, 'HEAD', ...options))
+    const upgraded = listFiles(starter)
+    const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
+    const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
+    t.same(
+      [...paths].filter(path => upgraded[path] !== fresh[path]),
+      [],
+      'no other file differs',
+    )
+    t.match(upgraded['package.json'], 'set-cookie-parser')
+    t.notMatch(upgraded['package-lock.json'], 'fast-check')
+    if (options.length === 0) t.notMatch(upgraded['src/client/applications/list.ts'], 'A new last line', 'the product')
+
+    commitAll(starter, 'upgraded')
+    t.match(upgrade(starter, reference.folder).output, 'is at the version of')
+  })
+
+t.test('an upgrade keeps what the owner has changed, added and removed', async t => {
+  const starter = openStarter(t, reference, 'HEAD~1')
+  change(starter, 'src/client/app.ts', text => text.replace("name: 'Applications'", "name: 'Fleet'"))
+  change(starter, 'src/client/upstream.ts', text => `// The owner's first line.\n${text}`)
+  change(starter, 'src/client/applications/list.ts', text => `// The owner's product.\n${text}`)
+  write(starter, 'src/client/fleet/fleet.ts', "import 'ajv'\n")
+  rmSync(join(starter.folder, 'docs/operations.md'))
+  changeManifest(starter, ({ scripts, dependencies }) => {
+    scripts.job = 'node src/job.ts'
+    dependencies.ajv = JSON.parse(starter.read('package-lock.json')).packages['node_modules/ajv'].version
+  })
+  starter.run('npm', 'install', '--package-lock-only', '--ignore-scripts')
+  commitAll(starter, 'the fleet')
+
+  const { status: code, output } = upgrade(starter, reference.folder)
+  t.equal(code, 0, output)
+  t.match(starter.read('src/client/app.ts'), "name: 'Fleet'")
+  t.match(starter.read('src/client/upstream.ts'), /^\/\/ The owner's first line\.[\s\S]*\/\/ A new last line\.\n$/)
+  t.match(starter.read('src/client/applications/list.ts'), "// The owner's product.")
+  t.notMatch(starter.read('src/client/applications/list.ts'), 'A new last line')
+  t.ok(starter.has('src/client/fleet/fleet.ts'))
+  t.notOk(starter.has('docs/operations.md'))
+  t.match(output, 'You have removed these, and they stay removed:\n  docs/operations.md\n')
+  const { scripts, dependencies, devDependencies } = JSON.parse(starter.read('package.json')) as Manifest
+  t.match(scripts.start, / --new$/)
+  t.match(scripts.job, 'src/job.ts')
+  t.ok('set-cookie-parser' in dependencies && 'ajv' in dependencies)
+  t.notOk('fast-check' in devDependencies)
+  t.same(JSON.parse(starter.read('package-lock.json')).packages[''].dependencies, dependencies)
+})
+
+t.test('conflicts are marked in the files and listed, and git undoes all of it', async t => {
+  const starter = openStarter(t, reference, 'HEAD~1')
+  change(starter, 'src/client/upstream.ts', text => `${text}// The owner's last line.\n`)
+  change(starter, 'src/client/web/seal.ts', text => `${text}// The owner's.\n`)
+  write(starter, 'src/client/added.ts', '// Also added by the owner.\n')
+  changeManifest(starter, ({ scripts }) => {
+    scripts.start = 'node own.ts'
+  })
+  commitAll(starter, 'my changes')
+  const before = listFiles(starter)
+
+  const { status: code, output } = upgrade(starter, reference.folder)
+  t.equal(code, 1)
+  const [, list = ''] = /^Conflicts to resolve:\n((?: {2}.*\n)+)/m.exec(output) ?? []
+  t.same(
+    list
+      .trim()
+      .split(/\n */)
+      .map(line => line.split(':')[0]),
+    ['src/client/added.ts', 'src/client/upstream.ts', 'src/client/web/seal.ts', 'package.json'],
+    output,
+  )
+  t.match(list, 'package.json: scripts.start: yours is "node own.ts", the new one "')
+  t.match(starter.read('src/client/upstream.ts'), /^<<<<<<< [\s\S]*owner's[\s\S]*^=======\n[\s\S]*^>>>>>>> /m)
+  t.equal(JSON.parse(starter.read('package.json')).scripts.start, 'node own.ts')
+  starter.run('git', 'reset', '--hard', '--quiet')
+  t.same(listFiles(starter), before)
+})
+
+t.test('an upgrade that cannot finish says why, and changes nothing', async t => {
+  const starter = openStarter(t, reference, 'HEAD~1')
+  const shallow = openFolder(t)
+  starter.run('git', 'clone', '--quiet', '--depth=1', `file://${reference.folder}`, shallow)
+  const elsewhere = openFolder(t)
+  const obstacles: { what: string; folder?: string; breakIt?: () => void; says: RegExp }[] = [
+    { what: 'the folder does not exist', folder: join(elsewhere, 'none'), says: /There is no folder/ },
+    { what: 'the folder is no checkout', folder: elsewhere, says: /rev-parse failed/ },
+    { what: 'the checkout has no history', folder: shallow, says: /does not have [0-9a-f]{40}.*git fetch --unshallow/ },
+    {
+      what: 'the checkout is older',
+      breakIt: () => change(starter, '.starter.json', text => text.replace(/"commit": "\w+"/, `"commit": "${head}"`)),
+      folder: older(t),
+      says: /does not have|is not newer/,
+    },
+    {
+      what: 'a file is not committed',
+      breakIt: () => change(starter, 'README.md', text => `${text}more\n`),
+      says: /not committed/,
+    },
+    {
+      what: 'a file that git does not track is in the way',
+      breakIt: () => write(starter, 'src/client/added.ts', '// Not committed.\n'),
+      says: /git refuses the changes:[\s\S]*src\/client\/added\.ts/,
+    },
+    {
+      what: 'the starter cannot be made at a commit',
+      breakIt: () => change(starter, '.starter.json', text => text.replace('my-client', 'Not A Name')),
+      says: /npm run eject failed/,
+    },
+    {
+      what: 'the record is not whole',
+      breakIt: () => change(starter, '.starter.json', text => text.replace('"yours"', '"mine"')),
+      says: /\.starter\.json needs version, commit/,
+    },
+    {
+      what: 'there is no record',
+      breakIt: () => rmSync(join(starter.folder, '.starter.json')),
+      says: /There is no \.starter/,
+    },
+  ]
+  const head = reference.run('git', 'rev-parse', 'HEAD').output.trim()
+  for (const { what, folder = reference.folder, breakIt, says } of obstacles) {
+    breakIt?.()
+    // All but the two about what is not committed are about a project whose owner has committed everything.
+    if (!/not committed|in the way|no record/.test(what)) commitAll(starter, what)
+    const before = listFiles(starter)
+    const { status: code, output } = upgrade(starter, folder)
+    t.equal(code, 1, what)
+    t.match(output, says)
+    t.match(output, /Nothing was changed\.\n$/)
+    t.notMatch(output, /^ +at /m, 'no stack')
+    t.same(listFiles(starter), before, 'every file is as it was')
+    starter.run('git', 'reset', '--hard', '--quiet')
+    starter.run('git', 'clean', '--force', '--quiet', '-d')
+    if (/^my client/.test(starter.run('git', 'log', '-1', '--format=%s').output)) continue
+    if (starter.run('git', 'log', '-1', '--format=%s').output.trim() === what)
+      starter.run('git', 'reset', '--hard', '--quiet', 'HEAD~1')
+  }
+  t.equal(upgrade(starter, reference.folder).status, 0, 'without them it works')
+})
+
+/** A checkout of the first version only. */
+function older(t: Test): string {
+  const folder = openFolder(t)
+  reference.run('git', 'clone', '--quiet', reference.folder, folder)
+  reference.run('git', '-C', folder, 'checkout', '--quiet', 'HEAD~1')
+  return folder
+}
