@@ -165,6 +165,19 @@ t.test('groups, people and grants of the sandbox know no HTTP', async t => {
   }
 })
 
+t.test(
+  'one file of the store decides which applications were removed, and no file outside the store builds SQL',
+  async t => {
+    const naming = globSync('src/sandbox/**/*.ts').filter(path => /\bremoved_at\b/.test(read(path)))
+    t.same(naming.filter(path => !path.includes('/migrations')).toSorted(), [
+      'src/sandbox/store/present-applications.ts',
+      'src/sandbox/store/schema.ts',
+    ])
+    for (const path of globSync('src/sandbox/**/*.ts').filter(path => !path.includes('/store/')))
+      t.notOk(importsOf(path).includes('kysely'), path)
+  },
+)
+
 t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
   const wiring = 'app\\.ts|create-sandbox|main|start\\.ts|seed/|config\\.ts|commands/'
   const domain = `api/|portal/|lab/|web/|${wiring}`

@@ -1,5 +1,6 @@
 // The access tokens listed with an application's credentials. Known by their ids only, and gone once revoked, or with
 // the application.
+import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
 export async function insertAppAccessTokens(
@@ -23,7 +24,7 @@ export async function findAppAccessToken(
     .innerJoin('applications', 'applications.id', 'app_access_tokens.application_id')
     .select(['applications.id as clientId', 'app_access_tokens.expired_at as expired'])
     .where('app_access_tokens.id', '=', id)
-    .where('applications.removed_at', 'is', null)
+    .where(isPresent)
     .executeTakeFirst()
 }
 

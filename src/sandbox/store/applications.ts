@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
+import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
 import type { Db, Schema } from './schema.ts'
 
 // So many at once take a few milliseconds; and of those that are as large as a request body can make them, only a few.
@@ -64,32 +65,21 @@ export async function insertApplication(db: Db, application: Omit<Application, '
 }
 
 export async function findApplication(db: Db, id: string): Promise<Application | undefined> {
-  const row = await db
-    .selectFrom('applications')
-    .selectAll()
-    .where('id', '=', id)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
+  const row = await selectApplications(db).selectAll().where('id', '=', id).executeTakeFirst()
   return row && toApplication(row)
 }
 
 /** By id, the names of those of these that there are. */
 export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<string, string>> {
-  const query = db
-    .selectFrom('applications')
-    .select(['id', 'name'])
-    .where('id', 'in', ids)
-    .where('removed_at', 'is', null)
+  const query = selectApplications(db).select(['id', 'name']).where('id', 'in', ids)
   return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))
 }
 
 /** The same, and its row stays locked until the transaction ends. */
 export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
-  const row = await db
-    .updateTable('applications')
+  const row = await updateApplications(db)
     .set(eb => ({ updated_at: eb.ref('updated_at') }))
     .where('id', '=', id)
-    .where('removed_at', 'is', null)
     .returningAll()
     .executeTakeFirst()
   return row && toApplication(row)
@@ -125,7 +115,7 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
     .select('applications.id')
     .where('memberships.user_id', '=', userId)
-    .where('applications.removed_at', 'is', null)
+    .where(isPresent)
     .orderBy('applications.created_at')
     .orderBy('applications.id')
     .limit(portionSize)
@@ -159,11 +149,9 @@ export async function claimApplication(
   id: string,
   { userId, now }: { userId: string; now: Date },
 ): Promise<Application | undefined> {
-  const row = await db
-    .updateTable('applications')
+  const row = await updateApplications(db)
     .set(eb => ({ updated_at: now.getTime(), updated_by: userId, version: eb('version', '+', 1) }))
     .where('id', '=', id)
-    .where('removed_at', 'is', null)
     .where('group_id', 'in', selectGroupsOf(db, userId))
     .returningAll()
     .executeTakeFirst()
@@ -183,13 +171,9 @@ export async function removeApplicationOf(
   id: string,
   { userId, now }: { userId: string; now: Date },
 ): Promise<boolean> {
-  const row = await db
-    .updateTable('applications')
-    .set({ removed_at: now.getTime() })
+  const row = await removeApplications(db, now)
     .where('id', '=', id)
-    .where('removed_at', 'is', null)
     .where('group_id', 'in', selectGroupsOf(db, userId))
-    .returning('id')
     .executeTakeFirst()
   return row !== undefined
 }
@@ -217,11 +201,9 @@ export async function setRedirectUris(db: Db, id: string, redirectUris: string[]
 }
 
 export function selectApplicationsOf(db: Db, userId: string) {
-  return db
-    .selectFrom('applications')
+  return selectApplications(db)
     .innerJoin('memberships', 'memberships.group_id', 'applications.group_id')
     .where('memberships.user_id', '=', userId)
-    .where('applications.removed_at', 'is', null)
     .selectAll('applications')
 }
 
@@ -231,11 +213,9 @@ function selectGroupsOf(db: Db, userId: string) {
 
 /** How many applications a group has, and how many bytes of JSON their fields take. */
 export async function countApplicationsIn(db: Db, groupId: string): Promise<{ count: number; bytes: number }> {
-  const { count, bytes } = await db
-    .selectFrom('applications')
+  const { count, bytes } = await selectApplications(db)
     .select(eb => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('fields_bytes').as('bytes')])
     .where('group_id', '=', groupId)
-    .where('removed_at', 'is', null)
     .executeTakeFirstOrThrow()
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }

@@ -1,6 +1,7 @@
 // Secrets of OAuth clients, as hashes. The two latest of a client are valid.
 import { sql } from 'kysely'
 import type { Maker } from './applications.ts'
+import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
 interface Origin {
@@ -51,7 +52,7 @@ async function insertSecret(db: Db, applicationId: string, generation: number, h
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
   const { rows } = await sql<{ hash: string }>`
     select hash from client_secrets join applications on applications.id = application_id
-    where application_id = ${applicationId} and removed_at is null
+    where application_id = ${applicationId} and ${isPresent}
     order by generation desc limit 2
   `.execute(db)
   return rows.map(row => row.hash)

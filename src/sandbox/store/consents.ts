@@ -1,5 +1,6 @@
 // Which applications a user has allowed to sign them in: asked once, remembered until withdrawn.
 import { sql } from 'kysely'
+import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
 export async function hasConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
@@ -9,7 +10,7 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
     .select('consents.created_at')
     .where('consents.user_id', '=', userId)
     .where('consents.application_id', '=', applicationId)
-    .where('applications.removed_at', 'is', null)
+    .where(isPresent)
     .executeTakeFirst()
   return row !== undefined
 }
@@ -34,7 +35,7 @@ export async function rememberConsent(db: Db, userId: string, applicationId: str
   const { rows } = await sql`
     insert into consents (user_id, application_id, created_at)
     select ${userId}, id, cast(${now.getTime()} as bigint) from applications
-    where id = ${applicationId} and removed_at is null
+    where id = ${applicationId} and ${isPresent}
     on conflict (user_id, application_id) do update set created_at = consents.created_at
     returning created_at
   `.execute(db)
@@ -57,7 +58,7 @@ export async function listConsents(db: Db, userId: string, limit: number): Promi
     .select(['applications.id', 'applications.name', 'applications.description'])
     .select(['applications.web_page_url as webPageUrl', 'consents.created_at as allowedAt'])
     .where('consents.user_id', '=', userId)
-    .where('applications.removed_at', 'is', null)
+    .where(isPresent)
     .orderBy('consents.created_at', 'desc')
     .orderBy('applications.id')
     .limit(limit)

@@ -1,6 +1,7 @@
 // Grants: what one login of one user gave one client. First a code; once redeemed, a family of tokens.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { isPresent } from './present-applications.ts'
 import type { Db, Schema } from './schema.ts'
 
 /** No user's access token lives longer; so much longer than its end the sweep keeps a family. */
@@ -47,7 +48,7 @@ export async function createGrant(
     select ${randomUUID()}, ${userId}, id, cast(${nowMs} as bigint), cast(${expiresAt.getTime()} as bigint),
       ${codeHash}, ${redirectUri}, ${stateHash}, ${codeChallenge}, 0,
       ${nextSequence(userId, clientId)}
-    from applications where id = ${clientId} and removed_at is null
+    from applications where id = ${clientId} and ${isPresent}
     returning id
   `.execute(db)
   return rows.length > 0
@@ -174,7 +175,7 @@ export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant 
     .select('grants.expired_generation as expiredGeneration')
     .where('grants.id', '=', grantId)
     .where('grants.revoked_at', 'is', null)
-    .where('applications.removed_at', 'is', null)
+    .where(isPresent)
     .executeTakeFirst()
 }
 

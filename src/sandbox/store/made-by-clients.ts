@@ -1,6 +1,7 @@
 // What clients made in a user's name, and can still use, once the user does not allow them any more.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
+import { selectApplications } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
 export interface MadeId {
@@ -55,7 +56,7 @@ export async function listMadeByClients(
           where secret.application_id = own.id and secret.made_by_client is distinct from made.client_id) as others
       from made
       join own on own.id = made.application_id
-      left join applications as client on client.id = made.client_id and client.removed_at is null
+      left join (${selectApplications(db).select(['id', 'name'])}) as client on client.id = made.client_id
       where (client.id is null or not exists (
         select 1 from consents where consents.user_id = ${userId} and consents.application_id = made.client_id
       )) ${one}

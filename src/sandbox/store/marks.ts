@@ -1,5 +1,6 @@
 // What the laboratory or the seeds made: of people and applications no others may be ended or removed by a call.
 import { type RawBuilder, sql } from 'kysely'
+import { selectApplications } from './present-applications.ts'
 import type { Db } from './schema.ts'
 import { normaliseEmail, type User } from './users.ts'
 
@@ -33,11 +34,9 @@ export async function findMadePerson(
 
 /** True for one that the laboratory made, and for that of the seeds. */
 export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('applications')
+  const row = await selectApplications(db)
     .select('id')
     .where('id', '=', id)
-    .where('removed_at', 'is', null)
     .where(isMadeOrSeeded('applications'))
     .executeTakeFirst()
   return row !== undefined

@@ -2,6 +2,7 @@
 // An application that somebody else made stays, even in a group of the suite: the group then passes to a person who stays.
 import { sql } from 'kysely'
 import { lockGroup } from './groups.ts'
+import { isRemoved, removeApplications, selectApplications } from './present-applications.ts'
 import type { Db } from './schema.ts'
 import type { Store } from './store.ts'
 import { deleteGrantsOf, makeRoomFor } from './sweep.ts'
@@ -65,7 +66,7 @@ function selectMade(suite: string | undefined) {
           .where('group_id', 'in', groups(db))
           .where(eb =>
             eb.or([
-              eb('removed_at', 'is not', null),
+              isRemoved,
               eb.not(
                 eb.exists(eb.selectFrom('users').select('id').whereRef('users.id', '=', 'applications.created_by')),
               ),
@@ -88,13 +89,7 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
       .where('user_id', 'in', made.people(db))
       .where('revoked_at', 'is', null)
       .execute()
-    const ended = await db
-      .updateTable('applications')
-      .set({ removed_at: now.getTime() })
-      .where('removed_at', 'is', null)
-      .where('id', 'in', made.applications(db))
-      .returning('id')
-      .execute()
+    const ended = await removeApplications(db, now).where('id', 'in', made.applications(db)).execute()
     const gone = await made.applications(db).execute()
     return { ended: ended.map(({ id }) => id), gone: gone.map(({ id }) => id) }
   })
@@ -120,11 +115,9 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {
     await lockGroup(db, id)
-    const applications = await db
-      .selectFrom('applications')
+    const applications = await selectApplications(db)
       .select('created_by as userId')
       .where('group_id', '=', id)
-      .where('removed_at', 'is', null)
       .where('id', 'not in', made.applications(db))
       .orderBy('created_at')
       .orderBy('id')

@@ -1,6 +1,7 @@
 // Takes from the seeded people what they have made and given since, so that seeding finds them as at the first start.
 import { sql } from 'kysely'
 import { signOutEverywhere } from './portal-sessions.ts'
+import { removeApplications } from './present-applications.ts'
 import type { Store } from './store.ts'
 import { makeRoomFor } from './sweep.ts'
 
@@ -22,14 +23,10 @@ export async function resetSeeded(store: Store, now: Date): Promise<string[]> {
     const removed = await store.transaction(async db => {
       await signOutEverywhere(db, userId, now)
       await db.deleteFrom('consents').where('user_id', '=', userId).execute()
-      return db
-        .updateTable('applications')
-        .set({ removed_at: now.getTime() })
-        .where('removed_at', 'is', null)
+      return removeApplications(db, now)
         .where('created_by', '=', userId)
         .where('id', 'not in', db.selectFrom('seeded_clients').select('id'))
         .where('suite', 'is', null)
-        .returning('id')
         .execute()
     })
     for (const { id } of removed) await makeRoomFor(store, id)

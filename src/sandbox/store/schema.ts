@@ -63,7 +63,7 @@ interface ApplicationTable extends MarkedTable {
   made_by_client: string | null
   /** 1 at first; every write that callers can see increases it. */
   version: Generated<number>
-  /** Once set, the application is gone for everybody but the sweep. Every query says so. */
+  /** See present-applications.ts: no other file names it. */
   removed_at: Generated<number | null>
 }
 

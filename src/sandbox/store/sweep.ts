@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
+import { isRemoved } from './present-applications.ts'
 import type { Store } from './store.ts'
 
 // What SQLite deletes in about 2 ms, during which nothing else happens in this process.
@@ -39,12 +40,12 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   for (const { table, expiry } of expiring) swept += await deleteRows(table, sql`${sql.ref(expiry)} <= ${nowMs}`)
   swept += await deleteGrants(sql`expires_at <= ${nowMs - graceMs}`)
   swept += await deleteGrants(sql`redeemed_at is null and expires_at <= ${nowMs - lateCodeMs}`)
-  return swept + (await deleteRemovedApplications(store, sql`removed_at > 0`, signal))
+  return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }
 
 /** Before an application is made whose id was given: one that was removed may still stand in its place. */
 export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
-  await deleteRemovedApplications(store, sql`removed_at > 0 and id = ${applicationId}`)
+  await deleteRemovedApplications(store, sql`${isRemoved} and id = ${applicationId}`)
 }
 
 /** All that a person gave to applications, before the person goes. */
