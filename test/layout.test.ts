@@ -156,8 +156,8 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
   return undefined
 }
 
-t.test('groups, people and grants of the sandbox know no HTTP', async t => {
-  const paths = globSync('src/sandbox/{groups,people,grants}/*.ts')
+t.test('applications, groups, people and grants of the sandbox know no HTTP', async t => {
+  const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
   t.ok(paths.length > 10)
   for (const path of paths) {
     t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)

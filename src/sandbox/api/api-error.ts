@@ -1,12 +1,10 @@
 // Errors of the application API in its one dialect: `{"error":{"status","message"}}`.
 import type { FastifyInstance } from 'fastify'
+import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
 import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
-import { Refusal } from '../observe/refusal.ts'
+import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import type { Reason } from '../observe/steps.ts'
-
-/** Problems by field; a field may have several. */
-export type FieldProblems = Record<string, string[]>
 
 export class ApiError extends HttpRefusal {
   readonly body: string | FieldProblems
@@ -41,11 +39,22 @@ export function answerInApiDialect(scope: FastifyInstance): void {
 
 const { groupsOfUser, applicationsInGroup, bytesInGroup, openInvitations, invitationsADay } = limits
 
-const answers: Partial<Record<Reason, [statusCode: number, body: string | FieldProblems]>> = {
-  'group-unknown': [404, 'To identity not found.'],
+type Body = string | FieldProblems
+
+/** How the API answers what the domain refuses. */
+const answers: Partial<Record<Reason, [statusCode: number, body: Body | ((details: RefusalDetails) => Body)]>> = {
+  'not-found': [404, 'App not found.'],
+  'changed-meanwhile': [412, 'App was changed in the meantime.'],
+  'group-unknown': [404, ({ field }) => (field === 'groupId' ? 'Group not found.' : 'To identity not found.')],
+  'not-allowed': [
+    403,
+    ({ field, managed }) => {
+      if (managed !== undefined) return refusalToRemove(managed)
+      return field === 'groupId' ? 'Could not create App. User is not a member of the group.' : permissionDenied
+    },
+  ],
   'user-unknown': [404, 'From identity not found.'],
   'link-unknown': [404, 'Link not found.'],
-  'not-allowed': [403, 'Permission denied'],
   'member-already': [409, 'The user is a member of the group already.'],
   'invited-already': [409, 'The user is invited to the group already.'],
   'last-member': [
@@ -75,6 +84,14 @@ const answers: Partial<Record<Reason, [statusCode: number, body: string | FieldP
   ],
 }
 
+/** The platform's own words. */
+export const permissionDenied = 'Permission denied'
+
+/** Also the platform's own. */
+export function refusalToRemove(appId: string): string {
+  return `Forbidden: You don't have 'manage' permission on '${appId}'`
+}
+
 const faults: Record<FaultReason, string> = {
   busy: 'Service Unavailable',
   'store-unavailable': 'Service Unavailable',
@@ -86,8 +103,12 @@ const faults: Record<FaultReason, string> = {
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
+  if (error instanceof InvalidFields) return new ApiError(422, error.problems)
   const answer = error instanceof Refusal && answers[error.reason]
-  if (answer) return new ApiError(...answer, { reason: error.reason })
+  if (answer) {
+    const [statusCode, body] = answer
+    return new ApiError(statusCode, typeof body === 'function' ? body(error.details) : body, { reason: error.reason })
+  }
   const { statusCode, reason } = faultOf(error)
   const headers: Record<string, string> = statusCode === 503 ? { 'retry-after': `${retryAfterFaultSeconds}` } : {}
   return new ApiError(statusCode, faults[reason], { reason, headers })

@@ -1,10 +1,11 @@
 // Applications, groups, links and collections as the API shows them.
 import { Readable } from 'node:stream'
+import { clientFields, descriptiveFields } from '../applications/fields.ts'
 import type { Application } from '../store/applications.ts'
 import type { Group } from '../store/groups.ts'
 import type { Invitation } from '../store/invitations.ts'
 import type { Membership } from '../store/memberships.ts'
-import { contexts } from './contexts.ts'
+import { contexts } from './schemas.ts'
 
 export function toCollection<T>(items: T[]) {
   return { '@context': contexts.collection, '@type': 'collection', ItemList: items }
@@ -36,29 +37,27 @@ export function toAppJson(application: Application) {
     '@context': contexts.App,
     '@type': 'App',
     '@id': application.id,
-    data: {
-      name: application.name,
-      description: application.description,
-      privacyPolicyUrl: application.privacyPolicyUrl,
-      webPageUrl: application.webPageUrl,
-      iconUrl: application.iconUrl,
-    },
+    data: pick(application, descriptiveFields),
     metadata: toMetadata(application),
     inLinks: [toDeveloperLink(application)],
     outLinks: [],
   }
 }
 
-/** `clientSecrets` only where they were made just now: the store knows their hashes only. */
+/** `clientSecrets` only if they were made just now: the store has only their hashes. */
 export function toClientJson(application: Application, clientSecrets?: string[]) {
   return {
     clientId: application.id,
     ...(clientSecrets && { clientSecrets }),
-    scopes: application.scopes,
+    ...pick(application, clientFields),
     redirectUris: application.redirectUris.join(','),
-    defaultScopes: application.defaultScopes,
-    defaultRedirectUri: application.defaultRedirectUri,
   }
+}
+
+/** The fields that a schema names. */
+function pick<Name extends keyof Application>(application: Application, properties: Record<Name, unknown>) {
+  const names = Object.keys(properties) as Name[]
+  return Object.fromEntries(names.map(name => [name, application[name]])) as Pick<Application, Name>
 }
 
 export function toGroupJson({ id, name, createdAt, createdBy }: Group) {

@@ -1,81 +1,90 @@
-// The application API itself (specification 4.1).
+// The routes of applications (specification 4.1): a schema in, a call of the domain, a schema out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  addSecret,
+  type CreatedApplication,
+  changeApplication,
+  createApplication,
+  listReadable,
+  readApplication,
+  removeApplication,
+  requireDeveloper,
+} from '../applications/applications.ts'
+import {
+  type ChangedApplication,
+  findChangeProblems,
+  findFieldProblems,
+  type NewApplication,
+} from '../applications/fields.ts'
 import type { Services } from '../services.ts'
+import type { Application } from '../store/applications.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
-import { isId } from '../values/is-id.ts'
-import { ApiError } from './api-error.ts'
-import { readNewApplication } from './application-fields.ts'
 import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
-import { type CreatedApplication, createApplication } from './create-application.ts'
-import { entityTagOf } from './entity-tag.ts'
-import { bodyOf } from './json-body.ts'
+import { readData, requireBody } from './body.ts'
 import { createListTurns } from './lists-in-turn.ts'
-import { findReadable, listReadable } from './readable-applications.ts'
-import { refreshSecret } from './refresh-secret.ts'
-import { removeApplication } from './remove-application.ts'
 import { callerOf, makerOf } from './require-token.ts'
-import { updateApplication } from './update-application.ts'
 
 interface OneApplication {
   Params: { app_id: string }
 }
 
-export function applicationRoutes(parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
+export function applicationRoutes(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const inTurn = createListTurns()
 
   async function list(request: FastifyRequest, reply: FastifyReply) {
     const caller = callerOf(request)
-    const list = writeCollection(inTurn(caller, listReadable(parts, caller)), toAppJson)
+    const list = writeCollection(inTurn(caller, listReadable(services, caller)), toAppJson)
     return reply.type('application/json; charset=utf-8').send(list)
   }
 
   async function create(request: FastifyRequest, reply: FastifyReply) {
-    const { userId } = callerOf(request)
-    const created = await createApplication(parts, readNewApplication(bodyOf(request)), makerOf(request))
-    request.log.info({ code: 'application-created', userId, appId: created.application.id }, 'created')
+    const data = readData<NewApplication>(request, findFieldProblems)
+    const created = await createApplication(services, data, makerOf(request))
+    logChange(request, 'application-created', created.application.id)
     return reply.status(201).header('etag', entityTagOf(created.application)).send(toCreatedJson(created))
   }
 
   async function show(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
-    const application = await findReadable(parts, readAppId(request.params), callerOf(request))
-    // Somebody else's application is answered like one that is not there.
-    if (!application) throw new ApiError(404, 'App not found.')
+    const application = await readApplication(services, request.params.app_id, callerOf(request))
     reply.header('etag', entityTagOf(application))
-    return { ...toAppJson(application), client: toClientJson(application) }
+    return toAppWithClient(application)
   }
 
   async function update(request: FastifyRequest<OneApplication>) {
-    const appId = readAppId(request.params)
+    const { app_id: id } = request.params
     const { userId } = callerOf(request)
-    const change = { body: bodyOf(request), userId, ifMatch: request.headers['if-match'] }
-    const application = await updateApplication(parts, appId, change)
-    request.log.info({ code: 'application-updated', userId, appId }, 'updated')
-    return { ...toAppJson(application), client: toClientJson(application) }
+    requireBody(request)
+    // A caller who may not change the application does not learn what is wrong with the fields.
+    await requireDeveloper(services, id, userId)
+    const change = readData<ChangedApplication>(request, findChangeProblems)
+    const application = await changeApplication(services, id, change, { userId, ...conditionOf(request) })
+    logChange(request, 'application-updated', id)
+    return toAppWithClient(application)
   }
 
   async function remove(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
-    const appId = readAppId(request.params)
-    const { userId } = callerOf(request)
-    await removeApplication(parts, appId, { userId, ifMatch: request.headers['if-match'] })
-    request.log.info({ code: 'application-removed', userId, appId }, 'removed')
+    const { app_id: id } = request.params
+    await removeApplication(services, id, { userId: callerOf(request).userId, ...conditionOf(request) })
+    logChange(request, 'application-removed', id)
     return reply.status(204).send()
   }
 
   async function renewSecret(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
-    const appId = readAppId(request.params)
-    const { userId } = callerOf(request)
-    const clientSecret = await refreshSecret(parts, appId, makerOf(request))
-    request.log.info({ code: 'client-secret-created', userId, appId }, 'a new client secret')
+    const { app_id: id } = request.params
+    const clientSecret = await addSecret(services, id, makerOf(request))
+    logChange(request, 'client-secret-created', id)
     return reply.status(201).send({ clientSecret })
   }
 
   return { list, create, show, update, remove, renewSecret }
 }
 
-/** What cannot be an id at all is not looked for in the store. */
-function readAppId({ app_id: appId }: OneApplication['Params']): string {
-  if (!isId(appId)) throw new ApiError(404, 'App not found.')
-  return appId
+function logChange(request: FastifyRequest, code: string, appId: string): void {
+  request.log.info({ code, userId: callerOf(request).userId, appId }, 'an application was changed')
+}
+
+function toAppWithClient(application: Application) {
+  return { ...toAppJson(application), client: toClientJson(application) }
 }
 
 function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication) {
@@ -90,4 +99,20 @@ function toCreatedJson({ application, clientSecret, tokens }: CreatedApplication
       token_type: 'Bearer',
     })),
   }
+}
+
+/** Strong (RFC 9110 8.8.3): two answers with the same tag are the same, byte for byte. */
+function entityTagOf({ version }: Pick<Application, 'version'>): string {
+  return `"${version}"`
+}
+
+/**
+ * The condition of If-Match (RFC 9110 13.1.1). It holds if the header is left out, is `*`, or names the version. The comparison
+ * is strong: a weak tag never matches. Splitting the list at its commas is safe: no tag of ours holds a comma, and a tag of
+ * anybody else cannot hold the quotation marks that would make a part of it look like ours.
+ */
+function conditionOf({ headers }: FastifyRequest): { isKnownVersion: (version: number) => boolean } {
+  const tags = headers['if-match']?.split(',').map(tag => tag.trim())
+  const isAny = tags === undefined || (tags.length === 1 && tags[0] === '*')
+  return { isKnownVersion: version => isAny || tags.includes(entityTagOf({ version })) }
 }

@@ -10,14 +10,12 @@ import { readAsset } from '../web/assets.ts'
 import { callsAssets, showCallsPage } from '../web/calls-page.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { registerViews, stylesheet } from '../web/views.ts'
-import { ApiError, answerInApiDialect, toErrorBody } from './api-error.ts'
+import { ApiError, answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
-import { callsPageOf, descriptionOf, descriptionRoutes } from './descriptions.ts'
+import { readJsonBodies } from './body.ts'
+import { callsPageOf, descriptionOf, descriptionRoutes, showHome } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
-import { showHome } from './home-page.ts'
-import { readJsonBodies } from './json-body.ts'
 import * as operations from './operations.ts'
-import { refusalToRemove } from './remove-application.ts'
 import { requireToken, whoMay } from './require-token.ts'
 import { schemas } from './schemas.ts'
 
@@ -36,12 +34,17 @@ const portalTokensOnly = whoMay({
   refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
 })
 
-export async function buildApi(parts: Services): Promise<FastifyInstance> {
-  const api = createServer(parts.logger, toErrorBody)
-  parts.atEdge?.(api, 'api')
-  observeRequests(api, { ...parts, listener: 'api' })
+/** Fields are checked by the schema of the route. The handler looks at the result once it knows that the caller may do this. */
+function route(schema: object, config = usersAlone) {
+  return { schema, config, attachValidation: true, exposeHeadRoute }
+}
 
-  const health = healthRoutes(parts)
+export async function buildApi(services: Services): Promise<FastifyInstance> {
+  const api = createServer(services.logger, toErrorBody)
+  services.atEdge?.(api, 'api')
+  observeRequests(api, { ...services, listener: 'api' })
+
+  const health = healthRoutes(services)
   api.get('/health/live', logFaultsOnly, health.live)
   api.get('/health/ready', logFaultsOnly, health.ready)
 
@@ -51,50 +54,38 @@ export async function buildApi(parts: Services): Promise<FastifyInstance> {
     })
     answerInApiDialect(scope)
     readJsonBodies(scope)
-    await describeRoutes(scope, schemas, descriptionOf(parts.addresses))
+    await describeRoutes(scope, schemas, descriptionOf(services.addresses))
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
       await registerViews(pages, { icon, assets: [stylesheet, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
-      pages.get('/', { exposeHeadRoute }, showHome(parts.addresses))
-      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(callsPageOf(parts.addresses)))
+      pages.get('/', { exposeHeadRoute }, showHome(services.addresses))
+      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(callsPageOf(services.addresses)))
     })
 
     // Without a token: tools that read descriptions have none.
-    const descriptions = await descriptionRoutes(scope, parts.addresses)
+    const descriptions = descriptionRoutes(scope)
     scope.get('/apps/v1/openapi.json', { exposeHeadRoute }, descriptions.showOpenApi)
     scope.get('/apps/v1/api.raml', { exposeHeadRoute }, descriptions.showRaml)
 
     await scope.register(async signedIn => {
-      requireToken(signedIn, parts)
-      const applications = applicationRoutes(parts)
-      signedIn.get(
-        '/apps/v1',
-        { schema: operations.listApplications, config: anyToken, exposeHeadRoute },
-        applications.list,
-      )
-      signedIn.post('/apps/v1', { schema: operations.createApplication, config: usersAlone }, applications.create)
+      requireToken(signedIn, services)
+      const applications = applicationRoutes(services)
       const one = '/apps/v1/:app_id'
-      signedIn.get(one, { schema: operations.getApplication, config: anyToken, exposeHeadRoute }, applications.show)
-      signedIn.put(one, { schema: operations.updateApplication, config: usersAlone }, applications.update)
-      signedIn.delete(one, { schema: operations.removeApplication, config: toRemove }, applications.remove)
-      signedIn.post(
-        `${one}/refreshSecret`,
-        { schema: operations.refreshSecret, config: usersAlone },
-        applications.renewSecret,
-      )
+      signedIn.get('/apps/v1', route(operations.listApplications, anyToken), applications.list)
+      signedIn.post('/apps/v1', route(operations.createApplication), applications.create)
+      signedIn.get(one, route(operations.getApplication, anyToken), applications.show)
+      signedIn.put(one, route(operations.updateApplication), applications.update)
+      signedIn.delete(one, route(operations.removeApplication, toRemove), applications.remove)
+      signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecret), applications.renewSecret)
 
-      const groups = groupRoutes(parts)
+      const groups = groupRoutes(services)
       const link = '/identities/v1/:user_id/link/:group_id'
-      signedIn.post('/identities/v1', { schema: operations.createGroup, config: usersAlone }, groups.create)
-      signedIn.post(link, { schema: operations.linkUser, config: portalTokensOnly }, groups.link)
-      signedIn.delete(link, { schema: operations.unlinkUser, config: portalTokensOnly }, groups.unlink)
-      signedIn.get(
-        '/identities/v1/:user_id/links',
-        { schema: operations.listMemberships, config: usersAlone, exposeHeadRoute },
-        groups.listOwn,
-      )
+      signedIn.post('/identities/v1', route(operations.createGroup), groups.create)
+      signedIn.post(link, route(operations.linkUser, portalTokensOnly), groups.link)
+      signedIn.delete(link, route(operations.unlinkUser, portalTokensOnly), groups.unlink)
+      signedIn.get('/identities/v1/:user_id/links', route(operations.listMemberships), groups.listOwn)
     })
     refuseOtherMethods(() => {
       throw new ApiError(405, 'Method Not Allowed')

@@ -1,11 +1,8 @@
 // Machine-readable descriptions of the API (specification 9), and a page to read it and try it. Public, as they hold no secret.
-import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
-
-/** The address of this API in api.raml itself, so that the file can be read by tools as it is. */
-const ramlBaseUri = 'http://127.0.0.1:4001'
+import { type OpenApi, toRaml } from './raml.ts'
 
 /** For describeRoutes. */
 export function descriptionOf({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
@@ -23,19 +20,23 @@ export function descriptionOf({ apiUrl }: Pick<Addresses, 'apiUrl'>): Descriptio
   }
 }
 
-/** Once describeRoutes has been called for the scope. */
-export async function descriptionRoutes(scope: FastifyInstance, { apiUrl }: Pick<Addresses, 'apiUrl'>) {
-  const raml = (await readFile(new URL('./api.raml', import.meta.url), 'utf8')).replace(ramlBaseUri, apiUrl)
-
+/** Call describeRoutes for the scope first. */
+export function descriptionRoutes(scope: FastifyInstance) {
   async function showOpenApi() {
     return scope.swagger()
   }
 
   async function showRaml(_request: FastifyRequest, reply: FastifyReply) {
-    return reply.type('application/raml+yaml; charset=utf-8').send(raml)
+    return reply.type('application/raml+yaml; charset=utf-8').send(toRaml(scope.swagger() as unknown as OpenApi))
   }
 
   return { showOpenApi, showRaml }
+}
+
+/** The page at the API's own address: what this is, and where to read on. */
+export function showHome({ apiUrl, portalUrl }: Addresses) {
+  return async (_request: FastifyRequest, reply: FastifyReply) =>
+    reply.viewAsync('application-api', { title: 'Start', brand: 'Application API', apiUrl, portalUrl })
 }
 
 /** Of the page to read them and to try them. */

@@ -1,37 +1,39 @@
 // The part of the identities API that a developer of applications needs: groups, and who is in them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
+import { type FieldProblems, findTextProblems } from '../applications/fields.ts'
 import { acceptInvitation, endLink, inviteUser, makeGroup } from '../groups/groups.ts'
 import type { Services } from '../services.ts'
 import { listMemberships } from '../store/memberships.ts'
 import { ApiError } from './api-error.ts'
 import { toCollection, toGroupJson, toInvitationJson, toMembershipJson } from './application-json.ts'
-import { createFieldReader } from './field-reader.ts'
-import { bodyOf } from './json-body.ts'
+import { readData } from './body.ts'
 import { callerOf } from './require-token.ts'
+import type { newGroup } from './schemas.ts'
 
 interface OneLink {
   Params: { user_id: string; group_id: string }
 }
 
-export function groupRoutes(parts: Pick<Services, 'store' | 'clock'>) {
+export function groupRoutes(services: Pick<Services, 'store' | 'clock'>) {
   async function create(request: FastifyRequest, reply: FastifyReply) {
-    const name = readGroupName(bodyOf(request))
+    const { name } = readData<FromSchema<typeof newGroup>>(request, findNameProblems)
     const { userId } = callerOf(request)
-    const group = await makeGroup(parts, { name, userId })
+    const group = await makeGroup(services, { name, userId })
     request.log.info({ code: 'group-created', userId, groupId: group.id }, 'created')
     return reply.status(201).send(toGroupJson(group))
   }
 
   async function link(request: FastifyRequest<OneLink>, reply: FastifyReply) {
-    checkLinkBody(bodyOf(request))
+    readData(request, (_data, bySchema) => bySchema)
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
     if (userId === callerId) {
-      const membership = await acceptInvitation(parts, { userId, groupId })
+      const membership = await acceptInvitation(services, { userId, groupId })
       request.log.info({ code: 'invitation-accepted', userId, groupId }, 'a new member of a group')
       return reply.status(201).send(toMembershipJson(membership))
     }
-    const invitation = await inviteUser(parts, { userId, groupId, inviterId: callerId })
+    const invitation = await inviteUser(services, { userId, groupId, inviterId: callerId })
     request.log.info({ code: 'user-invited', userId, groupId, callerId }, 'invited to a group')
     return reply.status(201).send(toInvitationJson(invitation))
   }
@@ -39,32 +41,22 @@ export function groupRoutes(parts: Pick<Services, 'store' | 'clock'>) {
   async function unlink(request: FastifyRequest<OneLink>, reply: FastifyReply) {
     const { user_id: userId, group_id: groupId } = request.params
     const callerId = callerOf(request).userId
-    const ended = await endLink(parts, { userId, groupId, callerId })
+    const ended = await endLink(services, { userId, groupId, callerId })
     request.log.info({ code: `${ended}-ended`, userId, groupId, callerId }, 'a link to a group was ended')
     return reply.status(204).send()
   }
 
-  async function listOwn(request: FastifyRequest<{ Params: { user_id: string }; Querystring: { type?: unknown } }>) {
+  async function listOwn(request: FastifyRequest<{ Params: { user_id: string } }>) {
     const { user_id: userId } = request.params
-    if (request.query.type !== 'MemberOf') throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
+    if (request.validationError) throw new ApiError(422, { type: ['Must be one of: MemberOf.'] })
     // Other people's groups are nobody else's business.
     if (userId !== callerOf(request).userId) throw new ApiError(404, 'Identity not found.')
-    return toCollection((await listMemberships(parts.store.read, userId)).map(toMembershipJson))
+    return toCollection((await listMemberships(services.store.read, userId)).map(toMembershipJson))
   }
 
   return { create, link, unlink, listOwn }
 }
 
-function readGroupName(body: unknown): string {
-  const reader = createFieldReader(body)
-  reader.ofType('Group')
-  const name = reader.text('name', { min: 1, max: 200 })
-  reader.close()
-  return name
-}
-
-function checkLinkBody(body: unknown): void {
-  const reader = createFieldReader(body)
-  reader.ofType('MemberOf')
-  reader.close()
+function findNameProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
+  return { ...bySchema, ...findTextProblems(data, ['name']) }
 }

@@ -1,11 +1,11 @@
 // What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
 
-import { answer, parameters, ref } from '../http/describe.ts'
-import { contexts } from './contexts.ts'
+import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
+import { contexts } from './schemas.ts'
 
-const appId = { app_id: { type: 'string', maxLength: 64, description: 'Id of the application.' } }
-const userId = { user_id: { type: 'string', maxLength: 64, description: 'Id of the user.' } }
-const groupId = { group_id: { type: 'string', maxLength: 64, description: 'Id of the group.' } }
+const appId = { app_id: { type: 'string', description: 'Id of the application.' } }
+const userId = { user_id: { type: 'string', description: 'Id of the user.' } }
+const groupId = { group_id: { type: 'string', description: 'Id of the group.' } }
 
 const refusals = {
   400: answer('The body is not JSON, or the token was sent twice.', 'Error'),
@@ -75,7 +75,7 @@ export const createApplication = {
     'applications, and 256 KiB of their fields as JSON.',
   tags: ['Applications'],
   body: {
-    anyOf: [ref('NewAppEnvelope'), ref('NewApp')],
+    ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
     examples: [envelope({ groupId: 'the id of one of your groups', ...exampleApp })],
   },
   response: {
@@ -102,7 +102,7 @@ export const updateApplication = {
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
-  body: { anyOf: [ref('ChangedAppEnvelope'), ref('ChangedApp')], examples: [envelope(exampleApp)] },
+  body: { ...inEnvelopeOrNot('ChangedAppEnvelope', 'ChangedApp'), examples: [envelope(exampleApp)] },
   response: {
     200: answer('The application and its client, without secrets.', 'AppWithClient'),
     ...refuse(403, 404, 412, 413, 415, 422),
@@ -133,7 +133,7 @@ export const createGroup = {
   summary: 'Create a group, of which the caller becomes a member',
   description: 'A person is in at most 20 groups.',
   tags: ['Groups'],
-  body: ref('NewGroupEnvelope'),
+  body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
 }
 

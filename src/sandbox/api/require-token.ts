@@ -5,7 +5,7 @@ import type { Services } from '../services.ts'
 import type { Maker } from '../store/applications.ts'
 import type { Caller, CallerFault, TokenKind } from '../tokens/find-caller.ts'
 import { identifyCaller } from '../tokens/identify-caller.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, permissionDenied } from './api-error.ts'
 
 const decoratorName = 'caller'
 
@@ -16,7 +16,6 @@ interface WhoMay {
 
 /** A user's token does all that the user may, whichever client it was given to. */
 const users: readonly TokenKind[] = ['portal', 'client']
-export const permissionDenied = 'Permission denied'
 
 /**
  * For a route's `config`, which is then a step of kind api: whose tokens it takes, and in which words it refuses others

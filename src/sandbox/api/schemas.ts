@@ -1,35 +1,51 @@
-// What requests and answers of the API look like, by name, as JSON schemas. They describe; they do not check.
+// What requests and answers of the API look like: Fastify checks requests with these schemas, and OpenAPI and RAML show them.
+import { changedApplication, clientFields, descriptiveFields, newApplication } from '../applications/fields.ts'
 import { listOf, object, only, ref, type Schema, text } from '../http/describe.ts'
-import { contexts } from './contexts.ts'
+
+const platform = 'https://standards.oftrust.net/v2/Context'
+
+/** The data models that bodies and answers name. */
+export const contexts = {
+  App: `${platform}/Identity/Digital/Software/App/`,
+  Group: `${platform}/Identity/Group/`,
+  DeveloperOf: `${platform}/Link/Role/DeveloperOf/`,
+  MemberOf: `${platform}/Link/Role/MemberOf/`,
+  collection: 'https://schema.org/',
+}
 
 const uuid = { type: 'string', format: 'uuid' }
 const time = { type: 'string', format: 'date-time', description: 'RFC 3339, with +00:00.' }
-const webUrl = { type: 'string', maxLength: 2048, description: 'http or https, or empty.', examples: [''] }
-const scopes = { type: 'string', maxLength: 2000, examples: [''] }
-const uriList = {
-  type: 'string',
-  minLength: 1,
-  description:
-    'A comma-separated list. Each is absolute, without fragment, and https, or http on a loopback address; at most 2,048 characters.',
-  examples: ['http://localhost:3000/exchangeToken'],
-}
-const typeOfApp = { type: 'string', examples: ['App'] }
-const secret = { type: 'string', minLength: 43, maxLength: 43, description: 'Told here, and never again.' }
+const secret = { type: 'string', minLength: 43, maxLength: 43, description: 'Shown here, and never again.' }
 
 function collectionOf(item: Schema): Schema {
   return object({ '@context': only(contexts.collection), '@type': only('collection'), ItemList: listOf(item) })
 }
 
-function envelopeOf(context: string, type: Schema, data?: Schema): Schema {
-  const model = { type: 'string', format: 'uri', description: 'The data model of the body.', examples: [context] }
-  return object({ context: model, type, ...(data && { data }) })
+/** How bodies name their data model. */
+function namesOf(type: keyof typeof contexts): Schema {
+  const context = {
+    type: 'string',
+    format: 'uri',
+    description: 'The data model of the body.',
+    examples: [contexts[type]],
+  }
+  return { context, type: only(type) }
 }
+
+/** The data of a new group. */
+export const newGroup = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Developers'] } },
+} as const
+
+const textsOf = (properties: object) => Object.fromEntries(Object.keys(properties).map(name => [name, text]))
 
 const app = {
   '@context': text,
   '@type': only('App'),
   '@id': text,
-  data: object({ name: text, description: text, privacyPolicyUrl: text, webPageUrl: text, iconUrl: text }),
+  data: object(textsOf(descriptiveFields)),
   metadata: ref('Metadata'),
   inLinks: { ...listOf(ref('Link')), description: 'The group that the application belongs to.' },
   outLinks: listOf(ref('Link')),
@@ -37,35 +53,9 @@ const app = {
 
 const client = {
   clientId: { ...text, description: 'The same as the id of the application.' },
-  scopes: text,
+  ...textsOf(clientFields),
   redirectUris: { ...text, description: 'A comma-separated list.' },
-  defaultScopes: text,
-  defaultRedirectUri: text,
 }
-
-const redirectUri = {
-  type: 'string',
-  maxLength: 2048,
-  description: 'One of redirectUris; else the first of them.',
-  examples: uriList.examples,
-}
-
-const changedApp = {
-  name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Weather'] },
-  description: { type: 'string', maxLength: 2000, examples: ['Shows the weather.'] },
-  webPageUrl: webUrl,
-  iconUrl: webUrl,
-  privacyPolicyUrl: webUrl,
-  redirectUris: uriList,
-  defaultRedirectUri: redirectUri,
-  scopes,
-  defaultScopes: scopes,
-}
-const newApp = {
-  groupId: { type: 'string', minLength: 1, maxLength: 200, description: 'A group that the caller is a member of.' },
-  ...changedApp,
-}
-const keptWhenLeftOut = Object.keys(changedApp).filter(name => !['name', 'redirectUris'].includes(name))
 
 const link = {
   '@context': text,
@@ -105,10 +95,10 @@ export const schemas: Record<string, Schema> = {
   CreatedApp: object({ ...app, client: ref('NewClient'), tokens: listOf(ref('AppAccessToken')) }),
   ClientSecret: object({ clientSecret: secret }),
 
-  NewApp: object(newApp, { optional: ['defaultRedirectUri'] }),
-  NewAppEnvelope: envelopeOf(contexts.App, typeOfApp, ref('NewApp')),
-  ChangedApp: object(changedApp, { optional: keptWhenLeftOut }),
-  ChangedAppEnvelope: envelopeOf(contexts.App, typeOfApp, ref('ChangedApp')),
+  NewApp: newApplication,
+  NewAppEnvelope: object({ ...namesOf('App'), data: ref('NewApp') }),
+  ChangedApp: changedApplication,
+  ChangedAppEnvelope: object({ ...namesOf('App'), data: ref('ChangedApp') }),
 
   Group: object({
     '@context': text,
@@ -117,12 +107,9 @@ export const schemas: Record<string, Schema> = {
     data: object({ name: text }),
     metadata: ref('Metadata'),
   }),
-  NewGroupEnvelope: envelopeOf(
-    contexts.Group,
-    only('Group'),
-    object({ name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Developers'] } }),
-  ),
-  NewMemberEnvelope: envelopeOf(contexts.MemberOf, only('MemberOf')),
+  NewGroup: object({ ...namesOf('Group'), ...newGroup.properties }),
+  NewGroupEnvelope: object({ ...namesOf('Group'), data: newGroup }),
+  NewMemberEnvelope: object({ ...namesOf('MemberOf'), data: { type: 'object' } }, { optional: ['data'] }),
 
   Error: object({ error: object({ status: { type: 'integer' }, message: text }) }),
   FieldErrors: object({

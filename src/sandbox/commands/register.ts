@@ -1,13 +1,12 @@
 // Registers a client, while the sandbox runs or not: npm run sandbox:register -- --redirect-uri URI
 import { parseArgs } from 'node:util'
 import { toApiError } from '../api/api-error.ts'
-import { readNewClient } from '../api/application-fields.ts'
-import { createApplication } from '../api/create-application.ts'
+import { createApplication } from '../applications/applications.ts'
+import { dataOfClient } from '../applications/fields.ts'
 import type { SandboxConfig } from '../config.ts'
 import { makeGroup } from '../groups/groups.ts'
 import { Refusal } from '../observe/refusal.ts'
 import { clientSettings } from '../seed/client-settings.ts'
-import type { ApplicationFields } from '../store/applications.ts'
 import { findOwnGroup } from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
 import { findCredentials, listSomeUsers } from '../store/users.ts'
@@ -47,19 +46,19 @@ export const registerClient = defineCommand({ usage, failure: 'Nothing was regis
   return onStore(config, async store => {
     const userId = await findOwner(store, config, email)
     const created = await inSentences(async () => {
-      return register(store, config, userId, readNewClient({ name, redirectUris }))
+      return register(store, config, userId, dataOfClient({ name, redirectUris }))
     })
     const settings = Object.entries(clientSettings(config, created)).map(([name, value]) => `${name}=${value}`)
     return ['# The secret is told here, and never again.', ...settings].join('\n')
   })
 })
 
-async function register(store: Store, config: SandboxConfig, userId: string, fields: ApplicationFields) {
+async function register(store: Store, config: SandboxConfig, userId: string, data: ReturnType<typeof dataOfClient>) {
   const clock = () => new Date()
   const groupId =
     (await findOwnGroup(store.read, userId)) ?? (await makeGroup({ store, clock }, { name: 'Developers', userId })).id
   const parts = { addresses: config, store, keyRing: await openKeyRing(store, clock), clock }
-  return createApplication(parts, { ...fields, groupId }, { userId, clientId: null })
+  return createApplication(parts, { ...data, groupId }, { userId, clientId: null })
 }
 
 /** The person who is named, else the seeded one, else the only one. Throws NothingDone. */

@@ -24,6 +24,12 @@ export function ref(name: string): Schema {
   return { $ref: `${name}#` }
 }
 
+/** A body that may come in an envelope, under `data`, or without it. */
+export function inEnvelopeOrNot(envelope: string, plain: string): Schema {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  return { if: { type: 'object', required: ['data'] }, then: ref(envelope), else: ref(plain) }
+}
+
 /** An answer in JSON, of the schema of this name. */
 export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
@@ -48,7 +54,7 @@ export interface Description {
 
 /**
  * Gathers every route that is added to the scope from now on and has a tag; pages and files, which have none, stay out.
- * The schemas describe: the checks themselves are by hand, because the answers have a dialect of their own.
+ * Fastify checks requests with the same schemas.
  */
 export async function describeRoutes(
   scope: FastifyInstance,
@@ -66,6 +72,13 @@ export async function describeRoutes(
       security: [Object.fromEntries(Object.keys(security).map(name => [name, []])), ...(isOpen ? [{}] : [])],
     },
     hideUntagged: true,
+    transform: ({ schema, url }) => ({ schema: schema && { ...schema, body: toAnyOf(schema.body) }, url }),
     refResolver: { buildLocalReference: json => String(json.$id) },
   })
+}
+
+/** Descriptions say which forms a body may have; which of them is meant is for the check to know. */
+function toAnyOf(body: unknown): unknown {
+  const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema
+  return condition ? { anyOf: [then, otherwise], ...others } : body
 }

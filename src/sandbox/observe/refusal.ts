@@ -12,6 +12,8 @@ export interface RefusalDetails {
   isReplay?: boolean
   /** Who is asking, if the answer names them. */
   userId?: string
+  /** The application that the user may not remove. */
+  managed?: string
   /** When the same request may succeed. */
   retryAfterSeconds?: number
   /** One sentence for each field that is wrong, for the person who has filled in the form. */

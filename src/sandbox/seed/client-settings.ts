@@ -1,5 +1,5 @@
 // What a client has to be told of this sandbox and of itself, by the names that clients commonly give to it.
-import type { CreatedApplication } from '../api/create-application.ts'
+import type { CreatedApplication } from '../applications/applications.ts'
 import type { Addresses } from '../services.ts'
 
 export function clientSettings(

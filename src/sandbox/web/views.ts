@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import view from '@fastify/view'
 import { Eta } from 'eta'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isWebUrl } from '../values/web-url.ts'
 import { type Asset, readAsset, viewsFolder } from './assets.ts'
-import { isWebUrl } from './web-url.ts'
 
 /** Every page's. */
 export const stylesheet = readAsset('sandbox.css')

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { contexts } from '../../../src/sandbox/api/contexts.ts'
+import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { type ApiCaller, callAsDeveloper, callFromPortal, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'

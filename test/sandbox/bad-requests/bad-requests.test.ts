@@ -1,5 +1,6 @@
 // Every bad request is answered as recorded in answers.json: status, body and the headers that matter.
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { openDatabases } from '../support/each-database.ts'
 import { type Recorded, replayAll } from './replay.ts'
@@ -16,6 +17,6 @@ for (const database of await openDatabases(t))
       'the same requests: record.ts records new ones',
     )
     for (const [name, answer] of recorded)
-      if (JSON.stringify(answers[name]) !== JSON.stringify(answer)) t.strictSame(answers[name], answer, name)
+      if (!isDeepStrictEqual(answers[name], answer)) t.strictSame(answers[name], answer, name)
     t.ok(recorded.size > 1000, `${recorded.size} answers`)
   })

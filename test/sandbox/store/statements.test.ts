@@ -1,5 +1,5 @@
 import t from 'tap'
-import { contexts } from '../../../src/sandbox/api/contexts.ts'
+import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import { sweep } from '../../../src/sandbox/store/sweep.ts'
 import { exchange, logIn } from '../support/browser.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'

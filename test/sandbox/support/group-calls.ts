@@ -1,6 +1,6 @@
 // The calls of the API about groups and who is in them.
 import type { LightMyRequestResponse } from 'fastify'
-import { contexts } from '../../../src/sandbox/api/contexts.ts'
+import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'
 import { type ApiCaller, callFromPortal } from './call-api.ts'
 import { newcomer, openAsDeveloper, openAsNewcomer } from './forms.ts'

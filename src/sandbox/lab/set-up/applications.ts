@@ -1,10 +1,9 @@
 // POST /lab/v1/applications: a client. Its redirect URIs go in, and everything that it needs as settings comes out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readNewClient } from '../../api/application-fields.ts'
-import { createApplication } from '../../api/create-application.ts'
+import { createApplication } from '../../applications/applications.ts'
+import { dataOfClient } from '../../applications/fields.ts'
 import { makeGroup } from '../../groups/groups.ts'
 import { clientSettings } from '../../seed/client-settings.ts'
-import type { ApplicationFields } from '../../store/applications.ts'
 import type { MadePerson } from '../../store/marks.ts'
 import { findOwnGroup } from '../../store/seeds.ts'
 import { LabError } from '../lab-error.ts'
@@ -55,13 +54,13 @@ export function makeApplications(parts: ApplicationParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const body = readBody<NewApplication>(request.body, applicationBody)
     // All that can be refused, before anybody is made.
-    const fields = await inLabWords(async () => readFields(body))
+    const data = await inLabWords(async () => readFields(body))
     const { owner, person } = await findOwner(parts, body)
     const suite = body.suite ?? owner.suite ?? ''
     const groupId =
       body.groupId ?? (await findOwnGroup(store.read, owner.id)) ?? (await makeOwnGroup(parts, owner.id, suite))
     const created = await inLabWords(() =>
-      createApplication(parts, { ...fields, groupId }, { userId: owner.id, clientId: null }, { suite }),
+      createApplication(parts, { ...data, groupId }, { userId: owner.id, clientId: null }, { suite }),
     )
     const { application, clientSecret, tokens } = created
     const { id: clientId, redirectUris } = application
@@ -73,12 +72,12 @@ export function makeApplications(parts: ApplicationParts) {
 }
 
 /** Throws LabError and ApiError 422. */
-function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: NewApplication): ApplicationFields {
+function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: NewApplication) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Say where the portal is to lead back to.'] })
   // It would be taken for two.
   if (uris.some(uri => uri.includes(','))) throw new LabError(422, { redirectUri: ['It cannot hold a comma.'] })
-  return readNewClient({ name, redirectUris: uris })
+  return dataOfClient({ name, redirectUris: uris })
 }
 
 /** `person` is there when one was made, with the password. */

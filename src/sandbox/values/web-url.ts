@@ -1,5 +1,5 @@
 // Which addresses may stand behind a link: http and https, and nothing that a browser would run.
-import { isPlainHost } from '../values/plain-host.ts'
+import { isPlainHost } from './plain-host.ts'
 
 /** True for an absolute http or https address without white space. Checked where it comes in, and again where it is shown. */
 export function isWebUrl(text: string): boolean {

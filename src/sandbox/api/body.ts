@@ -1,0 +1,100 @@
+// Request bodies of the API: JSON of at most 64 KiB, and what the schema of a route and the rules of the domain say about it.
+import type { ErrorObject } from 'ajv'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
+import { jsonBodyLimit } from '../http/server.ts'
+import { ApiError } from './api-error.ts'
+
+// The API's own bodies are two levels deep.
+const maxDepth = 20
+
+/**
+ * An empty body is let through as undefined: callers send their content type with every request, even with those that have
+ * no body. A route that needs a body says that it is missing.
+ */
+export function readJsonBodies(scope: FastifyInstance): void {
+  const parse = scope.getDefaultJsonParser('error', 'error')
+  scope.removeContentTypeParser('application/json')
+  scope.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string', bodyLimit: jsonBodyLimit },
+    (request, body, done) => {
+      if (body === '') return done(null, undefined)
+      const refuse = () => done(new ApiError(400, 'The request body is not JSON.', { reason: 'body-unreadable' }))
+      try {
+        parse(request, body as string, (error, value) => {
+          if (error) refuse()
+          else if (isTooDeep(body as string))
+            done(new ApiError(400, 'The request body is nested too deeply.', { reason: 'body-unreadable' }))
+          else done(null, value)
+        })
+      } catch {
+        // Nested deeper than the parser's stack.
+        refuse()
+      }
+    },
+  )
+}
+
+/** Of text that is JSON: in any other, the pattern would have to look for the end of a string again and again. */
+function isTooDeep(json: string): boolean {
+  let depth = 0
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === '[' || token === '{') depth += 1
+    else if (token === ']' || token === '}') depth -= 1
+    if (depth > maxDepth) return true
+  }
+  return false
+}
+
+type FindProblems = (data: Record<string, unknown>, bySchema: FieldProblems) => FieldProblems
+
+/**
+ * The data of the body, in its envelope or without it; `Data` is the type of its schema. For a route with
+ * `attachValidation`, which calls this after it has checked what the caller may do. Throws ApiError 400 when there is no body,
+ * and InvalidFields with all problems at once.
+ */
+export function readData<Data>(request: FastifyRequest, findProblems: FindProblems): Data {
+  requireBody(request)
+  const { body, validationError } = request
+  const data = isRecord(body) && isRecord(body.data) ? body.data : body
+  const bySchema = toProblems((validationError?.validation ?? []) as ErrorObject[])
+  const problems = findProblems(isRecord(data) ? data : {}, bySchema)
+  if (Object.keys(problems).length > 0) throw new InvalidFields(problems)
+  return data as Data
+}
+
+/** Throws ApiError 400. */
+export function requireBody(request: FastifyRequest): void {
+  if (request.body === undefined) throw new ApiError(400, 'The request has no body.', { reason: 'body-unreadable' })
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const missing = 'Missing data for required field.'
+
+/** One problem for each field, under the name that it has with or without the envelope. */
+function toProblems(errors: ErrorObject[]): FieldProblems {
+  const problems: FieldProblems = {}
+  for (const error of errors) {
+    const path = error.instancePath.replace(/^\/data(?=\/)/, '').slice(1)
+    if (error.keyword === 'required') problems[error.params.missingProperty] = [missing]
+    // It only says that one of the two forms of a body does not fit.
+    else if (error.keyword !== 'if') problems[path || '_schema'] = [sentenceOf(error)]
+    // A body or an envelope that is no object has none of the fields.
+    if (error.keyword === 'type' && error.params.type === 'object')
+      for (const name of error.parentSchema?.required ?? []) problems[name] = [missing]
+  }
+  return problems
+}
+
+/** In the platform's words. */
+function sentenceOf({ keyword, params, parentSchema = {} }: ErrorObject): string {
+  if (parentSchema.enum) return `Must be one of: ${parentSchema.enum.join(', ')}.`
+  if (parentSchema.format === 'uri') return 'Not a valid URL.'
+  if (keyword === 'maxLength') return `Longer than maximum length ${params.limit}.`
+  if (keyword === 'minLength') return `Shorter than minimum length ${params.limit}.`
+  return params.type === 'object' ? 'Invalid input type.' : 'Not a valid string.'
+}

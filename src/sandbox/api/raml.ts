@@ -1,0 +1,149 @@
+// The RAML 1.0 description of the API (specification 9), made from its OpenAPI document.
+
+type Schema = Record<string, unknown> & {
+  $ref?: string
+  type?: string
+  format?: string
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+interface Answer {
+  description: string
+  headers?: Record<string, { schema: Schema; description?: string }>
+  content?: Record<string, { schema: Schema }>
+}
+
+interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  parameters?: {
+    name: string
+    in: 'path' | 'query' | 'header'
+    required?: boolean
+    description?: string
+    schema: Schema
+  }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, Answer>
+}
+
+export interface OpenApi {
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  components: { schemas: Record<string, Schema> }
+  paths: Record<string, Record<string, Operation>>
+}
+
+export function toRaml({ info, servers, components, paths }: OpenApi): string {
+  const description = {
+    ...info,
+    baseUri: servers[0]?.url,
+    mediaType: 'application/json',
+    securedBy: ['accessToken'],
+    securitySchemes: {
+      accessToken: {
+        type: 'x-bearer',
+        displayName: 'Access token',
+        description: 'An access token of the portal, a JWT, as RFC 6750 has it.',
+        describedBy: { headers: { Authorization: { description: 'Bearer, a space, and the token.' } } },
+      },
+    },
+    types: mapValues(components.schemas, toType),
+    ...mapValues(paths, toResource),
+  }
+  return `#%RAML 1.0\n${toYaml(description)}\n`
+}
+
+function toResource(methods: Record<string, Operation>) {
+  const inPath = Object.values(methods).flatMap(({ parameters = [] }) => parameters.filter(one => one.in === 'path'))
+  const uriParameters = Object.fromEntries(inPath.map(one => [one.name, toParameter(one)]))
+  return { ...(inPath.length > 0 && { uriParameters }), ...mapValues(methods, toMethod) }
+}
+
+function toMethod({ operationId, summary, description, parameters = [], requestBody, responses }: Operation) {
+  const those = (place: string) =>
+    Object.fromEntries(
+      parameters
+        .filter(one => one.in === place)
+        .map(one => [one.required ? one.name : `${one.name}?`, toParameter(one)]),
+    )
+  return withoutEmpty({
+    displayName: operationId,
+    description: [summary, description].filter(Boolean).join('. '),
+    queryParameters: those('query'),
+    headers: those('header'),
+    body: toBody(requestBody?.content),
+    responses: mapValues(responses, ({ description, headers = {}, content }) =>
+      withoutEmpty({ description, headers: mapValues(headers, toParameter), body: toBody(content) }),
+    ),
+  })
+}
+
+function toParameter({ schema, description }: { schema: Schema; description?: string }) {
+  const type = toType(schema)
+  return { ...(typeof type === 'string' ? { type } : type), ...(description && { description }) }
+}
+
+function toBody(content: Record<string, { schema: Schema }> = {}) {
+  const schema = content['application/json']?.schema
+  return schema && toType(schema)
+}
+
+/** The name of a type, or its declaration. */
+function toType(schema: Schema): string | Record<string, unknown> {
+  const { $ref, type, format, description, properties, required = [], additionalProperties, items, anyOf } = schema
+  if ($ref) return $ref.split('/').at(-1) ?? ''
+  if (anyOf) return anyOf.map(toType).join(' | ')
+  const { enum: values, minLength, maxLength, minItems, maxItems } = schema
+  const facets = withoutEmpty({
+    description,
+    enum: values,
+    minLength,
+    maxLength,
+    minItems,
+    maxItems,
+    items: items && toType(items),
+    properties: {
+      ...Object.fromEntries(
+        Object.entries(properties ?? {}).map(([name, one]) => [
+          required.includes(name) ? name : `${name}?`,
+          toType(one),
+        ]),
+      ),
+      // Fields of any name.
+      ...(additionalProperties && { '//': toType(additionalProperties) }),
+    },
+  })
+  const name = format === 'date-time' ? 'datetime' : (type ?? 'any')
+  return Object.keys(facets).length === 0 ? name : { type: name, ...facets }
+}
+
+function withoutEmpty(values: Record<string, unknown>): Record<string, unknown> {
+  const isEmpty = (value: unknown) =>
+    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value)))
+}
+
+function mapValues<T, R>(values: Record<string, T>, map: (value: T) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
+}
+
+/** Texts that YAML would read as something else are in quotation marks: JSON is YAML. */
+function toYaml(value: unknown, indent = ''): string {
+  if (typeof value === 'string')
+    return /^[A-Za-z][\w./-]*(:\/\/[\w.:/-]+)?( \| \w+)*$/.test(value) ? value : JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value)
+  return Object.entries(value)
+    .map(([name, one]) => {
+      const key = /^[\w/{}?.-]+$/.test(name) ? name : JSON.stringify(name)
+      const isMap = typeof one === 'object' && one !== null && !Array.isArray(one)
+      return `${indent}${key}:${isMap ? `\n${toYaml(one, `${indent}  `)}` : ` ${toYaml(one)}`}`
+    })
+    .join('\n')
+}

@@ -1,0 +1,197 @@
+// Applications and their OAuth clients: what may be done with them, and why not. Ids are taken as they came from outside.
+import { randomUUID } from 'node:crypto'
+import { requireRoomForApplication, requireRoomForGrowth } from '../groups/limits.ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { Services } from '../services.ts'
+import { insertAppAccessTokens } from '../store/app-access-tokens.ts'
+import {
+  type Application,
+  claimApplication,
+  findApplication,
+  findApplicationOf,
+  insertApplication,
+  listApplicationsOf,
+  type Maker,
+  removeApplicationOf,
+  setApplicationFields,
+  sizeOfFields,
+} from '../store/applications.ts'
+import { addClientSecret, addFirstSecret } from '../store/client-secrets.ts'
+import { lockGroup } from '../store/groups.ts'
+import { markAsMade } from '../store/marks.ts'
+import { isMember } from '../store/memberships.ts'
+import type { Db } from '../store/schema.ts'
+import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
+import type { Caller } from '../tokens/find-caller.ts'
+import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
+import { isId } from '../values/is-id.ts'
+import { type ChangedApplication, fieldsOf, mergeFields, type NewApplication } from './fields.ts'
+
+export interface CreatedApplication {
+  application: Application
+  /** Shown once: the store has its hash only. */
+  clientSecret: string
+  tokens: { id: string; token: string }[]
+}
+
+/**
+ * Creates the application with its client, its first secret and its access tokens, or nothing at all. `suite` is for the
+ * applications that the laboratory makes. Throws Refusal.
+ */
+export async function createApplication(
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  data: NewApplication,
+  maker: Maker,
+  { suite }: { suite?: string } = {},
+): Promise<CreatedApplication> {
+  const { groupId } = data
+  const { userId } = maker
+  const now = services.clock()
+  const id = randomUUID()
+  const unsaved = {
+    ...fieldsOf(data),
+    id,
+    groupId,
+    linkId: randomUUID(),
+    createdAt: now,
+    createdBy: userId,
+    updatedAt: now,
+    updatedBy: userId,
+    madeByClient: maker.clientId,
+  }
+  const clientSecret = makeSecret()
+  const tokens = await Promise.all([signToken(services, unsaved), signToken(services, unsaved)])
+  const application = await services.store.transaction(async db => {
+    const group = isId(groupId) ? await lockGroup(db, groupId) : undefined
+    if (!group) throw new Refusal('group-unknown', { field: 'groupId' })
+    if (!(await isMember(db, groupId, userId))) throw new Refusal('not-allowed', { field: 'groupId' })
+    await requireRoomForApplication(db, groupId, sizeOfFields(unsaved))
+    const application = await insertApplication(db, unsaved)
+    if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
+    await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })
+    const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
+    await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })
+    return application
+  })
+  return { application, clientSecret, tokens }
+}
+
+async function signToken(
+  { addresses, keyRing }: Pick<Services, 'addresses' | 'keyRing'>,
+  { id, createdBy, createdAt }: Pick<Application, 'id' | 'createdBy' | 'createdAt'>,
+) {
+  const tokenId = randomUUID()
+  const claims = { issuer: addresses.portalUrl, userId: createdBy, clientId: id, now: createdAt, tokenId }
+  return { id: tokenId, token: await signAppToken(keyRing, claims) }
+}
+
+/** A user reads the applications of their groups, an application's own token reads only that application. The oldest come first. */
+export async function* listReadable(
+  { store }: Pick<Services, 'store'>,
+  { kind, userId, clientId }: Caller,
+): AsyncGenerator<Application[]> {
+  if (kind !== 'application') return yield* listApplicationsOf(store.read, userId)
+  const own = await findApplication(store.read, clientId)
+  yield own ? [own] : []
+}
+
+/**
+ * Throws Refusal. An application of other people looks like one that does not exist; an application's own token is told
+ * that it may read no other.
+ */
+export async function readApplication(
+  { store }: Pick<Services, 'store'>,
+  id: string,
+  { kind, userId, clientId }: Caller,
+): Promise<Application> {
+  if (!isId(id)) throw new Refusal('not-found')
+  if (kind === 'application' && id !== clientId) throw new Refusal('not-allowed')
+  const application =
+    kind === 'application' ? await findApplication(store.read, id) : await findApplicationOf(store.read, id, userId)
+  if (!application) throw new Refusal('not-found')
+  return application
+}
+
+/** Throws Refusal unless the user may change the application. */
+export async function requireDeveloper({ store }: Pick<Services, 'store'>, id: string, userId: string): Promise<void> {
+  if (!isId(id) || !(await findApplicationOf(store.read, id, userId))) throw await refusalToChange(store.read, id)
+}
+
+interface Condition {
+  userId: string
+  /** Whether the caller knows this version of the application, as far as they care. */
+  isKnownVersion: (version: number) => boolean
+}
+
+/**
+ * Of two changes at once that know the same version exactly one succeeds. Otherwise the later one wins, field by field.
+ * Throws Refusal.
+ */
+export async function changeApplication(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  id: string,
+  change: ChangedApplication,
+  { userId, isKnownVersion }: Condition,
+): Promise<Application> {
+  return store.transaction(async db => {
+    const claimed = await claim(db, id, userId, clock())
+    const fields = mergeFields(claimed, change)
+    const growth = sizeOfFields(fields) - sizeOfFields(claimed)
+    if (growth > 0) {
+      await lockGroup(db, claimed.groupId)
+      await requireRoomForGrowth(db, claimed.groupId, growth)
+    }
+    if (!isKnownVersion(claimed.version - 1)) throw new Refusal('changed-meanwhile')
+    await setApplicationFields(db, id, fields)
+    return { ...claimed, ...fields }
+  })
+}
+
+/** The application's client ends with it, at once. Throws Refusal. */
+export async function removeApplication(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  id: string,
+  { userId, isKnownVersion }: Condition,
+): Promise<void> {
+  const now = clock()
+  await store.transaction(async db => {
+    const claimed = await claim(db, id, userId, now, { managed: id })
+    if (!isKnownVersion(claimed.version - 1)) throw new Refusal('changed-meanwhile')
+    await removeApplicationOf(db, id, { userId, now })
+  })
+}
+
+/** The new secret is shown here and never again. The one before stays valid, so that a client can change over. Throws Refusal. */
+export async function addSecret(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  id: string,
+  maker: Maker,
+): Promise<string> {
+  const now = clock()
+  const secret = makeSecret()
+  await store.transaction(async db => {
+    // The row of the application is the lock that keeps two of these from dropping each other's secret.
+    await claim(db, id, maker.userId, now)
+    await addClientSecret(db, id, hashToken(secret), { maker, now })
+  })
+  return secret
+}
+
+/** Locks the application for a change by one of its developers. Throws Refusal. */
+async function claim(
+  db: Db,
+  id: string,
+  userId: string,
+  now: Date,
+  details: { managed?: string } = {},
+): Promise<Application> {
+  const claimed = isId(id) ? await claimApplication(db, id, { userId, now }) : undefined
+  if (!claimed) throw await refusalToChange(db, id, details)
+  return claimed
+}
+
+/** Unlike reading, changing tells an unknown application from one of other people, as the platform does. */
+async function refusalToChange(db: Db, id: string, details: { managed?: string } = {}): Promise<Refusal> {
+  const isThere = isId(id) && (await findApplication(db, id)) !== undefined
+  return isThere ? new Refusal('not-allowed', details) : new Refusal('not-found')
+}

@@ -1,0 +1,182 @@
+// The fields of an application that its developer gives: their schemas, their types, and the rules that no schema can say.
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { Refusal } from '../observe/refusal.ts'
+import type { ApplicationFields } from '../store/applications.ts'
+import { plainHostRule } from '../values/plain-host.ts'
+import { isRedirectUri } from '../values/redirect-uri.ts'
+import { isStorableText } from '../values/storable-text.ts'
+import { isLonger } from '../values/text-length.ts'
+import { isWebUrl } from '../values/web-url.ts'
+
+const webUrl = { type: 'string', maxLength: 2048, description: 'http or https, or empty.', examples: [''] } as const
+const scopes = { type: 'string', maxLength: 2000, examples: [''] } as const
+
+/** What people see of an application. The API answers with these as `data`. */
+export const descriptiveFields = {
+  name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Weather'] },
+  description: { type: 'string', maxLength: 2000, examples: ['Shows the weather.'] },
+  privacyPolicyUrl: webUrl,
+  webPageUrl: webUrl,
+  iconUrl: webUrl,
+} as const satisfies Record<string, JSONSchema>
+
+/** What the OAuth client of an application may do. The API answers with these as `client`. */
+export const clientFields = {
+  scopes,
+  redirectUris: {
+    type: 'string',
+    minLength: 1,
+    description:
+      'A comma-separated list. Each is absolute, without fragment, and https, or http on a loopback address; at most 2,048 characters.',
+    examples: ['http://localhost:3000/exchangeToken'],
+  },
+  defaultScopes: scopes,
+  defaultRedirectUri: {
+    type: 'string',
+    maxLength: 2048,
+    description: 'One of redirectUris; else the first of them.',
+    examples: ['http://localhost:3000/exchangeToken'],
+  },
+} as const satisfies Record<string, JSONSchema>
+
+const fields = { ...descriptiveFields, ...clientFields } as const
+
+/** The data of a new application. A field that was added later is not in `required`: older clients do not send it. */
+export const newApplication = {
+  type: 'object',
+  required: [
+    'groupId',
+    'name',
+    'description',
+    'webPageUrl',
+    'iconUrl',
+    'privacyPolicyUrl',
+    'redirectUris',
+    'scopes',
+    'defaultScopes',
+  ],
+  properties: {
+    groupId: { type: 'string', minLength: 1, maxLength: 200, description: 'A group that the caller is a member of.' },
+    ...fields,
+  },
+} as const satisfies JSONSchema
+
+/** The data of a change. A field that is left out keeps its value. */
+export const changedApplication = {
+  type: 'object',
+  required: ['name', 'redirectUris'],
+  properties: fields,
+} as const satisfies JSONSchema
+
+export type NewApplication = FromSchema<typeof newApplication>
+export type ChangedApplication = FromSchema<typeof changedApplication>
+
+/** What is wrong with which field; a field may have several problems. */
+export type FieldProblems = Record<string, string[]>
+
+/** Fields that do not hold what they may hold. */
+export class InvalidFields extends Refusal {
+  readonly problems: FieldProblems
+
+  constructor(problems: FieldProblems) {
+    super('fields-invalid')
+    this.message = `bad fields: ${Object.keys(problems).join(', ')}`
+    this.problems = problems
+  }
+}
+
+// A body has room for thousands of bad ones, and the answer must not be larger than the body.
+const mostProblems = 10
+
+/**
+ * Adds what no schema can say. `data` may hold anything; `bySchema` says what the schema has found wrong with it, and those
+ * fields are not looked at any further.
+ */
+export function findFieldProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
+  const problems = { ...bySchema, ...findTextProblems(data, ['groupId', ...Object.keys(fields)]) }
+  for (const [name, schema] of Object.entries(fields)) {
+    const value = data[name]
+    if (schema === webUrl && typeof value === 'string' && value !== '' && !problems[name] && !isWebUrl(value))
+      problems[name] = [`Not a valid http or https URL ${plainHostRule}.`]
+  }
+  const redirectUris = problems.redirectUris ? [] : splitUris(data.redirectUris)
+  const uriProblems = findUriProblems(redirectUris)
+  if (!problems.redirectUris && uriProblems.length > 0) problems.redirectUris = uriProblems
+  const chosen = problems.defaultRedirectUri ? '' : String(data.defaultRedirectUri ?? '')
+  // Without a list there is nothing to compare with; but it must be a redirect URI even then.
+  const isAllowed = redirectUris.length === 0 ? isRedirectUri(chosen) : redirectUris.includes(chosen)
+  if (chosen !== '' && !isAllowed) problems.defaultRedirectUri = ['Must be one of redirectUris.']
+  return problems
+}
+
+/** The same for a change. An application stays with its group: to ignore the field would promise what is not done. */
+export function findChangeProblems(data: Record<string, unknown>, bySchema: FieldProblems): FieldProblems {
+  const { groupId, ...others } = data
+  const problems = findFieldProblems(others, bySchema)
+  return groupId === undefined ? problems : { ...problems, groupId: ['Unknown field.'] }
+}
+
+/** Texts that cannot be stored, among the fields of these names. */
+export function findTextProblems(data: Record<string, unknown>, names: readonly string[]): FieldProblems {
+  const isBad = (value: unknown) => typeof value === 'string' && !isStorableText(value)
+  return Object.fromEntries(names.filter(name => isBad(data[name])).map(name => [name, ['Not a valid string.']]))
+}
+
+function findUriProblems(uris: string[]): string[] {
+  if (uris.length === 0) return ['Shorter than minimum length 1.']
+  return uris
+    .filter(uri => !isRedirectUri(uri))
+    .slice(0, mostProblems)
+    .map(
+      uri =>
+        `Not a valid redirect URI: ${uri.slice(0, 100)}. It must be absolute, without fragment, with https, or http on a loopback address, ${plainHostRule}.`,
+    )
+}
+
+/** Spaces around an entry and a comma at the end do not count. */
+function splitUris(list: unknown): string[] {
+  return String(list)
+    .split(',')
+    .map(uri => uri.trim())
+    .filter(uri => uri !== '')
+}
+
+const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
+  keyof typeof fields,
+  string
+>
+
+/** The fields as they are stored. What a new application leaves out is empty. */
+export function fieldsOf({ groupId: _, ...data }: NewApplication): ApplicationFields {
+  return mergeFields({ ...emptyFields, redirectUris: [] }, data)
+}
+
+/** A default redirect URI that is no longer in the list becomes the first of it. */
+export function mergeFields(present: ApplicationFields, change: ChangedApplication): ApplicationFields {
+  const redirectUris = [...new Set(splitUris(change.redirectUris))]
+  const chosen = change.defaultRedirectUri || present.defaultRedirectUri
+  const defaultRedirectUri = redirectUris.includes(chosen) ? chosen : (redirectUris[0] ?? '')
+  const given = Object.fromEntries(Object.keys(fields).map(name => [name, change[name as keyof ChangedApplication]]))
+  const texts = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...pickFields(present), ...texts, redirectUris, defaultRedirectUri }
+}
+
+/** Only the fields of an application that its developer gives. */
+export function pickFields(application: ApplicationFields): ApplicationFields {
+  const names = Object.keys(fields) as (keyof ApplicationFields)[]
+  return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields
+}
+
+/** The data of an application of which only the client matters. The caller adds the group. Throws InvalidFields. */
+export function dataOfClient({ name, redirectUris }: { name: string; redirectUris: readonly string[] }) {
+  const data = { ...emptyFields, name, redirectUris: redirectUris.join() }
+  const problems = findFieldProblems(data, findNameProblems(name))
+  if (Object.keys(problems).length > 0) throw new InvalidFields(problems)
+  return data
+}
+
+function findNameProblems(name: string): FieldProblems {
+  const { minLength, maxLength } = descriptiveFields.name
+  if (isLonger(name, maxLength)) return { name: [`Longer than maximum length ${maxLength}.`] }
+  return name.length < minLength ? { name: [`Shorter than minimum length ${minLength}.`] } : {}
+}
