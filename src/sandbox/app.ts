@@ -16,7 +16,7 @@ import type { Services } from './services.ts'
 import { idleLifetimeSeconds } from './store/grants.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
-import { createSweeper, type Sweeper } from './store/sweeper.ts'
+import { createSweeper, type Sweeper } from './store/sweep.ts'
 import { openKeyRing } from './tokens/key-ring.ts'
 
 export interface Sandbox {

@@ -1,5 +1,5 @@
-// The access tokens listed with an application's credentials. Known by their ids only, and gone once revoked, or with
-// the application.
+// The access tokens that are listed with an application's credentials. The store has only their ids. They end when they are
+// revoked, or with the application.
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
 
@@ -14,7 +14,7 @@ export async function insertAppAccessTokens(
     .execute()
 }
 
-/** The application of a token, and whether it expired before its time. Undefined when it is gone. */
+/** The application of a token, and whether it expired before its time. Undefined if it was revoked. */
 export async function findAppAccessToken(
   db: Db,
   id: string,
@@ -28,7 +28,7 @@ export async function findAppAccessToken(
     .executeTakeFirst()
 }
 
-/** False when it is gone already, or another application's. */
+/** False if it is gone, or belongs to another application. */
 export async function deleteAppAccessToken(db: Db, id: string, applicationId: string): Promise<boolean> {
   const row = await db
     .deleteFrom('app_access_tokens')

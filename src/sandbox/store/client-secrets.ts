@@ -1,4 +1,4 @@
-// Secrets of OAuth clients, as hashes. The two latest of a client are valid.
+// Secrets of clients, as hashes. The two latest of a client are valid.
 import { sql } from 'kysely'
 import type { Maker } from './applications.ts'
 import { isPresent } from './present-applications.ts'
@@ -9,14 +9,14 @@ interface Origin {
   now: Date
 }
 
-/** For an application that is being created: everybody else waits for its group meanwhile, so this is one statement. */
+/** For a new application. One statement, because everybody else waits for the lock on its group. */
 export async function addFirstSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   await insertSecret(db, applicationId, 1, hash, origin)
 }
 
 /**
- * Adds a secret; a third one drops the oldest. Three statements: call it in a transaction that has written to the
- * application's row before, so that two of them cannot take the same generation.
+ * Adds a secret. A third one drops the oldest. Three statements: call this in a transaction that has written to the row of
+ * the application before, so that two of them cannot take the same generation.
  */
 export async function addClientSecret(db: Db, applicationId: string, hash: string, origin: Origin): Promise<void> {
   const latest = await db
@@ -48,7 +48,7 @@ async function insertSecret(db: Db, applicationId: string, generation: number, h
     .execute()
 }
 
-/** Hashes of the valid secrets, the newest first; none when there is no such client. */
+/** Hashes of the valid secrets, the newest first. Empty if there is no such client. */
 export async function listSecretHashes(db: Db, applicationId: string): Promise<string[]> {
   const { rows } = await sql<{ hash: string }>`
     select hash from client_secrets join applications on applications.id = application_id

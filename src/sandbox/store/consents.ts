@@ -1,4 +1,4 @@
-// Which applications a user has allowed to sign them in: asked once, remembered until withdrawn.
+// Which applications a user has allowed to sign them in. The answer is remembered until the user withdraws it.
 import { sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
 import type { Db } from './schema.ts'
@@ -16,8 +16,8 @@ export async function hasConsent(db: Db, userId: string, applicationId: string):
 }
 
 /**
- * The same, and the consent stays locked until the transaction ends: whoever withdraws it meanwhile waits, and then ends
- * what was given by it.
+ * Like hasConsent, and the consent stays locked until the transaction ends: a withdrawal at the same time waits, and then
+ * ends what the transaction has given.
  */
 export async function lockConsent(db: Db, userId: string, applicationId: string): Promise<boolean> {
   const row = await db

@@ -1,19 +1,19 @@
-// Counts failed tries for each account, client and address, so that guessing meets an end in whatever process.
+// Counts failures for each account, client and address, in all processes together, so that guessing comes to an end.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** A count that is kept: `key` is hashed by the caller where it is personal. */
+/** One count. The caller hashes a `key` that is personal. */
 export interface Bucket {
   key: string
   limit: number
-  /** How long the count is kept, from its first failure on. */
+  /** How long the count lasts, from its first failure. */
   windowMs: number
 }
 
-/** For failures at signing in and of clients. */
+/** For failures to sign in and wrong client secrets. */
 export const failureWindowMs = 15 * 60_000
 
-/** Seconds until the next try is heard, or 0 when none of the buckets is full. */
+/** Seconds until the next attempt counts, or 0 if no bucket is full. */
 export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise<number> {
   const nowMs = now.getTime()
   const rows = await db
@@ -29,7 +29,7 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // A window that ends later than one that begins now was written while the clock was ahead. It is over.
+    // A window that ends later than one that begins now was written while a clock was ahead. It is over.
     return isFull && row.windowEndsAt <= nowMs + windowMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)
@@ -43,10 +43,10 @@ export async function forgetAllFailures(db: Db): Promise<void> {
   await db.deleteFrom('failures').execute()
 }
 
-/** One statement: the window begins with its first failure and does not move with later ones. */
+/** One statement. The window begins with its first failure, and later ones do not move it. */
 export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
-  // `excluded` is the row that would begin a new window now; see findBackOff for windows that end later than that.
+  // `excluded` is the row that would begin a new window now. See findBackOff for windows that end later.
   const isOver = sql`(failures.window_ends_at <= ${nowMs} or failures.window_ends_at > excluded.window_ends_at)`
   await db
     .insertInto('failures')

@@ -1,7 +1,8 @@
 // Groups of developers. An application belongs to a group.
 import { randomUUID } from 'node:crypto'
+import type { Selectable } from 'kysely'
 import { addMember } from './memberships.ts'
-import type { Db } from './schema.ts'
+import type { Db, Schema } from './schema.ts'
 
 export interface Group {
   id: string
@@ -11,7 +12,7 @@ export interface Group {
   createdBy: string
 }
 
-/** The maker becomes a member at once. Two statements: call it in a transaction. */
+/** The maker becomes a member. Two statements: call this in a transaction. */
 export async function createGroup(
   db: Db,
   name: string,
@@ -30,8 +31,8 @@ export async function findGroup(db: Db, id: string): Promise<Group | undefined> 
 }
 
 /**
- * Finds the group and locks it until the transaction ends. Whatever counts its members, invitations or applications, or
- * changes them, does this first; who locks a user or an application as well does that before.
+ * Finds the group and locks it until the transaction ends. Call this before counting or changing its members, invitations or
+ * applications. A transaction that locks a user or an application, too, locks that first.
  */
 export async function lockGroup(db: Db, id: string): Promise<Group | undefined> {
   const row = await db
@@ -43,13 +44,13 @@ export async function lockGroup(db: Db, id: string): Promise<Group | undefined> 
   return row && toGroup(row)
 }
 
-/** For a group that its last member has left: nobody can enter it any more. It goes with its last application. */
+/** For a group that its last member has left: nobody can join it any more. Its last application ends the group. */
 export async function endGroup(db: Db, id: string): Promise<void> {
   await db.deleteFrom('invitations').where('group_id', '=', id).execute()
   await deleteEmptyGroup(db, id)
 }
 
-/** Unless it has members, or applications, of which the removed ones count until they are swept. */
+/** Keeps a group that has members or applications. Removed applications count until they are swept. */
 export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
   await db
     .deleteFrom('groups')
@@ -59,6 +60,6 @@ export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
     .execute()
 }
 
-function toGroup(row: { id: string; name: string; created_at: number; created_by: string }): Group {
+function toGroup(row: Selectable<Schema['groups']>): Group {
   return { id: row.id, name: row.name, createdAt: new Date(row.created_at), createdBy: row.created_by }
 }

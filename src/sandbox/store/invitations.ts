@@ -1,6 +1,7 @@
-// Open invitations into groups. Accepted ones are memberships, and others are gone.
+// Open invitations to groups. An accepted one becomes a membership; one that was declined or taken back is deleted.
 import type { Selectable } from 'kysely'
 import type { Db, Schema } from './schema.ts'
+import { type User, userColumns } from './users.ts'
 
 export interface Invitation {
   /** Also the id of the membership that it may become. */
@@ -25,7 +26,7 @@ export async function insertInvitation(db: Db, invitation: Invitation): Promise<
     .execute()
 }
 
-/** The invitation that is no more, or undefined when there was none. */
+/** The invitation that was deleted, or undefined if there was none. */
 export async function deleteInvitation(db: Db, groupId: string, userId: string): Promise<Invitation | undefined> {
   const row = await db
     .deleteFrom('invitations')
@@ -40,7 +41,7 @@ export async function deleteInvitationsBy(db: Db, groupId: string, memberId: str
   await db.deleteFrom('invitations').where('group_id', '=', groupId).where('created_by', '=', memberId).execute()
 }
 
-/** Those into a group, the oldest first. */
+/** The open invitations to a group, the oldest first. */
 export async function listInvitationsInto(db: Db, groupId: string): Promise<Invitation[]> {
   const rows = await db
     .selectFrom('invitations')
@@ -52,22 +53,22 @@ export async function listInvitationsInto(db: Db, groupId: string): Promise<Invi
   return rows.map(toInvitation)
 }
 
-/** An invitation as it is shown to whom it is for. */
+/** An invitation as the invited person sees it. */
 export interface ReceivedInvitation {
   groupId: string
   groupName: string
   createdAt: Date
-  inviter: { email: string; firstName: string; lastName: string }
+  inviter: User
 }
 
-/** Those that a user has received, the newest first, at most `limit`. */
+/** The invitations that a user has received, the newest first, at most `limit`. */
 export async function listInvitationsOf(db: Db, userId: string, limit: number): Promise<ReceivedInvitation[]> {
   const rows = await db
     .selectFrom('invitations')
     .innerJoin('groups', 'groups.id', 'invitations.group_id')
     .innerJoin('users', 'users.id', 'invitations.created_by')
     .select(['invitations.group_id as groupId', 'groups.name as groupName', 'invitations.created_at as createdAt'])
-    .select(['users.email', 'users.first_name as firstName', 'users.last_name as lastName'])
+    .select(userColumns)
     .where('invitations.user_id', '=', userId)
     .orderBy('invitations.created_at', 'desc')
     .orderBy('invitations.id')

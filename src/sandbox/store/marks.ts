@@ -1,8 +1,8 @@
-// What the laboratory or the seeds made: of people and applications no others may be ended or removed by a call.
+// Marks what the laboratory or the seeds have made. Calls of the laboratory end and remove only that.
 import { type RawBuilder, sql } from 'kysely'
 import { selectApplications } from './present-applications.ts'
 import type { Db } from './schema.ts'
-import { normaliseEmail, type User } from './users.ts'
+import { normaliseEmail, type User, userColumns } from './users.ts'
 
 /** `suite`: see MarkedTable. */
 export async function markAsMade(
@@ -15,7 +15,7 @@ export async function markAsMade(
 }
 
 export interface MadePerson extends User {
-  /** Null for one of the seeds. */
+  /** Null for a seeded person. */
   suite: string | null
 }
 
@@ -25,14 +25,14 @@ export async function findMadePerson(
 ): Promise<MadePerson | undefined> {
   const query = db
     .selectFrom('users')
-    .select(['id', 'email', 'first_name as firstName', 'last_name as lastName', 'suite'])
+    .select([...userColumns, 'users.suite'])
     .where(isMade('users.id'))
   return 'userId' in person
     ? query.where('id', '=', person.userId).executeTakeFirst()
     : query.where('email', '=', normaliseEmail(person.email)).executeTakeFirst()
 }
 
-/** True for one that the laboratory made, and for that of the seeds. */
+/** True for an application of the laboratory, and for the seeded one. */
 export async function isMadeApplication(db: Db, id: string): Promise<boolean> {
   const row = await selectApplications(db)
     .select('id')
@@ -47,7 +47,7 @@ function isMadeOrSeeded(table: 'applications'): RawBuilder<boolean> {
   return sql`(${suite} is not null or exists (select 1 from seeded_clients where seeded_clients.id = ${id}))`
 }
 
-/** For a `where`: the column holds the id of a person whom the laboratory or the seeds made. */
+/** For a `where`: the column holds the id of a person whom the laboratory or the seeds have made. */
 export function isMade(column: string): RawBuilder<boolean> {
   return sql`exists (
     select 1 from users as made where made.id = ${sql.ref(column)} and (made.suite is not null or exists (

@@ -1,26 +1,20 @@
 // Who is a member of which group: MemberOf links, from a user to a group.
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
+import { type User, userColumns } from './users.ts'
 
 export interface Membership {
   id: string
   userId: string
   groupId: string
   groupName: string
-  /** Whether the group is of the user's own making. */
+  /** Whether the user has made the group. */
   isMaker: boolean
   createdAt: Date
   createdBy: string
 }
 
-export interface Member {
-  userId: string
-  email: string
-  firstName: string
-  lastName: string
-}
-
-/** `addedBy` is who invited them; of the group's maker, they themself. */
+/** `addedBy`: the person who invited them. The group's maker has added themself. */
 export async function addMember(
   db: Db,
   { id, groupId, userId, addedBy, now }: { id: string; groupId: string; userId: string; addedBy: string; now: Date },
@@ -45,7 +39,7 @@ export async function isMember(db: Db, groupId: string, userId: string): Promise
   return row !== undefined
 }
 
-/** In how many groups the user is. */
+/** The number of groups that the user is in. */
 export async function countGroupsOf(db: Db, userId: string): Promise<number> {
   const { count } = await db
     .selectFrom('memberships')
@@ -64,10 +58,7 @@ export async function countMembers(db: Db, groupId: string): Promise<number> {
   return Number(count)
 }
 
-/**
- * Those in groups of the user's own making first, then the oldest first: nobody's invitation, though accepted, comes
- * before them.
- */
+/** Groups that the user has made come first, then the oldest first: an accepted invitation never comes before them. */
 export async function listMemberships(db: Db, userId: string): Promise<Membership[]> {
   const rows = await db
     .selectFrom('memberships')
@@ -90,12 +81,12 @@ export async function listMemberships(db: Db, userId: string): Promise<Membershi
   }))
 }
 
-/** The first to become members, at most `limit`. */
-export async function listMembers(db: Db, groupId: string, limit: number): Promise<Member[]> {
+/** The members, the oldest membership first, at most `limit`. */
+export async function listMembers(db: Db, groupId: string, limit: number): Promise<User[]> {
   return db
     .selectFrom('memberships')
     .innerJoin('users', 'users.id', 'memberships.user_id')
-    .select(['users.id as userId', 'users.email', 'users.first_name as firstName', 'users.last_name as lastName'])
+    .select(userColumns)
     .where('memberships.group_id', '=', groupId)
     .orderBy('memberships.created_at')
     .orderBy('memberships.id')

@@ -1,8 +1,19 @@
 // Brings the database to the schema of this version, or refuses to touch it: it is never recreated.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
-import { type Dialect, type Migration, runMigration } from './migration.ts'
 import type { Db } from './schema.ts'
+
+export type Dialect = 'sqlite' | 'postgres'
+
+export interface Migration {
+  /** What it brings. Errors and the log name it. */
+  name: string
+  /**
+   * In order. A text is plain SQL that both databases take; where there is none, each has statements of its own.
+   * SQLite does not heed foreign keys while steps run, so nothing cascades: a step deletes what belongs to its rows itself.
+   */
+  statements: readonly (string | Record<Dialect, readonly string[]>)[]
+}
 
 /** The database is not one that this version can work with. The message says why and what to do. */
 export class UnusableDatabase extends Error {}
@@ -61,4 +72,16 @@ async function refuseOrphans(db: Db): Promise<void> {
     throw new UnusableDatabase(
       `The database cannot be brought up to date: a row of ${orphan.table} would belong to a row of ${orphan.parent} that is not there. Restore it from a copy.`,
     )
+}
+
+/** Throws what the database says, with the step's name in front. */
+async function runMigration(db: Db, dialect: Dialect, { name, statements }: Migration): Promise<void> {
+  try {
+    for (const statement of statements)
+      for (const text of typeof statement === 'string' ? [statement] : statement[dialect])
+        await sql.raw(text).execute(db)
+  } catch (error) {
+    if (error instanceof Error) error.message = `the step “${name}” of the schema failed: ${error.message}`
+    throw error
+  }
 }

@@ -1,15 +1,145 @@
-// The steps that bring an empty database to the present schema, in order. New ones go to the end; none is ever changed.
-import type { Migration } from './migration.ts'
-import { applicationMakers } from './migrations/application-makers.ts'
-import { applicationVersions } from './migrations/application-versions.ts'
-import { boundsOfGrants } from './migrations/bounds-of-grants.ts'
-import { firstSchema } from './migrations/first-schema.ts'
-import { invitations } from './migrations/invitations.ts'
-import { makers } from './migrations/makers.ts'
-import { removedApplications } from './migrations/removed-applications.ts'
-import { seeds } from './migrations/seeds.ts'
-import { setUp } from './migrations/set-up.ts'
-import { unredeemedCodes } from './migrations/unredeemed-codes.ts'
+// The steps that bring an empty database to the present schema, in order. Add new ones at the end; never change one.
+
+import { firstSchema } from './first-schema.ts'
+import type { Migration } from './migrate.ts'
+
+/** Rows of before have an unknown maker, written as ''; null is nobody's client. */
+export const makers: Migration = {
+  name: 'makers',
+  statements: [
+    "alter table applications add column made_by_client text default ''",
+    "alter table client_secrets add column made_by_client text default ''",
+    "alter table client_secrets add column created_by text not null default ''",
+  ],
+}
+
+// Before this, a start made the seeded user, his group and his membership in one transaction, with one time: nobody who
+// signed up has that. Whoever makes an application by a call gets tokens with it, which no seeded application has.
+const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
+  and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
+const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
+
+/** What was seeded before is marked as applied, so that the first start with this schema applies nothing again. */
+const seeds: Migration = {
+  name: 'seeds',
+  statements: [
+    `create table seeded_users (
+      email text primary key,
+      user_id text not null,
+      password_hash text not null
+    )`,
+    `create table seeded_clients (
+      id text primary key,
+      secret_hash text,
+      redirect_uris text
+    )`,
+    `insert into seeded_users select email, id, password_hash from users where ${isSeededUser}`,
+    `insert into seeded_clients (id) select id from applications where ${isSeededClient}`,
+    `insert into seeded_clients (id) select '' from users
+      where ${isSeededUser} and not exists (select 1 from seeded_clients) limit 1`,
+  ],
+}
+
+// As the API names them, because their JSON is what is counted; see sizeOfFields.
+const sizedFields = [
+  ['name', 'name'],
+  ['description', 'description'],
+  ['webPageUrl', 'web_page_url'],
+  ['iconUrl', 'icon_url'],
+  ['privacyPolicyUrl', 'privacy_policy_url'],
+  ['redirectUris', 'redirect_uris'],
+  ['defaultRedirectUri', 'default_redirect_uri'],
+  ['scopes', 'scopes'],
+  ['defaultScopes', 'default_scopes'],
+]
+
+/** Invitations, and what an application counts for towards the bounds of its group. */
+const invitations: Migration = {
+  name: 'invitations',
+  statements: [
+    `create table invitations (
+      id text primary key,
+      user_id text not null references users (id) on delete cascade,
+      group_id text not null references groups (id) on delete cascade,
+      created_at bigint not null,
+      created_by text not null references users (id) on delete cascade,
+      unique (user_id, group_id)
+    )`,
+    'create index invitations_group on invitations (group_id, created_at, id)',
+    'create index invitations_inviter on invitations (created_by)',
+
+    'alter table applications add column fields_bytes bigint not null default 0',
+    {
+      sqlite: [
+        `update applications set fields_bytes =
+          octet_length(json_object(${sizedFields.map(([name, column]) => `'${name}', ${column}`).join(', ')}))`,
+      ],
+      postgres: [
+        `update applications set fields_bytes = (select octet_length(row_to_json(fields)::text)
+          from (select ${sizedFields.map(([name, column]) => `${column} as "${name}"`).join(', ')}) as fields)`,
+      ],
+    },
+  ],
+}
+
+/** An application that is removed is gone at once for everybody; the sweep takes its rows in portions. */
+const removedApplications: Migration = {
+  name: 'removed applications',
+  statements: [
+    'alter table applications add column removed_at bigint',
+    'create index applications_removed on applications (removed_at) where removed_at is not null',
+  ],
+}
+
+/** Lets the sweep find codes that nobody redeemed among the grants that somebody did. */
+const unredeemedCodes: Migration = {
+  name: 'unredeemed codes',
+  statements: ['create index grants_unredeemed on grants (expires_at) where redeemed_at is null'],
+}
+
+const markedTables = ['users', 'groups', 'applications']
+
+/** Marks what the laboratory made, so that it ends and removes nothing else, and lets access tokens expire early. */
+const setUp: Migration = {
+  name: 'set-up',
+  statements: [
+    ...markedTables.flatMap(table => [
+      `alter table ${table} add column suite text`,
+      `create index ${table}_suite on ${table} (suite) where suite is not null`,
+    ]),
+    'alter table grants add column expired_generation bigint',
+    'alter table app_access_tokens add column expired_at bigint',
+  ],
+}
+
+/** Counts the writes of each application, for its entity tag. */
+const applicationVersions: Migration = {
+  name: 'application versions',
+  statements: ['alter table applications add column version bigint not null default 1'],
+}
+
+/**
+ * Bounds on what one client can store: the newest 100 replaced tokens of a family, and the order of a person's grants.
+ */
+export const boundsOfGrants: Migration = {
+  name: 'bounds of grants',
+  statements: [
+    `delete from spent_refresh_tokens where generation <=
+      (select grants.generation - 100 from grants where grants.id = spent_refresh_tokens.grant_id)`,
+    'drop index spent_refresh_tokens_grant',
+    'create index spent_refresh_tokens_grant on spent_refresh_tokens (grant_id, generation)',
+
+    'alter table grants add column sequence bigint not null default 0',
+    'drop index grants_user',
+    'create index grants_user on grants (user_id, application_id, sequence)',
+  ],
+}
+
+/** Lets the laboratory's reset find what the people of a suite made without reading every application. */
+const applicationMakers: Migration = {
+  name: 'application makers',
+  statements: ['create index applications_maker on applications (created_by)'],
+}
 
 /** The first brings version 0 to version 1, and so on. */
 export const migrations: readonly Migration[] = [

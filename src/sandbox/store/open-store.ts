@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Secret } from '../values/secret.ts'
 import { migrations } from './migrations.ts'
-import { openPostgresDatabase } from './postgres-database.ts'
+import { openPostgresDatabase } from './postgres.ts'
 import { openSqliteDatabase } from './sqlite-database.ts'
 import type { Store, StoreOptions } from './store.ts'
 import { makeTemporaryFile } from './temporary-file.ts'

@@ -1,7 +1,7 @@
-// Sessions of browsers that are signed in to the portal. The cookie holds the id, the store its hash.
+// Sessions of browsers that are signed in to the portal. The cookie holds the id, and the store holds its hash.
 import { revokeAllGrantsOf } from './grants.ts'
 import type { Db } from './schema.ts'
-import type { User } from './users.ts'
+import { type User, userColumns } from './users.ts'
 
 export interface NewPortalSession {
   idHash: string
@@ -34,7 +34,7 @@ export async function findPortalSession(db: Db, idHash: string, now: Date): Prom
   const row = await db
     .selectFrom('portal_sessions')
     .innerJoin('users', 'users.id', 'portal_sessions.user_id')
-    .select(['users.id', 'users.email', 'users.first_name as firstName', 'users.last_name as lastName'])
+    .select(userColumns)
     .select(['portal_sessions.created_at as startedAt', 'portal_sessions.expires_at as expiresAt'])
     .where('portal_sessions.id_hash', '=', idHash)
     .where('portal_sessions.expires_at', '>', now.getTime())

@@ -1,7 +1,10 @@
-// Kysely on PostgreSQL: small pools in which nothing waits without end.
+// PostgreSQL as the sandbox's database: brought up to date by one instance while others wait, then two small pools in which
+// nothing waits for ever.
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
+import { type Migration, migrate } from './migrate.ts'
 import type { Db, Schema } from './schema.ts'
+import type { Database, StoreOptions } from './store.ts'
 import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.ts'
 
 const bigintOid = 20
@@ -10,11 +13,39 @@ const bigintOid = 20
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
+/** Throws UnusableDatabase, or what pg throws when nothing answers. */
+export async function openPostgresDatabase(
+  url: string,
+  { clock, onLost, onNew }: StoreOptions,
+  steps: readonly Migration[],
+): Promise<Database> {
+  const migrator = openPostgresForMigration(url)
+  try {
+    const isNew = await migrator.transaction().execute(async db => {
+      await lockForMigration(db)
+      return migrate(db, { dialect: 'postgres', tables: await listPostgresTables(db), steps, now: clock() })
+    })
+    if (isNew) onNew?.(true)
+  } finally {
+    await migrator.destroy()
+  }
+  const { reader, writer } = openPostgres(url, onLost)
+  return {
+    read: reader,
+    // The database itself makes everyone wait their turn, and no longer than they may.
+    write: statement => statement(writer),
+    transaction: work => writer.transaction().execute(work),
+    async close() {
+      await Promise.all([reader.destroy(), writer.destroy()])
+    },
+  }
+}
+
 /**
  * Readers have connections of their own, so that they never stand in a line behind writers that wait for a lock.
  * `onLost` hears of each connection that breaks, idle or at work: without a listener it would end the process.
  */
-export function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
+function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
   const limits = {
     connectionTimeoutMillis: connectionTimeoutMs,
     lock_timeout: lockTimeoutMs,
@@ -30,7 +61,7 @@ export function openPostgres(url: string, onLost: (error: Error) => void): { rea
 }
 
 /** One connection that may take its time: a new index on a large table does, and whoever starts second waits for it. */
-export function openPostgresForMigration(url: string): Db {
+function openPostgresForMigration(url: string): Db {
   return connect(
     { connectionString: url, max: 1, connectionTimeoutMillis: connectionTimeoutMs, lock_timeout: 60_000 },
     () => undefined,
@@ -96,7 +127,7 @@ function throwUnreachable(error: Error & { code?: string }): never {
  * Names of the tables and views in the schema where ours would be made, without those that an extension brought:
  * providers make a new database with some.
  */
-export async function listPostgresTables(db: Db): Promise<string[]> {
+async function listPostgresTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_class
     where relnamespace = (select oid from pg_namespace where nspname = current_schema())
@@ -109,6 +140,6 @@ export async function listPostgresTables(db: Db): Promise<string[]> {
 }
 
 /** Until the transaction ends, no other process gets past this line. */
-export async function lockForMigration(db: Db): Promise<void> {
+async function lockForMigration(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(7236431)`.execute(db)
 }

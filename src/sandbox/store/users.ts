@@ -9,6 +9,14 @@ export interface User {
   lastName: string
 }
 
+/** A User's columns, for every query that selects from `users` or joins it. */
+export const userColumns = [
+  'users.id',
+  'users.email',
+  'users.first_name as firstName',
+  'users.last_name as lastName',
+] as const
+
 export interface NewUser {
   email: string
   firstName: string
@@ -16,20 +24,20 @@ export interface NewUser {
   passwordHash: string
 }
 
-/** RFC 5321 4.5.3.1.3 leaves this much between the angle brackets. */
+/** RFC 5321 4.5.3.1.3 allows this much between the angle brackets. */
 export const longestEmail = 254
 
 /**
- * The one form in which addresses are stored and compared, so that no second account can look like the first.
- * Normalise before validating: NFKC turns a full-width ＠ into @. What is too long for an address is nobody's, and
- * empty: normalising takes time that grows with the square of the length.
+ * Addresses are stored and compared in this form, so that no second account can look like the first. Normalise before
+ * validating: NFKC turns a full-width ＠ into @. A text that is too long for an address becomes an empty one, because
+ * normalising takes time that grows with the square of the length.
  */
 export function normaliseEmail(email: string): string {
   const text = email.trim()
   return text.length > longestEmail ? '' : text.normalize('NFKC').trim().toLowerCase()
 }
 
-/** The new user's id, or undefined when the address is taken. */
+/** The new user's id, or undefined if the address is taken. */
 export async function createUser(db: Db, user: NewUser, now: Date): Promise<string | undefined> {
   const row = await db
     .insertInto('users')
@@ -47,30 +55,24 @@ export async function createUser(db: Db, user: NewUser, now: Date): Promise<stri
   return row?.id
 }
 
-/** For checking a password; the hash goes nowhere else. */
+/** For checking a password. The hash goes nowhere else. */
 export interface Credentials {
   userId: string
   passwordHash: string
 }
 
+const credentialColumns = ['users.id as userId', 'users.password_hash as passwordHash'] as const
+
 export async function findCredentials(db: Db, email: string): Promise<Credentials | undefined> {
-  return db
-    .selectFrom('users')
-    .select(['id as userId', 'password_hash as passwordHash'])
-    .where('email', '=', normaliseEmail(email))
-    .executeTakeFirst()
+  return db.selectFrom('users').select(credentialColumns).where('email', '=', normaliseEmail(email)).executeTakeFirst()
 }
 
-/** As findCredentials, for a user who is known already. */
+/** Like findCredentials, for a user whose id is known. */
 export async function findCredentialsOf(db: Db, userId: string): Promise<Credentials | undefined> {
-  return db
-    .selectFrom('users')
-    .select(['id as userId', 'password_hash as passwordHash'])
-    .where('id', '=', userId)
-    .executeTakeFirst()
+  return db.selectFrom('users').select(credentialColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** False, and nothing is done, where the password is not the one of `credentials` any more. */
+/** False, and nothing is done, if the password was changed since `credentials` were read. */
 export async function replacePasswordHash(db: Db, credentials: Credentials, passwordHash: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
@@ -86,20 +88,16 @@ export async function setPasswordHash(db: Db, userId: string, passwordHash: stri
 }
 
 export async function findUser(db: Db, userId: string): Promise<User | undefined> {
-  return db
-    .selectFrom('users')
-    .select(['id', 'email', 'first_name as firstName', 'last_name as lastName'])
-    .where('id', '=', userId)
-    .executeTakeFirst()
+  return db.selectFrom('users').select(userColumns).where('id', '=', userId).executeTakeFirst()
 }
 
-/** Ids of at most `limit` users, whichever. */
+/** Ids of any users, at most `limit`. */
 export async function listSomeUsers(db: Db, limit: number): Promise<string[]> {
   const rows = await db.selectFrom('users').select('id').limit(limit).execute()
   return rows.map(({ id }) => id)
 }
 
-/** Locks the user until the transaction ends: whatever counts what is theirs does this first. */
+/** Locks the user until the transaction ends. Call this before counting what belongs to them. */
 export async function lockUser(db: Db, userId: string): Promise<void> {
   await db
     .updateTable('users')

@@ -1,5 +1,5 @@
 // What the first version of the sandbox stored.
-import type { Migration } from '../migration.ts'
+import type { Migration } from './migrate.ts'
 
 export const firstSchema: Migration = {
   name: 'first schema',
