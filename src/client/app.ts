@@ -14,13 +14,18 @@ import { type CountOutcome, logRequests, newRequestId } from './operations/reque
 import { endConnectionsOnClose } from './operations/stop.ts'
 import type { ProductConfig } from './settings.ts'
 import { type SignInOptions, signIn } from './sign-in/sign-in.ts'
+import { signInTexts } from './sign-in/texts.ts'
+import { startTexts } from './start-texts.ts'
+import { createTexts, type SomeTexts, type Texts } from './texts.ts'
 import { type CountCall, createDispatcher, createUpstream } from './upstream.ts'
+import { upstreamTexts } from './upstream-texts.ts'
 import { formLimit, refuseLongBodies } from './web/bodies.ts'
-import { answerClientError, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
+import { createClientErrorHandler, createErrorHandler, createNotFoundHandler } from './web/error-pages.ts'
 import { forms } from './web/forms.ts'
 import { type PagesOptions, pages } from './web/pages.ts'
 import { createSealer } from './web/seal.ts'
 import { guardRequests, navigationsOnly, securityHeaders } from './web/security.ts'
+import { webTexts } from './web/texts.ts'
 
 export type ServerOptions = {
   logger: Logger
@@ -48,7 +53,7 @@ export async function buildClient(
   const app = await buildServer(config, options, {
     name: 'Applications',
     home: '/applications',
-    links: () => [{ href: '/applications', text: 'Your applications' }],
+    links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],
   })
 
   // Routes that are registered here are public.
@@ -62,8 +67,13 @@ export async function buildClient(
 }
 
 /** The options that a product passes to buildServer. */
-export type SiteOptions = Omit<PagesOptions, 'reloadTemplates'> &
+export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
+    /**
+     * Texts in place of the English ones: the same for every request, or chosen for each request, for example by its
+     * `Accept-Language` or by `visitorIfAny.data`.
+     */
+    texts?: SomeTexts | ((request: FastifyRequest) => SomeTexts)
     /** Whether the product can serve requests, for load balancers. It must answer at once. An error means no. */
     isReady?: () => boolean
   }
@@ -75,6 +85,8 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   const sealer = createSealer(config.cookieKeys, `${config.clientId}\n${config.loginUrl}\n${config.redirectUri}`, clock)
   const headers = securityHeaders(config)
   const deadlines = createDeadlines(requestDeadlineMs)
+  const english = { lang: 'en', web: webTexts, signIn: signInTexts, upstream: upstreamTexts, start: startTexts }
+  const texts = createTexts(english as Texts, site.texts)
   const routerOptions = { maxParamLength: 200, ignoreTrailingSlash: false }
 
   const app: FastifyInstance = fastify({
@@ -96,7 +108,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: deadlines.afterDeadline(answerClientError),
+    clientErrorHandler: deadlines.afterDeadline(createClientErrorHandler(texts.withoutRequest)),
     // An address that cannot be decoded is refused before any hook runs, so the headers are set here.
     frameworkErrors: async (error, request, reply) => {
       const body = await handleError(error, request as FastifyRequest, (reply as FastifyReply).headers(headers))
@@ -108,8 +120,9 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.removeAllContentTypeParsers()
   const handleError = createErrorHandler({
     name: site.name,
+    texts,
     renderMessage: (request, message) => app.renderMessage(request, message),
-    signInAgain: (request, returnTo) => app.signIn.againLink(request, returnTo),
+    signInAgain: (request, own, returnTo) => app.signIn.againLink(request, own, returnTo),
   })
   app.setErrorHandler(handleError)
   app.setNotFoundHandler(createNotFoundHandler(app, routerOptions))
@@ -127,14 +140,14 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
 
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: formLimit })
-  await app.register(pages, { ...site, reloadTemplates })
+  await app.register(pages, { ...site, texts, reloadTemplates })
   await app.register(forms, { sealer, clock })
   await app.register(signIn, {
     ...site,
     registration: config,
-    portalUpstream: createUpstream('login portal', 'portal', dispatcher, countCall),
+    portalUpstream: createUpstream('portal', dispatcher, countCall),
     apiUrl: config.apiInternalUrl,
-    apiUpstream: createUpstream('application API', 'api', dispatcher, countCall),
+    apiUpstream: createUpstream('api', dispatcher, countCall),
     sealer,
     clock,
   })
@@ -148,11 +161,11 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
   app.get('/cancelled', app.signIn.decline)
   app.post('/logout', app.signIn.end)
 
-  // Yours: the start page. Its words are in views/client/home.eta.
+  // Yours: the start page. Its texts are in start-texts.ts.
   app.get('/', { exposeHeadRoute: true, preHandler: app.signIn.recognise }, async (request, reply) => {
     const hasSignedOut = !request.visitorIfAny && app.signIn.hasSignedOut(request)
     const portalSignOut = hasSignedOut ? await app.signIn.findPortalSignOut(request) : undefined
-    return reply.page('home', { title: 'Start', hasSignedOut, portalSignOut })
+    return reply.page('home', { title: request.texts.start.title, hasSignedOut, portalSignOut })
   })
   return app
 }

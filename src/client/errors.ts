@@ -1,4 +1,5 @@
 // The errors whose message a visitor may read. Every other error gets a fixed message for its status.
+import { type Sentence, say, type Texts } from './texts.ts'
 
 /** A link that a page offers as the next thing to do. */
 export type NextStep = { href: string; text: string }
@@ -15,31 +16,45 @@ type PublicErrorOptions = {
 /**
  * An error that the visitor sees.
  *
- * `code` names the error in the log, in JSON answers and in tests. `message` is a sentence for the visitor that says what
- * happened and what to do. The page shows it as it is, so it must hold nothing secret.
+ * `code` names the error in the log, in JSON answers and in tests. `sentence` tells the visitor what happened and what to do.
+ * The page shows it as it is, so it must hold nothing secret. Code without a request does not know the visitor's language
+ * and gives a function: `texts => texts.upstream.portal.timeout`.
  */
 export class PublicError extends Error {
   readonly code: string
   readonly statusCode: number
   readonly retryAfterSeconds: number | undefined
   nextStep: NextStep | undefined
+  readonly #sentence: Sentence
 
-  constructor(code: string, statusCode: number, message: string, options: PublicErrorOptions = {}) {
-    super(message, { cause: options.cause })
+  constructor(code: string, statusCode: number, sentence: Sentence, options: PublicErrorOptions = {}) {
+    super(typeof sentence === 'string' ? sentence : code, { cause: options.cause })
     this.code = code
+    this.#sentence = sentence
     this.statusCode = statusCode
     this.retryAfterSeconds = options.retryAfterSeconds
     this.nextStep = options.nextStep
+  }
+
+  /** The sentence for the visitor, in the language of these texts. */
+  messageIn(texts: Texts): string {
+    return say(this.#sentence, texts)
   }
 }
 
 /** A 422 for a form: the problems of each field, by field name. The form shows each problem next to its field. */
 export class FieldError extends PublicError {
-  readonly fields: Record<string, string[]>
+  readonly fields: Record<string, Sentence[]>
 
-  constructor(fields: Record<string, string[]>, message = 'Please correct the fields that are marked.') {
-    super('fields_refused', 422, message)
+  constructor(fields: Record<string, Sentence[]>, sentence: Sentence = texts => texts.web.form.fieldsRefused) {
+    super('fields_refused', 422, sentence)
     this.fields = fields
+  }
+
+  /** The problems of each field, in the language of these texts. */
+  fieldsIn(texts: Texts): Record<string, string[]> {
+    const said = Object.entries(this.fields).map(([name, problems]) => [name, problems.map(one => say(one, texts))])
+    return Object.fromEntries(said)
   }
 }
 

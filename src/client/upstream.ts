@@ -1,6 +1,7 @@
 // Calls to the login portal and to the application API. Every request that leaves this process is sent here.
 import { Agent, type Dispatcher, errors, request } from 'undici'
 import { PublicError } from './errors.ts'
+import type { Texts } from './texts.ts'
 
 /** The request that a call is made for. Its id and trace are sent along, and no call outlives it. */
 export type RequestContext = {
@@ -51,25 +52,19 @@ const maxJsonValues = 250_000
 const maxJsonLevels = 32
 const maxRetryAfterSeconds = 3600
 
-/** What can go wrong with a call: the status for the visitor, and the message after the name of the upstream. */
-const faults = {
-  busy: [503, 'is busy. Please try again soon.'],
-  certificate: [
-    502,
-    'could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
-  ],
-  failed: [502, 'is not working right now. Please try again soon.'],
-  overloaded: [503, 'is answering too slowly at the moment. Please try again soon.'],
-  timeout: [504, 'took too long to answer. Please try again.'],
-  unexpected: [502, 'gave an answer that this site does not understand. Please try again.'],
-  unreachable: [502, 'could not be reached. Please try again soon.'],
+/** What can go wrong with a call, and the status for the visitor. The messages are in upstream-texts.ts. */
+const faultStatus = {
+  busy: 503,
+  certificate: 502,
+  failed: 502,
+  overloaded: 503,
+  timeout: 504,
+  unexpected: 502,
+  unreachable: 502,
 } as const
 
-/**
- * `name` is what visitors call the upstream, for example "login portal". `code` starts the error codes: with `portal`,
- * a timeout is `portal_timeout`.
- */
-export function createUpstream(name: string, code: string, dispatcher: Dispatcher, countCall: CountCall = () => {}) {
+/** `name` starts the error codes: with `portal`, a timeout is `portal_timeout`. */
+export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, countCall: CountCall = () => {}) {
   let openCalls = 0
   let openBytes = 0
 
@@ -100,7 +95,7 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
       throw fault(isCertificateError(error) ? 'certificate' : 'unreachable', error)
     } finally {
       openCalls--
-      countCall(code, status, (performance.now() - startedAt) / 1000)
+      countCall(name, status, (performance.now() - startedAt) / 1000)
     }
   }
 
@@ -169,10 +164,10 @@ export function createUpstream(name: string, code: string, dispatcher: Dispatche
     return fault(status >= 500 ? 'failed' : 'unexpected', cause)
   }
 
-  function fault(kind: keyof typeof faults, cause?: unknown, retryAfterSeconds?: number): PublicError {
-    const [status, sentence] = faults[kind]
-    const when = retryAfterSeconds ? sentence.replace('soon', `in ${retryAfterSeconds} seconds`) : sentence
-    return new PublicError(`${code}_${kind}`, status, `The ${name} ${when}`, { cause, retryAfterSeconds })
+  function fault(kind: keyof typeof faultStatus, cause?: unknown, retryAfterSeconds?: number): PublicError {
+    const sentence = ({ upstream }: Texts) =>
+      kind === 'busy' ? upstream[name].busy(retryAfterSeconds) : upstream[name][kind]
+    return new PublicError(`${name}_${kind}`, faultStatus[kind], sentence, { cause, retryAfterSeconds })
   }
 
   return { send, unexpected, unexpectedStatus }

@@ -2,19 +2,22 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.ts'
 import { PublicError } from '../errors.ts'
+import type { Texts } from '../texts.ts'
 import { create } from './create.ts'
 import { details } from './details.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
 import { newSecret } from './new-secret.ts'
 import { remove } from './remove.ts'
+import { applicationsTexts } from './texts.ts'
 import { listLink, noSuchApplication } from './this-application.ts'
 
 export type ApplicationsOptions = { config: Config; clock: () => Date }
 
 export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app, options) => {
-  app.setErrorHandler(async error => {
-    throw toApplicationError(error)
+  app.addTexts({ applications: applicationsTexts })
+  app.setErrorHandler(async (error, { texts }) => {
+    throw toApplicationError(error, texts)
   })
   await app.register(list, options) //    GET  /applications
   await app.register(create, options) //  GET  /applications/new, POST /applications
@@ -25,9 +28,9 @@ export const applications: FastifyPluginAsync<ApplicationsOptions> = async (app,
 }
 
 /** The errors of the API in the words of these pages. Every other error stays as it is. */
-function toApplicationError(error: unknown): unknown {
+function toApplicationError(error: unknown, texts: Texts): unknown {
   if (!(error instanceof PublicError)) return error
-  if (error.code === 'api_not_found') return noSuchApplication()
-  if (error.code === 'api_forbidden') error.nextStep ??= listLink
+  if (error.code === 'api_not_found') return noSuchApplication(texts)
+  if (error.code === 'api_forbidden') error.nextStep ??= listLink(texts)
   return error
 }

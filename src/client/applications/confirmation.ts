@@ -14,17 +14,19 @@ export async function loadConfirmation(
   { signInHref }: FormPage,
   titleOf: (name: string) => string,
 ): Promise<object> {
+  const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
   // Without a session the API cannot be asked for the name.
-  if (signInHref) return { back, backText: 'Application' }
+  if (signInHref) return { back, backText: texts.application }
   const { id, name } = await getApplication(request)
   const isThisSite = id === clientId
-  const hint = `Type “${toOneLine(name)}” to confirm.`
-  const input = { name: 'confirmation', label: 'Name', hint, required: true, code: true }
+  const { label, hint } = texts.confirmation
+  const input = { name: 'confirmation', label, hint: hint(toOneLine(name)), required: true, code: true }
   return {
-    title: titleOf(name || 'application'),
+    name: name || texts.anApplication,
+    title: titleOf(name || texts.anApplication),
     back,
-    backText: name || 'Application',
+    backText: name || texts.application,
     isThisSite,
     inputs: isThisSite ? [input] : [],
   }
@@ -39,5 +41,5 @@ export async function checkConfirmation(
   const application = await getApplication(request)
   const isConfirmed = toOneLine(fields.confirmation ?? '') === toOneLine(application.name)
   if (application.id !== clientId || isConfirmed) return application
-  throw new FieldError({ confirmation: ['This is not the name of the application.'] })
+  throw new FieldError({ confirmation: [texts => texts.applications.confirmation.differs] })
 }

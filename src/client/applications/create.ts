@@ -4,6 +4,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { FieldError, PublicError } from '../errors.ts'
 import { logEvent } from '../operations/request-log.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
+import type { Texts } from '../texts.ts'
 import type { FormToken } from '../web/forms.ts'
 import {
   type Application,
@@ -19,10 +20,10 @@ import {
   type ApplicationFields,
   checkFields,
   fieldsToCreate,
-  formFields,
   normalize,
   type TypedFields,
   withLabels,
+  withLabelsAndLimits,
 } from './fields.ts'
 import { findOrCreateGroup, listGroups, toChoices } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
@@ -42,11 +43,11 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const groups = signInHref ? undefined : await listGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       return {
-        title: 'New application',
+        title: request.texts.applications.form.newTitle,
         action: '/applications',
         isNew: true,
-        errors: withLabels(errors),
-        formFields,
+        errors: withLabels(errors, request.texts),
+        formFields: withLabelsAndLimits(request.texts),
         groups: groups && toChoices(groups),
         makesGroup,
       }
@@ -67,10 +68,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         if (created.credentials) logEvent(request, 'application_created', { application: created.id })
         return { submitted, ...created }
       })
-      if (first.submitted !== submitted) {
-        const message = 'This form has created an application already. If you want another one, send it again.'
-        throw new PublicError('form_used', 409, message)
-      }
+      if (first.submitted !== submitted) throw new PublicError('form_used', 409, texts => texts.applications.form.used)
       if (credentials)
         return sendCredentials(config, request, reply, id, { name: typed.name, isNew: true, ...credentials })
       app.notices.leave(reply, `/applications/${id}`, 'created-earlier')
@@ -94,9 +92,9 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
       const isApiError = error instanceof PublicError && error.code.startsWith('api_')
       if (!isApiError) throw error
       if (token.mayHaveActed) {
-        const message = `Your first try may have created the application, and this cannot be checked now. ${error.message}`
+        const sentence = (texts: Texts) => texts.applications.form.inDoubt(error.messageIn(texts))
         const { cause, retryAfterSeconds } = error
-        throw new PublicError('creation_in_doubt', error.statusCode, message, { cause, retryAfterSeconds })
+        throw new PublicError('creation_in_doubt', error.statusCode, sentence, { cause, retryAfterSeconds })
       }
     }
     return postApplication(visitor, fields)
@@ -135,8 +133,10 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     } catch (error) {
       // Both errors are about the chosen group.
       if (!(error instanceof PublicError)) throw error
-      if (error.statusCode === 403) throw new FieldError({ groupId: ['You are not a member of this group.'] })
-      if (error.statusCode === 404) throw new FieldError({ groupId: ['There is no group with this id.'] })
+      if (error.statusCode === 403)
+        throw new FieldError({ groupId: [texts => texts.applications.form.problems.notAMember] })
+      if (error.statusCode === 404)
+        throw new FieldError({ groupId: [texts => texts.applications.form.problems.noGroup] })
       throw error
     }
   }

@@ -34,9 +34,10 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
       getApplication(request),
       visitor.wasRenewalTried ? undefined : listGroups(visitor),
     ])
-    const name = application.name || 'Unnamed application'
+    const texts = request.texts.applications
+    const name = application.name || texts.unnamed
     return reply.page('applications/details', {
-      title: notice === 'saved' ? `Saved: ${name}` : name,
+      title: notice === 'saved' ? texts.details.titleAfterSaving(name) : name,
       name,
       application,
       groupName: groups?.find(group => group.id === application.groupId)?.name,
@@ -67,20 +68,25 @@ export async function sendCredentials(
 
 function renderCredentials(config: Config, reply: FastifyReply, id: string, credentials: NewCredentials) {
   const { name, isNew } = credentials
+  const texts = reply.request.texts.applications.credentials
   return reply.page('applications/credentials', {
     ...credentials,
-    title: isNew ? `${name} is registered` : `New client secret for ${name}`,
+    title: isNew ? texts.registered(name) : texts.newSecret(name),
     id,
     isThisSite: id === config.clientId,
-    envFile: toEnvFile(config, credentials),
+    envFile: toEnvFile(config, credentials, texts.validUntilInFile),
   })
 }
 
 /** The settings of a client, in the form that `node --env-file` and Docker read. */
-function toEnvFile({ loginUrl, apiUrl }: Config, credentials: NewCredentials): string {
+function toEnvFile(
+  { loginUrl, apiUrl }: Config,
+  credentials: NewCredentials,
+  validUntil: (time: string) => string,
+): string {
   const { name, clientId, clientSecret, appAccessTokens } = credentials
   const tokens = appAccessTokens.map(({ token, endsAt }, index) => {
-    const comment = endsAt ? `# Valid until ${endsAt}\n` : ''
+    const comment = endsAt ? `# ${validUntil(endsAt)}\n` : ''
     return `${comment}APP_ACCESS_TOKEN_${index + 1}=${token}\n`
   })
   // Without this, a line break in the name would make the rest of the name a setting.

@@ -28,10 +28,7 @@ export class EditConflict extends PublicError {
   readonly differences: Difference[]
 
   constructor(differences: Difference[]) {
-    const message =
-      'This application was changed while you were editing it, by somebody else or in another tab. ' +
-      'Nothing is saved yet. For each field below, choose the value to keep. Then save.'
-    super('application_overtaken', 409, message)
+    super('application_overtaken', 409, texts => texts.applications.conflict.message)
     this.differences = differences
   }
 }

@@ -13,7 +13,7 @@ import {
   toHiddenFields,
   withoutChoices,
 } from './edit-conflict.ts'
-import { checkFields, fieldsToUpdate, formFields, normalize, splitUris, withLabels } from './fields.ts'
+import { checkFields, fieldsToUpdate, normalize, splitUris, withLabels, withLabelsAndLimits } from './fields.ts'
 import { applicationEnvelope, applicationSchema } from './schemas.ts'
 import { apiPathOf, getApplication, idOf, strongEtag } from './this-application.ts'
 
@@ -23,8 +23,15 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     template: 'applications/edit',
     async data(request, page) {
       const own = await fillForm(request, page)
-      const title = `Edit ${own.fields.oldName || 'application'}`
-      return { errors: withLabels(page.errors), ...own, title, formFields, back: `/applications/${idOf(request)}` }
+      const { texts } = request
+      const { form, anApplication } = texts.applications
+      return {
+        errors: withLabels(page.errors, texts),
+        ...own,
+        title: form.editTitle(own.fields.oldName || anApplication),
+        formFields: withLabelsAndLimits(texts),
+        back: `/applications/${idOf(request)}`,
+      }
     },
   })
 
@@ -57,8 +64,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
       const newEtag = await compareWithStored(request, fields, refuseConflict)
       await update(request, fields, newEtag).catch(secondError => {
         if (!isChangedSince(secondError)) throw secondError
-        const message = 'Somebody else has changed the application just now. Please send the form again.'
-        throw new PublicError('application_changed', 412, message)
+        throw new PublicError('application_changed', 412, texts => texts.applications.form.changedJustNow)
       })
     }
   }
@@ -90,7 +96,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
 
   /** The data of the page: a new form with the stored values, a form that comes back, or the choices after a conflict. */
   async function fillForm(request: FastifyRequest, { fields, problem, signInHref }: FormPage) {
-    if (problem instanceof EditConflict) return showChoices(fields, problem)
+    if (problem instanceof EditConflict) return showChoices(request, fields, problem)
     if (Object.keys(fields).length === 0) return { fields: toFormFields(await getApplication(request)) }
     if (!fields.choosing) return { fields }
     // The choices cannot be shown again, so the form is compared anew when it is sent.
@@ -99,7 +105,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
     const differences = readChoices(fields, stored)
     const seen = { ...fields, ...toHiddenFields(stored) }
     return differences.length > 0
-      ? showChoices(seen, new EditConflict(differences))
+      ? showChoices(request, seen, new EditConflict(differences))
       : { fields: { ...seen, choosing: '' } }
   }
 }
@@ -109,10 +115,10 @@ function isChangedSince(error: unknown): boolean {
   return error instanceof PublicError && error.code === 'api_changed'
 }
 
-function showChoices(fields: FormFields, problem: EditConflict) {
+function showChoices({ texts }: FastifyRequest, fields: FormFields, problem: EditConflict) {
   const { differences } = problem
   const undecided = differences.filter(({ choice }) => choice === undefined)
-  const errors = Object.fromEntries(undecided.map(({ name }) => [name, ['Choose one of the two values.']]))
+  const errors = Object.fromEntries(undecided.map(({ name }) => [name, [texts.applications.conflict.choose]]))
   return { fields, problem, differences, errors }
 }
 

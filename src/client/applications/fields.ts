@@ -1,47 +1,45 @@
-// The fields of an application: their labels, the checks of what was typed, and what is sent to the API.
+// The fields of an application: the checks of what was typed, and what is sent to the API. The labels are in texts.ts.
 import { FieldError } from '../errors.ts'
+import type { Sentence, Texts } from '../texts.ts'
+import type { applicationsTexts } from './texts.ts'
 
 type FormField = {
-  label: string
   /** In characters, as the application API counts them. */
   maxlength: number
   /** Checks a value that is not empty. `all` are the values of all fields. Returns sentences. */
-  findProblems?: (value: string, all: Record<string, string>) => string[]
+  findProblems?: (value: string, all: Record<string, string>) => Sentence[]
 }
 
 const maxUrlLength = 2_048
 /** For one field, so that a page with many problems can still be read. */
 const maxProblems = 10
 
-const webUrlField = (label: string): FormField => ({
-  label,
+const webUrlField: FormField = {
   maxlength: maxUrlLength,
-  findProblems: value => (isWebUrl(value) ? [] : ['Enter a web address that begins with https:// or http://.']),
-})
+  findProblems: value => (isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl]),
+}
 
 /** By the names of the specification (part 2), in the order of the form. */
-export const formFields = {
-  groupId: { label: 'Group', maxlength: 200 },
+const formFields = {
+  groupId: { maxlength: 200 },
   /** Not sent to the API: the name of a group that is made together with the application. */
-  groupName: { label: 'Name of your group', maxlength: 200 },
-  name: { label: 'Name', maxlength: 200 },
-  description: { label: 'Description', maxlength: 2_000 },
-  webPageUrl: webUrlField('Web page'),
-  iconUrl: webUrlField('Icon'),
-  privacyPolicyUrl: webUrlField('Privacy policy'),
+  groupName: { maxlength: 200 },
+  name: { maxlength: 200 },
+  description: { maxlength: 2_000 },
+  webPageUrl: webUrlField,
+  iconUrl: webUrlField,
+  privacyPolicyUrl: webUrlField,
   redirectUris: {
-    label: 'Redirect URIs',
     maxlength: 8_000,
     findProblems: value => splitUris(value).flatMap(findRedirectUriProblem).slice(0, maxProblems),
   },
   defaultRedirectUri: {
-    label: 'Default redirect URI',
     maxlength: maxUrlLength,
     findProblems: (value, { redirectUris = '' }) =>
-      splitUris(redirectUris).includes(value) ? [] : ['Enter one of the redirect URIs above.'],
+      splitUris(redirectUris).includes(value) ? [] : [texts => texts.applications.form.problems.notARedirectUri],
   },
-  scopes: { label: 'Scopes', maxlength: 2_000 },
-  defaultScopes: { label: 'Default scopes', maxlength: 2_000 },
+  scopes: { maxlength: 2_000 },
+  defaultScopes: { maxlength: 2_000 },
 } satisfies Record<string, FormField>
 
 type FieldName = keyof typeof formFields
@@ -69,22 +67,29 @@ export function checkFields(fields: TypedFields, required: readonly FieldName[])
   if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
 }
 
-function checkField(name: FieldName, fields: TypedFields, isRequired: boolean): string[] {
+function checkField(name: FieldName, fields: TypedFields, isRequired: boolean): Sentence[] {
   const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
   // Counts characters as the API does: an emoji is one.
   const { length } = [...value]
-  if (length === 0) return isRequired ? ['This field is required.'] : []
-  if (length > maxlength) return [`Use at most ${maxlength} characters; this has ${length}.`]
-  if (value.includes('\0')) return ['Remove the invisible NUL character.']
+  if (length === 0) return isRequired ? [texts => texts.applications.form.problems.required] : []
+  if (length > maxlength) return [texts => texts.applications.form.problems.tooLong(maxlength, length)]
+  if (value.includes('\0')) return [texts => texts.applications.form.problems.nul]
   return findProblems(value, fields)
 }
 
+/** The label and the limit of each field, for the templates. */
+export function withLabelsAndLimits({ applications }: Texts) {
+  const { labels } = applications.form
+  return Object.fromEntries(
+    fieldNames.map(name => [name, { label: labels[name], maxlength: formFields[name].maxlength }]),
+  )
+}
+
 /** The problems that the API has found, with the labels of the form in place of the API's field names. */
-export function withLabels(errors: Record<string, string[]>): Record<string, string[]> {
-  const labels: Record<string, FormField> = formFields
-  const relabel = (sentence: string) =>
-    sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word]?.label ?? word)
+export function withLabels(errors: Record<string, string[]>, { applications }: Texts): Record<string, string[]> {
+  const labels: Record<string, string> = applications.form.labels
+  const relabel = (sentence: string) => sentence.replace(/\b[a-z]+([A-Z][a-z]+)+\b/g, word => labels[word] ?? word)
   return Object.fromEntries(Object.entries(errors).map(([name, sentences]) => [name, sentences.map(relabel)]))
 }
 
@@ -118,30 +123,30 @@ export function splitUris(list: string): string[] {
   return list.split(/[\s,]+/).filter(Boolean)
 }
 
-type RedirectUriRule = { says: string; isBroken: (uri: string, url: URL) => boolean }
+type Rules = typeof applicationsTexts.form.redirectUris
+type RedirectUriRule = { broken: keyof Rules; isBroken: (uri: string, url: URL) => boolean }
 
 /** The application API's rules for a redirect URI (RFC 6749 3.1.2, RFC 9700 2.6). */
 const redirectUriRules: RedirectUriRule[] = [
-  { says: `must have at most ${maxUrlLength} characters`, isBroken: uri => uri.length > maxUrlLength },
-  { says: 'must be plain ASCII, with everything else percent-encoded', isBroken: uri => !/^[\x21-\x7e]+$/.test(uri) },
-  { says: 'must not have a fragment (#)', isBroken: uri => uri.includes('#') },
-  { says: 'must not contain * or \\', isBroken: uri => /[*\\]/.test(uri) },
-  { says: 'must not contain a user name or password', isBroken: (_, url) => Boolean(url.username || url.password) },
-  { says: 'must have a host of letters, digits, dots and hyphens', isBroken: (_, url) => !hasPlainHost(url) },
+  { broken: 'tooLong', isBroken: uri => uri.length > maxUrlLength },
+  { broken: 'notAscii', isBroken: uri => !/^[\x21-\x7e]+$/.test(uri) },
+  { broken: 'fragment', isBroken: uri => uri.includes('#') },
+  { broken: 'character', isBroken: uri => /[*\\]/.test(uri) },
+  { broken: 'password', isBroken: (_, url) => Boolean(url.username || url.password) },
+  { broken: 'host', isBroken: (_, url) => !hasPlainHost(url) },
   {
-    says: 'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1]',
+    broken: 'insecure',
     isBroken: (_, { protocol, hostname }) =>
       protocol === 'http:' && !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(hostname),
   },
 ]
 
 /** A sentence about the first rule that the URI breaks, or nothing. */
-function findRedirectUriProblem(uri: string): string[] {
+function findRedirectUriProblem(uri: string): Sentence[] {
   const quoted = uri.length > 100 ? `${uri.slice(0, 100)}…` : uri
   const url = /^https?:\/\//i.test(uri) ? URL.parse(uri) : null
-  if (!url) return [`“${quoted}” must be a complete address that begins with https://.`]
-  const broken = redirectUriRules.find(({ isBroken }) => isBroken(uri, url))
-  return broken ? [`“${quoted}” ${broken.says}.`] : []
+  const broken = url ? redirectUriRules.find(({ isBroken }) => isBroken(uri, url))?.broken : 'incomplete'
+  return broken ? [({ applications }) => applications.form.redirectUris[broken](quoted, maxUrlLength)] : []
 }
 
 /** URL parsers accept hosts with `;`, `'` and other characters that can be misread. */

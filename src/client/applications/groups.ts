@@ -1,6 +1,7 @@
 // The visitor's groups. An application belongs to a group of people who develop it.
 import { FieldError, PublicError } from '../errors.ts'
 import type { Visitor } from '../sign-in/visitor.ts'
+import type { Sentence } from '../texts.ts'
 import { type Group, readGroup } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
 
@@ -24,8 +25,8 @@ function isUnauthorized(error: unknown): boolean {
 
 /** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
 export async function createGroup({ api }: Visitor, name: string): Promise<string> {
-  const refused = (reasons: string[]) => new FieldError({ groupName: reasons })
-  const notCreated = refused(['The group could not be created. Create one at the login portal.'])
+  const refused = (reasons: Sentence[]) => new FieldError({ groupName: reasons })
+  const notCreated = refused([texts => texts.applications.form.problems.groupNotCreated])
   try {
     const { '@id': id } = await api.post('/identities/v1', { ...groupEnvelope, data: { name } }, createdGroupSchema)
     if (typeof id !== 'string' || id === '') throw notCreated

@@ -7,13 +7,16 @@ import { collectionSchema, listQuerySchema } from './schemas.ts'
 const pageSize = 50
 const maxSearchLength = 200
 
-const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
+type Compare = (a: Application, b: Application) => number
 
-const orders = {
-  newest: { text: 'Newest first', compare: byNewest },
-  oldest: { text: 'Oldest first', compare: (a, b) => byNewest(b, a) },
-  name: { text: 'By name', compare: (a, b) => compare(a.name, b.name) },
-} satisfies Record<string, { text: string; compare: (a: Application, b: Application) => number }>
+const orders: Record<'newest' | 'oldest' | 'name', (lang: string) => Compare> = {
+  newest: () => byNewest,
+  oldest: () => (a, b) => byNewest(b, a),
+  name(lang) {
+    const { compare } = new Intl.Collator(lang, { numeric: true, sensitivity: 'base' })
+    return (a, b) => compare(a.name, b.name)
+  },
+}
 
 export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (app, { config }) => {
   app.get('/applications', { schema: { querystring: listQuerySchema } }, (request, reply) =>
@@ -31,11 +34,10 @@ export const list: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptio
       const pages = Math.max(1, Math.ceil(found.length / pageSize))
       const current = Math.min(Math.max(1, Math.trunc(Number(page)) || 1), pages)
       return reply.page('applications/list', {
-        title: 'Your applications',
-        applications: found.sort(orders[order].compare).slice((current - 1) * pageSize, current * pageSize),
+        title: request.texts.applications.list.title,
+        applications: found.sort(orders[order](request.texts.lang)).slice((current - 1) * pageSize, current * pageSize),
         clientId: config.clientId,
         search,
-        orders,
         order,
         found: found.length,
         total: all.length,

@@ -11,7 +11,7 @@ export const newSecret: FastifyPluginAsync<ApplicationsOptions> = async (app, { 
   const form = app.defineForm({
     page: '/applications/:id/secret',
     template: 'applications/secret',
-    data: (request, page) => loadConfirmation(config, request, page, name => `New client secret for ${name}`),
+    data: (request, page) => loadConfirmation(config, request, page, request.texts.applications.secret.title),
   })
 
   app.get('/applications/:id/secret', form.show)

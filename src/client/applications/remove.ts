@@ -9,7 +9,7 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
   const form = app.defineForm({
     page: '/applications/:id/delete',
     template: 'applications/delete',
-    data: (request, page) => loadConfirmation(config, request, page, name => `Remove ${name}`),
+    data: (request, page) => loadConfirmation(config, request, page, request.texts.applications.remove.title),
   })
 
   app.get('/applications/:id/delete', form.show)
@@ -29,11 +29,8 @@ export const remove: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         return reply.redirect('/applications', 303)
       }
       // The API refuses every token of this site from now on.
-      return reply.message({
-        title: 'This site has been removed',
-        message: 'Nobody can sign in here until its operator registers it again, and gives it the new credentials.',
-        nextStep: { href: '/', text: 'Go to the start page' },
-      })
+      const { title, message, link } = request.texts.applications.remove.done
+      return reply.message({ title, message, nextStep: { href: '/', text: link } })
     }),
   )
 }

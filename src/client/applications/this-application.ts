@@ -1,14 +1,17 @@
 // The application that a page is about, from the id in the page's address.
 import type { FastifyRequest } from 'fastify'
-import { PublicError } from '../errors.ts'
+import { type NextStep, PublicError } from '../errors.ts'
+import type { Texts } from '../texts.ts'
 import { type Application, isApplicationId, readApplication } from './application.ts'
 import { applicationSchema } from './schemas.ts'
 
-export const listLink = { href: '/applications', text: 'Your applications' }
+export function listLink({ applications }: Texts): NextStep {
+  return { href: '/applications', text: applications.home }
+}
 
-export function noSuchApplication(): PublicError {
-  const message = 'There is no such application, or it is not yours.'
-  return new PublicError('application_not_found', 404, message, { nextStep: listLink })
+export function noSuchApplication(texts: Texts): PublicError {
+  const nextStep = listLink(texts)
+  return new PublicError('application_not_found', 404, texts.applications.notFound, { nextStep })
 }
 
 /** Throws PublicError. */
@@ -31,8 +34,8 @@ export function apiPathOf(request: FastifyRequest): string {
  * The id in the address of the page. Throws PublicError 404 for a text that cannot be an id: Fastify has already decoded
  * %2F, so it could lead to another path of the API.
  */
-export function idOf({ params }: FastifyRequest): string {
+export function idOf({ params, texts }: FastifyRequest): string {
   const { id } = params as { id?: unknown }
   if (typeof id === 'string' && isApplicationId(id)) return id
-  throw noSuchApplication()
+  throw noSuchApplication(texts)
 }

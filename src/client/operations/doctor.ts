@@ -106,7 +106,7 @@ const checkRedirectUri: Check = async (config, dispatcher) => {
 
 /** Sends a code that the portal never made. `invalid_grant` means right credentials, `invalid_client` wrong ones. */
 const checkCredentials: Check = async (config, dispatcher) => {
-  const upstream = createUpstream('login portal', 'portal', dispatcher)
+  const upstream = createUpstream('portal', dispatcher)
   const portal = createPortal(config, upstream, () => new Date(), { info() {}, warn() {} })
   const code = randomBytes(15).toString('hex')
   const fields = { grant_type: 'authorization_code', code, redirect_uri: config.redirectUri, state: code }

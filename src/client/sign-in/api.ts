@@ -1,6 +1,7 @@
 // Calls to the application API on behalf of the visitor: `request.visitor.api.get(path, schema)` and its siblings.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { FieldError, PublicError } from '../errors.ts'
+import type { Sentence } from '../texts.ts'
 import { type Answer, type Call, isRecord, type RequestContext, type Upstream } from '../upstream.ts'
 
 export type CallOptions = {
@@ -62,7 +63,7 @@ const defaultMaxBytes = 8 * 1024 * 1024
 /** Thrown when a request needs a session and has none. The signed-in scope answers it with the way to the login. */
 export class SignInRequired extends PublicError {
   constructor() {
-    super('sign_in_required', 401, 'Please sign in again.')
+    super('sign_in_required', 401, texts => texts.signIn.signInRequired)
   }
 }
 
@@ -132,21 +133,13 @@ export function createApi(options: ApiOptions): Api {
 function errorFor({ status, json }: Answer): PublicError | undefined {
   switch (status) {
     case 403:
-      return new PublicError('api_forbidden', 403, 'You are not allowed to do this.')
+      return new PublicError('api_forbidden', 403, texts => texts.signIn.api.forbidden)
     case 404:
-      return new PublicError('api_not_found', 404, 'This does not exist, or it is not yours.')
+      return new PublicError('api_not_found', 404, texts => texts.signIn.api.notFound)
     case 409:
-      return new PublicError(
-        'api_conflict',
-        409,
-        'Somebody has changed this in the meantime. Open it again, then try once more.',
-      )
+      return new PublicError('api_conflict', 409, texts => texts.signIn.api.changed)
     case 412:
-      return new PublicError(
-        'api_changed',
-        412,
-        'Somebody has changed this in the meantime. Open it again, then try once more.',
-      )
+      return new PublicError('api_changed', 412, texts => texts.signIn.api.changed)
     case 422:
       return toFieldError(json)
     default:
@@ -168,10 +161,10 @@ function toFieldError(json: unknown): FieldError {
     return new FieldError(Object.fromEntries(fields))
   }
   const reason = typeof message === 'string' ? message.trim().slice(0, maxReasonLength) : ''
-  return new FieldError({}, `The application API did not accept this. ${reason || 'It does not say why.'}`)
+  return new FieldError({}, ({ signIn: { api } }) => (reason ? api.refused(reason) : api.refusedWithoutReason))
 }
 
-function toReasons(reasons: unknown): string[] {
-  const texts = [reasons].flat().filter((reason): reason is string => typeof reason === 'string' && reason !== '')
-  return texts.length > 0 ? texts : ['Not accepted.']
+function toReasons(reasons: unknown): Sentence[] {
+  const known = [reasons].flat().filter((reason): reason is string => typeof reason === 'string' && reason !== '')
+  return known.length > 0 ? known : [texts => texts.signIn.api.fieldRefused]
 }

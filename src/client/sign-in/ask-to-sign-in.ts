@@ -24,13 +24,14 @@ export async function askToSignIn(
 ): Promise<FastifyReply> {
   // The session may have ended while the handler ran. The page must not say that somebody is signed in.
   request.visitorIfAny = undefined
+  const texts = request.texts.signIn
   if (prefersJson(request)) {
-    const error = { code: 'sign_in_required', message: 'Please sign in again.', requestId: request.id }
+    const error = { code: 'sign_in_required', message: texts.signInRequired, requestId: request.id }
     return reply.code(401).send({ error })
   }
   const { form } = request.routeOptions.config
   if (form) {
-    const nextStep = loginLink(form.pathOf(request), 'Sign in and continue')
+    const nextStep = loginLink(form.pathOf(request), texts.signInAndContinue)
     return reply.send(await form.keepDraft(request, reply, nextStep))
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') return reply.send(await sendNothingDone(reply, home))
@@ -38,7 +39,7 @@ export async function askToSignIn(
   if (mayWithholdCookies(request)) return reply.send(await sendContinuePage(reply, path))
   if (arrivedCookie.name in request.cookies) return reply.send(await sendCouldNotStaySignedIn(request, reply, path))
   if (hasSignedOut(request)) return reply.send(await sendSignedOutPage(request, reply, portal, path))
-  return reply.redirect(loginLink(path, 'Sign in').href, 302)
+  return reply.redirect(loginLink(path, texts.signIn).href, 302)
 }
 
 /**
@@ -51,28 +52,16 @@ export function mayWithholdCookies(request: FastifyRequest): boolean {
 
 /** A login can lead only to a page, and this address may have no page. The visitor has to start again. */
 function sendNothingDone(reply: FastifyReply, home: string): Promise<string> {
-  return reply
-    .code(401)
-    .message({
-      title: 'Your session has ended',
-      message: 'Nothing was done. Please sign in and try again.',
-      nextStep: loginLink(home, 'Sign in'),
-    })
+  const { sessionEnded, signIn } = reply.request.texts.signIn
+  return reply.code(401).message({ ...sessionEnded, nextStep: loginLink(home, signIn) })
 }
 
 /** The visitor has just signed in and there is no session. Another login would lead here again. */
 function sendCouldNotStaySignedIn(request: FastifyRequest, reply: FastifyReply, path: string): Promise<string> {
   setCookies(reply, [expire(arrivedCookie.name)])
-  const reason = hasSessionCookie(request.cookies)
-    ? 'the platform no longer accepts this sign-in. You may have withdrawn it. Please sign in again.'
-    : 'your browser did not keep this site’s cookie. Please allow cookies for this site and try again.'
-  return reply
-    .code(401)
-    .message({
-      title: 'You could not stay signed in',
-      message: `You have just signed in, but ${reason}`,
-      nextStep: loginLink(path, 'Sign in'),
-    })
+  const { couldNotStaySignedIn: texts, signIn } = request.texts.signIn
+  const message = hasSessionCookie(request.cookies) ? texts.refused : texts.noCookie
+  return reply.code(401).message({ title: texts.title, message, nextStep: loginLink(path, signIn) })
 }
 
 /** Shown after a sign-out instead of a login that the visitor did not choose. */
@@ -83,12 +72,13 @@ export async function sendSignedOutPage(
   returnTo: string,
 ): Promise<string> {
   const portalSignOut = await portal.findSignOutPage(callContext(request))
+  const { signedOut, signIn } = request.texts.signIn
   return reply
     .code(401)
     .message({
-      title: 'You are signed out',
-      message: 'Sign in to see this page.',
-      nextStep: loginLink(returnTo, 'Sign in'),
+      title: signedOut.title,
+      message: signedOut.message,
+      nextStep: loginLink(returnTo, signIn),
       hasSignedOut: true,
       portalSignOut,
     })

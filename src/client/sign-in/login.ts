@@ -174,12 +174,13 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
     logEvent(reply.request, 'login_refused', { error: known, level: 'warn' })
     countLogin(reply.request, 'login_refused')
     const reason = (error_description || error).slice(0, 200)
+    const { portalRefused, signInAgain } = reply.request.texts.signIn
     return reply
       .code(400)
       .message({
-        title: 'The login portal did not sign you in',
-        message: `It said: “${reason}”. Please try again; if it happens again, tell the operator of this site.`,
-        nextStep: loginAgain(login, 'Sign in again'),
+        title: portalRefused.title,
+        message: portalRefused.message(reason),
+        nextStep: loginAgain(reply.request, login, signInAgain),
         isError: true,
       })
   }
@@ -187,22 +188,21 @@ export function createLogin({ portal, loginCookies, sessions, clock, home, ...ho
   function sendDeclinedPage(reply: FastifyReply, login: PendingLogin | undefined) {
     logEvent(reply.request, 'login_declined')
     countLogin(reply.request, 'login_declined')
-    return reply.message({
-      title: 'You did not sign in',
-      message:
-        'You declined at the login portal, so nothing was shared with this site. You can sign in whenever you like.',
-      nextStep: loginAgain(login, 'Sign in'),
-    })
+    const { declined, signIn } = reply.request.texts.signIn
+    return reply.message({ ...declined, nextStep: loginAgain(reply.request, login, signIn) })
   }
 
-  function nextStepAfter(error: PublicError, { cookies }: FastifyRequest, login: PendingLogin | undefined): NextStep {
-    const isSignedIn = error.code === 'login_used' && hasSessionCookie(cookies)
-    return isSignedIn ? { href: login?.returnTo ?? home, text: 'Continue' } : loginAgain(login, 'Sign in again')
+  function nextStepAfter(error: PublicError, request: FastifyRequest, login: PendingLogin | undefined): NextStep {
+    const texts = request.texts.signIn
+    const isSignedIn = error.code === 'login_used' && hasSessionCookie(request.cookies)
+    return isSignedIn
+      ? { href: login?.returnTo ?? home, text: texts.continue }
+      : loginAgain(request, login, texts.signInAgain)
   }
 
   /** A link to a new login that leads to the same page as this one. A connection is begun again on the product's page. */
-  function loginAgain(login: PendingLogin | undefined, text: string): NextStep {
-    if (login?.connectsFor) return { href: login.returnTo, text: 'Go back' }
+  function loginAgain({ texts }: FastifyRequest, login: PendingLogin | undefined, text: string): NextStep {
+    if (login?.connectsFor) return { href: login.returnTo, text: texts.signIn.goBack }
     return login && login.returnTo !== home ? loginLink(login.returnTo, text) : { href: '/login', text }
   }
 

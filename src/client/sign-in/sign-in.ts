@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { type NextStep, PublicError } from '../errors.ts'
 import { callContext } from '../operations/request-log.ts'
+import type { Texts } from '../texts.ts'
 import { backgroundContext, type Upstream } from '../upstream.ts'
 import { afterSetting, type Cookie } from '../web/cookies.ts'
 import { logError } from '../web/error-pages.ts'
@@ -56,7 +57,7 @@ export type SignIn = {
   /** The portal's own sign-out page; undefined if it has none. */
   findPortalSignOut: (request: FastifyRequest) => Promise<string | undefined>
   /** For error pages: a link for signing in again, if the browser sent a session cookie. */
-  againLink: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
+  againLink: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 
 export type SignInOptions = {
@@ -147,9 +148,9 @@ export const signIn = fastifyPlugin<SignInOptions>(
       recognise,
       hasSignedOut,
       findPortalSignOut: request => portal.findSignOutPage(callContext(request)),
-      againLink(request, returnTo = home) {
+      againLink(request, { signIn: { signInAgain } }, returnTo = home) {
         const isSignedIn = request.visitorIfAny !== undefined || hasSessionCookie(request.cookies ?? {})
-        return isSignedIn ? loginLink(returnTo, 'Sign in again') : undefined
+        return isSignedIn ? loginLink(returnTo, signInAgain) : undefined
       },
     })
 

@@ -6,46 +6,42 @@ import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { describeCause, type NextStep, PublicError } from '../errors.ts'
 import { closeWith } from '../operations/connections.ts'
 import { logEvent } from '../operations/request-log.ts'
+import type { Texts, TextsOf } from '../texts.ts'
 import type { Message } from './pages.ts'
 import { localPath } from './security.ts'
-
-const titles: Record<number, string> = {
-  403: 'Not allowed',
-  404: 'Not found',
-  500: 'Something went wrong',
-  502: 'The platform is not working properly',
-  503: 'Too busy right now',
-  504: 'The platform took too long to answer',
-}
 
 type ErrorHandlerOptions = {
   /** The name of this site. */
   name: string
+  texts: TextsOf<FastifyRequest>
   /** Renders the page. Not `reply.message`: for an undecodable address Fastify passes a reply without decorators. */
   renderMessage: (request: FastifyRequest, message: Message) => string
   /** A link for signing in again, if the visitor is signed in: the sign-in itself may be what is broken. */
-  signInAgain: (request: FastifyRequest, returnTo?: string) => NextStep | undefined
+  signInAgain: (request: FastifyRequest, texts: Texts, returnTo?: string) => NextStep | undefined
 }
 
 /** The error handler of the whole application. Returns the body of the answer. */
-export function createErrorHandler({ name, renderMessage, signInAgain }: ErrorHandlerOptions) {
+export function createErrorHandler({ name, texts, renderMessage, signInAgain }: ErrorHandlerOptions) {
   return async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const publicError = toPublicError(error)
     logError(request, publicError)
-    const { code, statusCode, message, retryAfterSeconds } = publicError
+    const { code, statusCode, retryAfterSeconds } = publicError
     reply.code(statusCode)
     if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
-    if (prefersJson(request)) return { error: { code, message, requestId: request.id } }
 
     try {
+      const own = texts.of(request)
+      const message = publicError.messageIn(own)
+      if (prefersJson(request)) return { error: { code, message, requestId: request.id } }
+      const { titles, otherTitle, tryAgain, goToStart } = own.web.errorPage
       const isServerError = statusCode >= 500
       const retryPath = isServerError && request.method === 'GET' ? localPath(request.url) : undefined
-      const retry = retryPath ? { href: retryPath, text: 'Try again' } : undefined
-      const signInLink = isServerError ? signInAgain(request, retryPath) : undefined
+      const retry = retryPath ? { href: retryPath, text: tryAgain } : undefined
+      const signInLink = isServerError ? signInAgain(request, own, retryPath) : undefined
       const page = renderMessage(request, {
-        title: titles[statusCode] ?? 'That did not work',
+        title: titles[statusCode] ?? otherTitle,
         message,
-        nextStep: publicError.nextStep ?? retry ?? { href: '/', text: 'Go to the start page' },
+        nextStep: publicError.nextStep ?? retry ?? { href: '/', text: goToStart },
         // A failed login has its own link for signing in again, which leads to the page that the visitor wanted.
         signInAgain: signInLink && (publicError.nextStep ?? signInLink),
         isError: true,
@@ -56,8 +52,12 @@ export function createErrorHandler({ name, renderMessage, signInAgain }: ErrorHa
       // Without this, Fastify would answer with the message of the error, which may contain a path of this machine.
       const internal = toPublicError(renderingError as Error)
       logError(request, internal)
-      reply.code(500).type('text/html; charset=utf-8')
-      return pageWithoutTemplate(internal.message, name)
+      reply.code(500)
+      const fallback = texts.withoutRequest()
+      const message = internal.messageIn(fallback)
+      if (prefersJson(request)) return { error: { code: internal.code, message, requestId: request.id } }
+      reply.type('text/html; charset=utf-8')
+      return pageWithoutTemplate(message, name, fallback)
     }
   }
 }
@@ -89,21 +89,10 @@ export function createNotFoundHandler(app: FastifyInstance, routerOptions: { max
   })
   return ({ url }: FastifyRequest, reply: FastifyReply) => {
     const methods = [...knownMethods].filter(method => router.find(method, url))
-    if (methods.length === 0)
-      throw new PublicError('not_found', 404, 'There is no page at this address. Please check it for typing mistakes.')
+    if (methods.length === 0) throw new PublicError('not_found', 404, texts => texts.web.errors.noPage)
     reply.header('allow', methods.join(', '))
-    throw new PublicError('method_not_allowed', 405, 'This page does not take that kind of request.')
+    throw new PublicError('method_not_allowed', 405, texts => texts.web.errors.wrongMethod)
   }
-}
-
-const fixedMessages: Record<number, string> = {
-  400: 'The request could not be understood.',
-  404: 'There is nothing at this address.',
-  413: 'This is too long to send at once. Please shorten it.',
-  414: 'There is no page at this address: it is too long.',
-  415: 'This content type is not accepted here.',
-  429: 'There were too many requests. Please wait a moment, then try again.',
-  503: 'This site is too busy right now. Please try again soon.',
 }
 
 /**
@@ -115,11 +104,10 @@ function toPublicError(error: Error & Partial<FastifyError>): PublicError {
   const { statusCode = 500, code, validationContext } = error
   const isRefusal = statusCode >= 400 && statusCode < 500
   if (isRefusal || statusCode === 503) {
-    const message = fixedMessages[statusCode] ?? 'The request was not accepted.'
-    return new PublicError('bad_request', statusCode, message, { cause: { code, validationContext } })
+    const sentence = ({ web: { errors } }: Texts) => errors.byStatus[statusCode] ?? errors.otherStatus
+    return new PublicError('bad_request', statusCode, sentence, { cause: { code, validationContext } })
   }
-  const sorry = 'Something went wrong on this site, and it has been logged. Please try again.'
-  return new PublicError('internal', 500, sorry, { cause: error })
+  return new PublicError('internal', 500, texts => texts.web.errors.internal, { cause: error })
 }
 
 /** Logs an error without headers, bodies and everything else that a library may have attached to it. */
@@ -129,27 +117,26 @@ export function logError(request: FastifyRequest, { code, statusCode, cause }: P
 }
 
 /** For errors in the templates themselves. */
-function pageWithoutTemplate(message: string, siteName: string): string {
+function pageWithoutTemplate(message: string, siteName: string, { lang, web }: Texts): string {
+  const { otherTitle, goToStart } = web.errorPage
   return [
-    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>That did not work · ${siteName}</title>`,
+    `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><title>${otherTitle} · ${siteName}</title>`,
     '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
-    `<h1>That did not work</h1><p>${message}</p><p><a href="/">Go to the start page</a></p></main></body></html>`,
+    `<h1>${otherTitle}</h1><p>${message}</p><p><a href="/">${goToStart}</a></p></main></body></html>`,
   ].join('\n')
 }
 
 /** Answers what Node's HTTP parser refuses, before there is a request. The answer quotes nothing that was sent. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
-  const text = {
-    400: 'The request could not be understood.',
-    408: 'The request took too long to arrive.',
-    431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
-  }[status]!
-  closeWith(
-    socket,
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
-      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-  )
+export function createClientErrorHandler(texts: () => Texts) {
+  return (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
+    const text = texts().web.errors.byStatus[status] ?? ''
+    closeWith(
+      socket,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+        'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n' +
+        `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    )
+  }
 }

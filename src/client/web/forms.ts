@@ -93,7 +93,6 @@ declare module 'fastify' {
 const tokenPurpose = 'form token'
 const tokenLifetimeMs = 24 * 60 * 60 * 1000
 const shareResultMs = 10 * 60 * 1000
-const sessionEndedTitle = 'Your session has ended'
 
 type FormsOptions = { sealer: Sealer; clock: () => Date }
 
@@ -135,7 +134,7 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         const { formToken, ...fields } = textFields(request.body)
         try {
           const path = form.pathOf(request)
-          const token = checkToken(formToken, request.visitor.sessionOwner, path)
+          const token = checkToken(formToken, request, path)
           const once = <T>(task: () => Promise<T>) =>
             shareWork(results, `${token.id} ${path}`, shareResultMs, task) as Promise<T>
           return await work(request, reply, { fields, token, once })
@@ -149,18 +148,15 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
 
       async keepDraft(request, reply, nextStep) {
         const { formToken = '', ...fields } = textFields(request.body)
+        const texts = request.texts.web.form
         reply.code(401)
-        if (Object.keys(fields).length === 0) {
-          const message = 'Nothing was done. Please sign in and try again.'
-          return reply.message({ title: sessionEndedTitle, message, nextStep })
-        }
+        if (Object.keys(fields).length === 0)
+          return reply.message({ title: texts.sessionEnded, message: texts.nothingDone, nextStep })
         // A draft belongs to the visitor that the form was shown to. Without a valid token that visitor is unknown.
         const sessionOwner = unsealToken(formToken)?.sessionOwner
         const path = form.pathOf(request)
-        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: fields }, 'lax')) {
-          const message = 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.'
-          return reply.message({ title: sessionEndedTitle, message, nextStep })
-        }
+        if (sessionOwner && handovers.leave(reply, { path, sessionOwner, value: fields }, 'lax'))
+          return reply.message({ title: texts.sessionEnded, message: texts.draftKept, nextStep })
         return renderForm(request, reply, { formToken, fields, signInHref: nextStep.href })
       },
     }
@@ -170,10 +166,11 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
       reply: FastifyReply,
       given: Partial<FormPage> & Pick<FormPage, 'fields'>,
     ): Promise<string> {
-      const errors = given.problem instanceof FieldError ? given.problem.fields : {}
+      const { texts } = request
+      const errors = given.problem instanceof FieldError ? given.problem.fieldsIn(texts) : {}
       const formToken = given.formToken ?? createToken(request.visitor.sessionOwner)
       const formPage: FormPage = { action: form.pathOf(request), errors, ...given, formToken }
-      const title = formPage.signInHref ? { title: sessionEndedTitle } : {}
+      const title = formPage.signInHref ? { title: texts.web.form.sessionEnded } : {}
       try {
         return await reply.page(template, { title: '', ...formPage, ...(await data(request, formPage)), ...title })
       } catch (error) {
@@ -185,11 +182,11 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
         logError(request, new PublicError('form_not_shown', 500, 'A form could not be shown.', { cause: error }))
         return reply.page('form', {
           ...formPage,
-          title: 'What you typed',
+          title: texts.web.form.plainTitle,
           // `data` may have named another address than the page of the form. This one accepts the form.
           action: request.url,
           inputs: plainInputs(formPage.fields),
-          button: 'Send again',
+          button: texts.web.form.sendAgain,
           ...title,
         })
       }
@@ -203,17 +200,13 @@ function createFormFactory(sealer: Sealer, clock: () => Date, handovers: Handove
   }
 
   /** Throws PublicError 409 if the form is older than a day or was shown to another visitor. */
-  function checkToken(text: string | undefined, sessionOwner: string, path: string): FormToken {
-    const nextStep = { href: path, text: 'Open it again' }
+  function checkToken(text: string | undefined, { visitor, texts }: FastifyRequest, path: string): FormToken {
+    const { openAgain, tooOld, otherVisitor } = texts.web.form
+    const nextStep = { href: path, text: openAgain }
     const token = unsealToken(text)
-    if (!token) {
-      const message = 'This page has been open for too long. Please check it and send it again.'
-      throw new PublicError('form_too_old', 409, message, { nextStep })
-    }
-    if (token.sessionOwner !== sessionOwner) {
-      const message = 'You are now signed in as someone else than when you opened this form, so nothing was done.'
-      throw new PublicError('other_visitor', 409, message, { nextStep })
-    }
+    if (!token) throw new PublicError('form_too_old', 409, tooOld, { nextStep })
+    if (token.sessionOwner !== visitor.sessionOwner)
+      throw new PublicError('other_visitor', 409, otherVisitor, { nextStep })
     return token
   }
 

@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { NextStep } from '../errors.ts'
 import type { VisitorInfo } from '../sign-in/visitor.ts'
+import { around, type Texts, type TextsOf } from '../texts.ts'
 import { serveAssets } from './assets.ts'
 
 const folder = fileURLToPath(new URL('../../../views/client', import.meta.url))
@@ -17,7 +18,8 @@ export type PagesOptions = {
   /** The page that signed-in visitors start from. */
   home: string
   /** The links in the header, for example more of them for an administrator. */
-  links: (visitor: VisitorInfo) => NextStep[]
+  links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
+  texts: TextsOf<FastifyRequest>
   /**
    * A folder with more templates, and with more files in its `assets`. A file here hides the one of the same name in
    * views/client.
@@ -46,6 +48,12 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Renders a message without a reply's decorators. Fastify's replies to undecodable addresses do not have them. */
     renderMessage(request: FastifyRequest, message: Message): string
+    /** Adds a product's English texts to `request.texts`. */
+    addTexts(part: Partial<Texts>): void
+  }
+  interface FastifyRequest {
+    /** The texts in the language of this request. Templates have them as `it.texts`. */
+    readonly texts: Texts
   }
   interface FastifyReply {
     /** Renders views/client/`template`.eta. Return the result from the handler. */
@@ -56,7 +64,7 @@ declare module 'fastify' {
 }
 
 export const pages = fastifyPlugin<PagesOptions>(
-  async (app, { name, home, links, views, reloadTemplates = false }) => {
+  async (app, { name, home, links, texts: allTexts, views, reloadTemplates = false }) => {
     const folders = views === undefined ? [folder] : [views, folder]
     const eta = new Eta({ views: folder, cache: !reloadTemplates })
     eta.readFile = path => {
@@ -73,13 +81,31 @@ export const pages = fastifyPlugin<PagesOptions>(
       folders.map(one => join(one, 'assets')),
       reloadTemplates,
     )
-    const common = { site: { name, home }, asset, formatTime }
+    const common = { site: { name, home }, asset, around }
 
-    function render({ visitorIfAny: visitor, id: requestId }: FastifyRequest, template: string, data: object): string {
-      const visitorLinks = visitor ? links(visitor) : []
-      return eta.render(`/${template}.eta`, { ...common, visitor, requestId, links: visitorLinks, ...data })
+    function render(request: FastifyRequest, template: string, data: object): string {
+      const { visitorIfAny: visitor, id: requestId } = request
+      // Not request.texts: for an undecodable address Fastify passes a request without decorators.
+      const texts = allTexts.of(request)
+      const visitorLinks = visitor ? links(visitor, texts) : []
+      const formatTime = timeFormat(texts.lang)
+      return eta.render(`/${template}.eta`, {
+        ...common,
+        texts,
+        formatTime,
+        visitor,
+        requestId,
+        links: visitorLinks,
+        ...data,
+      })
     }
 
+    app.decorate('addTexts', part => allTexts.add(part))
+    app.decorateRequest('texts', {
+      getter(this: FastifyRequest) {
+        return allTexts.of(this)
+      },
+    })
     app.decorate('renderMessage', (request, message) => render(request, 'message', message))
     app.decorateReply('page', async function (this: FastifyReply, template, data) {
       const html = render(this.request, template, data)
@@ -93,9 +119,23 @@ export const pages = fastifyPlugin<PagesOptions>(
   { name: 'pages' },
 )
 
+const timeFormats = new Map<string, (time: Date) => string>()
+
 /** In UTC, because the server does not know the visitor's time zone. A script shows the visitor's own time. */
-function formatTime(time: Date): string {
-  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+function timeFormat(lang: string): (time: Date) => string {
+  const known = timeFormats.get(lang)
+  if (known) return known
+  const { format } = new Intl.DateTimeFormat(lang, {
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone: 'UTC',
+    timeZoneName: 'short',
+  })
+  timeFormats.set(lang, format)
+  return format
 }
 
 /**
@@ -112,5 +152,5 @@ export function sendContinuePage(reply: FastifyReply, path: string): Promise<str
     // The address of this page may contain a code.
     'referrer-policy': 'no-referrer',
   })
-  return reply.page('continue', { title: 'One moment', path })
+  return reply.page('continue', { title: reply.request.texts.web.continue.title, path })
 }

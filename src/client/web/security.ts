@@ -37,9 +37,7 @@ export function guardRequests(publicUrl: string, headers: Record<string, string>
     reply.headers(headers)
     const isSafe = request.method === 'GET' || request.method === 'HEAD' || request.is404
     if (isSafe || isFromThisSite(request, request.headers.origin === origin)) return done()
-    const message =
-      'This form was not sent from a page of this site, so nothing was done. Please open the page here and try again.'
-    done(new PublicError('cross_site_request', 403, message))
+    done(new PublicError('cross_site_request', 403, texts => texts.web.errors.fromAnotherSite))
   }
 }
 
@@ -59,7 +57,7 @@ export const navigationsOnly: onRequestHookHandler = (request, _reply, done) => 
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': dest, 'sec-purpose': purpose } = request.headers
   const isNavigation = (mode ?? 'navigate') === 'navigate' && (dest ?? 'document') === 'document'
   if (isNavigation && !String(purpose ?? '').includes('prefetch')) return done()
-  done(new PublicError('not_a_navigation', 403, 'Signing in works only in a window or tab of its own.'))
+  done(new PublicError('not_a_navigation', 403, texts => texts.web.errors.needsOwnTab))
 }
 
 /** Whether another site led the visitor here. The browser then sends no Strict cookies, although it may have some. */

@@ -1,7 +1,11 @@
 // The pages for applications when the API is slow, down, endless or refuses calls.
+
 import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { signIn } from '../support/build-test-client.ts'
 import { nowhere } from '../support/nowhere.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
@@ -54,7 +58,7 @@ t.test('F-19: if the API is down, the list says so, and the form for a new appli
   await signIn(browser)
   const list = await browser.get('/applications')
   t.equal(list.statusCode, 502)
-  t.match(textOf(list), 'The application API could not be reached')
+  t.match(textOf(list), upstreamTexts.api.unreachable)
   t.match(list.body, 'href="/applications"')
   t.equal((await browser.get('/applications/new')).statusCode, 200, 'the visitor types the group')
 })
@@ -68,7 +72,7 @@ t.test('UP-07, UP-16: a POST whose connection breaks is reported, and not sent a
   api.script = (socket, request) => (request.startsWith('GET') ? socket.write(list) : socket.resetAndDestroy())
   const page = await browser.post('/applications', { ...form, ...typed })
   t.equal(page.statusCode, 502)
-  t.match(textOf(page, 'problem'), 'could not be reached')
+  t.match(textOf(page, 'problem'), upstreamTexts.api.unreachable)
   t.equal(api.requests.filter(request => request.startsWith('POST')).length, 1)
 })
 
@@ -83,7 +87,7 @@ t.test('UP-04: a list of 2,000 applications is shown, and a list of more than 8 
   platform.answer('GET /apps/v1', { body })
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Page 1 of 40')
+  t.match(textOf(page), applicationsTexts.list.pageOf(1, 40))
 
   platform.answer('GET /apps/v1', { body: body.padEnd(8 * 2 ** 20 + 1) })
   t.equal((await browser.get('/applications')).statusCode, 502)
@@ -119,7 +123,7 @@ t.test('the page for a refused list does not mention an application', async t =>
   platform.answer('GET /apps/v1', { status: 403, body: {} })
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 403)
-  t.match(page.body, '<p class="lead">You are not allowed to do this.</p>')
+  t.match(page.body, `<p class="lead">${signInTexts.api.forbidden}</p>`)
 })
 
 t.test('UP-04: a list with the largest number of JSON values is shown, and one more value is too many', async t => {
@@ -145,7 +149,7 @@ t.test('UP-14: an API that always answers 403 ends no session and renews nothing
   ]) {
     const page = await browser.get(path)
     t.equal(page.statusCode, 403, path)
-    t.match(textOf(page), 'You are not allowed', path)
+    t.match(textOf(page), signInTexts.api.forbidden, path)
   }
   t.equal(platform.received('POST /api/exchangeToken').length, 1)
   t.ok(browser.cookie('__Host-session'))
@@ -164,7 +168,7 @@ t.test('UP-14: a 422 to a call that sent nothing is an unexpected answer', async
   const form = readForm(await browser.get('/applications/new'), '/applications')
   const page = await browser.post('/applications', { ...form, ...typed })
   t.equal(page.statusCode, 422)
-  t.match(textOf(page, 'problem'), 'You are not a member of this group.')
+  t.match(textOf(page, 'problem'), applicationsTexts.form.problems.notAMember)
 })
 
 t.test('UP-14: if the token of two calls is refused at different times, the session is renewed once', async t => {

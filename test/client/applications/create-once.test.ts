@@ -1,7 +1,10 @@
 // One form creates one application, however often it is delivered, and to whichever replica.
+
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { type Received, send } from '../support/scripted-platform.ts'
@@ -65,7 +68,7 @@ t.test(
     await browser.post('/applications', form)
     const asked = await browser.post('/applications', { ...form, name: 'Tides' })
     t.equal(asked.statusCode, 409)
-    t.match(textOf(asked, 'problem'), 'This form has created an application already')
+    t.match(textOf(asked, 'problem'), applicationsTexts.form.used)
     t.equal(platform.received('POST /apps/v1').length, 1)
 
     const fresh = readForm(asked, '/applications')
@@ -98,7 +101,7 @@ t.test('PG-15: a replica that does not know the form asks the list first, and of
 
   const page = await browser.get(String(answer.headers.location))
   t.equal(new URL(String(answer.headers.location), 'http://here').pathname, '/applications/app-1')
-  t.match(textOf(page), 'the answer got lost, and the client secret with it. Create a new client secret below.')
+  t.match(textOf(page), applicationsTexts.details.createdEarlier)
   t.ok(linksOf(page).includes('/applications/app-1/secret'))
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
@@ -148,10 +151,7 @@ t.test('F-28: the replica dies after the API has created; sent again to another,
   browser.client = await anotherReplica(t, test)
   const answer = await browser.post('/applications', form)
   t.equal(answer.statusCode, 303)
-  t.match(
-    textOf(await browser.get(String(answer.headers.location))),
-    'the answer got lost, and the client secret with it',
-  )
+  t.match(textOf(await browser.get(String(answer.headers.location))), applicationsTexts.details.createdEarlier)
   t.equal(api.records.size, 1)
   t.equal(platform.received('POST /apps/v1').length, 1)
 })
@@ -231,7 +231,7 @@ for (const [what, failing] of Object.entries({
       browser.client = await anotherReplica(t, test)
       const doubtful = await browser.post('/applications', readForm(lost, '/applications'))
       t.equal(doubtful.statusCode, 502)
-      t.match(textOf(doubtful, 'problem'), 'Your first try may have created the application')
+      t.match(textOf(doubtful, 'problem'), applicationsTexts.form.inDoubt(upstreamTexts.api.failed))
       t.equal(readForm(doubtful, '/applications').name, typed.name)
       t.equal(api.records.size, 1)
 

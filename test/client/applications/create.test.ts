@@ -1,6 +1,12 @@
 // Creating an application: the request to the API, the credentials that are shown once, and the errors.
+
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { around } from '../../../src/client/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { clientSecret, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine } from '../support/read-response.ts'
@@ -8,6 +14,8 @@ import { giveTokens } from '../support/scripted-platform.ts'
 import { collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
+
+const { labels } = applicationsTexts.form
 
 const typed = {
   name: 'Weather <b>& tides</b>',
@@ -62,7 +70,7 @@ for (const [what, answer] of Object.entries({
     const page = await browser.get('/applications/new')
     t.equal(page.statusCode, 200)
     t.match(page.body, /<input type="text" id="groupId"/)
-    t.match(textOf(page, 'groupId-hint'), 'The ID of one of your groups, from the login portal.')
+    t.match(textOf(page, 'groupId-hint'), applicationsTexts.form.hints.groupId)
   })
 }
 
@@ -90,7 +98,12 @@ t.test('groups are offered by name, and a group that the visitor created is pres
       'group-2',
       ['Of a stranger', 'My own', 'Other'],
     ],
-    ['the only group is a stranger’s', [link('group-1', 'Of a stranger', 'member')], '', ['Choose…', 'Of a stranger']],
+    [
+      'the only group is a stranger’s',
+      [link('group-1', 'Of a stranger', 'member')],
+      '',
+      [webTexts.field.choose, 'Of a stranger'],
+    ],
     ['the only group, of an API that does not tell whose', [link('group-1', 'Mine')], 'group-1', ['Mine']],
     [
       'two groups of one name',
@@ -148,8 +161,8 @@ t.test('the client id, the client secret and the app access tokens are shown onc
   const shown = [api.secrets[0]!, 'app-access-token-1-of-app-1', 'app-access-token-2-of-app-1']
   t.equal(first.statusCode, 200)
   for (const one of ['app-1', ...shown]) t.match(first.body, `>${one}<`)
-  t.match(textOf(first), 'You will not see them again once you leave or reload this page')
-  t.match(textOf(first), 'Weather <b>& tides</b> is registered')
+  t.match(textOf(first), applicationsTexts.credentials.shownOnce)
+  t.match(textOf(first), applicationsTexts.credentials.registered('Weather <b>& tides</b>'))
   const file = linksOf(first).find(link => link.startsWith('data:text/plain'))!
   t.equal(
     decodeURIComponent(file.slice(file.indexOf(',') + 1)),
@@ -158,14 +171,14 @@ LOGIN_URL=${platform.url}
 API_URL=${platform.url}
 CLIENT_ID=app-1
 CLIENT_SECRET=${api.secrets[0]}
-# Valid until 2028-02-29T12:00:00.000Z
+# ${applicationsTexts.credentials.validUntilInFile('2028-02-29T12:00:00.000Z')}
 APP_ACCESS_TOKEN_1=app-access-token-1-of-app-1
-# Valid until 2028-02-29T12:00:00.000Z
+# ${applicationsTexts.credentials.validUntilInFile('2028-02-29T12:00:00.000Z')}
 APP_ACCESS_TOKEN_2=app-access-token-2-of-app-1
 `,
     'as a file of settings',
   )
-  t.equal(textOf(first).match(/Valid until 2028-02-29 12:00 UTC/g)?.length, 2)
+  t.equal(textOf(first).split('Feb 29, 2028, 12:00 PM UTC').length - 1, 2)
   t.match(setCookieLine(first, '__Host-handover'), /=; Max-Age=0; Path=\//)
   t.equal(browser.cookie('__Host-handover'), undefined)
 
@@ -269,7 +282,13 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
   t.equal(faultOf(page, 'name'), undefined)
   t.match(
     textOf(page, 'problem'),
-    'Redirect URIs: Not a <valid> URL. Redirect URIs: Must be https. Scopes: Unknown scope.',
+    [
+      [labels.redirectUris, 'Not a <valid> URL.'],
+      [labels.redirectUris, 'Must be https.'],
+      [labels.scopes, 'Unknown scope.'],
+    ]
+      .map(([label = '', problem = '']) => webTexts.form.problemOf(label, problem))
+      .join(' '),
   )
   t.match(textOf(page, 'problem'), 'Never heard of.', 'a problem of an unknown field is shown as well')
   t.notMatch(page.body, 'colour')
@@ -278,12 +297,12 @@ t.test('PG-16: the problems that the API reports are shown next to their fields,
     { ...form, ...typed, description: 'First line\nsecond “line”' },
     'everything typed, and the same form',
   )
-  t.match(page.body, `Request ID: <code>`)
+  t.match(page.body, `${around(webTexts.form.nothingLost)[0]}<code>`)
 })
 
 for (const [status, words] of [
-  [403, 'You are not a member of this group.'],
-  [404, 'There is no group with this id.'],
+  [403, applicationsTexts.form.problems.notAMember],
+  [404, applicationsTexts.form.problems.noGroup],
 ] as const) {
   t.test(`UP-14: a ${status} to a new application is shown as a problem of its group`, async t => {
     const { browser, platform, form } = await openForm(t)
@@ -297,22 +316,12 @@ for (const [status, words] of [
 }
 
 for (const [what, answer, status, words] of [
-  ['fails', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, 'is not working right now'],
-  ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, 'Please try again in 7 seconds'],
-  ['answers without an application', { status: 201, body: {} }, 502, 'that this site does not understand'],
-  ['answers without a client', { status: 201, body: { '@id': 'app-1' } }, 502, 'that this site does not understand'],
-  [
-    'answers 200 without a client',
-    { status: 200, body: { '@id': 'app-1' } },
-    502,
-    'that this site does not understand',
-  ],
-  [
-    'reports a conflict',
-    { status: 409, body: { error: { status: 409, message: 'x' } } },
-    409,
-    'Somebody has changed this in the meantime',
-  ],
+  ['fails', { status: 500, body: 'Traceback: secret-of-the-api' }, 502, upstreamTexts.api.failed],
+  ['is busy', { status: 429, headers: { 'retry-after': '7' }, body: {} }, 503, upstreamTexts.api.busy(7)],
+  ['answers without an application', { status: 201, body: {} }, 502, upstreamTexts.api.unexpected],
+  ['answers without a client', { status: 201, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
+  ['answers 200 without a client', { status: 200, body: { '@id': 'app-1' } }, 502, upstreamTexts.api.unexpected],
+  ['reports a conflict', { status: 409, body: { error: { status: 409, message: 'x' } } }, 409, signInTexts.api.changed],
 ] as const) {
   t.test(`no typed text is lost if the API ${what}`, async t => {
     const { browser, platform, form } = await openForm(t)

@@ -1,6 +1,12 @@
 // The page of one application, a new client secret, and the removal.
+
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { around } from '../../../src/client/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { applicationRecord } from './support/application-record.ts'
@@ -33,9 +39,9 @@ t.test('the page of an application shows its fields and links to its actions', a
   })
   const page = await browser.get('/applications/app-1')
   t.equal(page.statusCode, 200)
-  for (const text of ['Weather', 'Rain', 'app-1', 'group-1', 'https://weather.test/back', '2026-01-01 00:00 UTC'])
+  for (const text of ['Weather', 'Rain', 'app-1', 'group-1', 'https://weather.test/back', 'Jan 1, 2026, 12:00 AM UTC'])
     t.match(textOf(page), text)
-  t.match(textOf(page), 'http://localhost:3000/back default')
+  t.match(textOf(page), `http://localhost:3000/back ${applicationsTexts.details.defaultUri}`)
   t.ok(linksOf(page).includes('/applications/app-1/edit'))
   t.ok(linksOf(page).includes('/applications/app-1/secret'))
   t.ok(linksOf(page).includes('/applications/app-1/delete'))
@@ -47,7 +53,7 @@ t.test('the page of an application works if the API does not return the client',
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
   const page = await browser.get('/applications/app-1')
   t.equal(page.statusCode, 200)
-  t.notMatch(textOf(page), 'Redirect URIs')
+  t.notMatch(textOf(page), applicationsTexts.form.labels.redirectUris)
 })
 
 for (const [what, record] of Object.entries({
@@ -70,7 +76,7 @@ for (const [what, record] of Object.entries({
       t.equal(page.statusCode, 200, path)
       t.notMatch(page.body, /undefined|\[object Object\]|Invalid Date|NaN|null</, path)
     }
-    t.match(textOf(await browser.get('/applications/app-1')), 'Unnamed application')
+    t.match(textOf(await browser.get('/applications/app-1')), applicationsTexts.unnamed)
   })
 }
 
@@ -90,7 +96,7 @@ for (const [what, answer, status] of [
       const page = await browser.get(path)
       t.equal(page.statusCode, status, path)
       t.match(page.body, /<a class="button" href="\//, path)
-      t.match(textOf(page), 'quote this request ID:')
+      t.match(textOf(page), around(webTexts.errorPage.requestId)[0].trim())
       t.notMatch(page.body, 'stack trace')
     }
     t.ok(browser.cookie('__Host-session'))
@@ -106,8 +112,8 @@ t.test('a new client secret is shown once, and the page says which secrets still
 
   const first = await browser.get('/applications/app-1')
   t.match(first.body, `>${api.secrets[0]}<`)
-  t.match(textOf(first), 'New client secret for Name of app-1')
-  t.match(textOf(first), 'The previous secret stays valid; the one before that has stopped working.')
+  t.match(textOf(first), applicationsTexts.credentials.newSecret('Name of app-1'))
+  t.match(textOf(first), applicationsTexts.credentials.newSecretHint)
   t.equal(
     decodeURIComponent(
       linksOf(first)
@@ -132,7 +138,7 @@ for (const [what, answer] of Object.entries({
     platform.answer('POST /apps/v1/app-1/refreshSecret', answer)
     const page = await browser.post('/applications/app-1/secret', form)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'that this site does not understand')
+    t.match(textOf(page), upstreamTexts.api.unexpected)
   })
 }
 
@@ -183,16 +189,16 @@ t.test('the title of every page of an application names it', async t => {
   }
   t.same(await titles(), [
     'Name of app-1',
-    'Edit Name of app-1',
-    'New client secret for Name of app-1',
-    'Remove Name of app-1',
+    applicationsTexts.form.editTitle('Name of app-1'),
+    applicationsTexts.secret.title('Name of app-1'),
+    applicationsTexts.remove.title('Name of app-1'),
   ])
   api.records.set('app-1', applicationRecord('app-1', { name: '' }, { client }))
   t.same(await titles(), [
-    'Unnamed application',
-    'Edit application',
-    'New client secret for application',
-    'Remove application',
+    applicationsTexts.unnamed,
+    applicationsTexts.form.editTitle(applicationsTexts.anApplication),
+    applicationsTexts.secret.title(applicationsTexts.anApplication),
+    applicationsTexts.remove.title(applicationsTexts.anApplication),
   ])
 })
 
@@ -215,9 +221,9 @@ t.test('before a removal, a page says what will stop working and asks for confir
   const { browser, platform } = await withApplications(t)
   const page = await browser.get('/applications/app-1/delete')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'Remove Name of app-1?')
-  t.match(textOf(page), 'nobody can sign in with this application any more')
-  t.match(textOf(page), 'its app access tokens stop working')
+  t.match(textOf(page), applicationsTexts.remove.heading('Name of app-1'))
+  t.match(textOf(page), applicationsTexts.remove.noSignIn)
+  t.match(textOf(page), applicationsTexts.remove.appTokensStop)
   t.ok(linksOf(page).includes('/applications/app-1'), 'and a way back')
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 0)
 })
@@ -229,7 +235,7 @@ t.test('after a removal, the list says so and no longer has the application', as
   t.equal(answer.statusCode, 303)
   t.equal(platform.received('DELETE /apps/v1/app-1').length, 1)
   const list = await browser.get(String(answer.headers.location))
-  t.match(textOf(list), 'The application has been removed')
+  t.match(textOf(list), applicationsTexts.list.removed)
   t.notOk(linksOf(list).includes('/applications/app-1'))
   t.equal((await browser.get('/applications/app-1')).statusCode, 404)
 })
@@ -260,7 +266,7 @@ for (const action of ['secret', 'delete'] as const) {
     const form = readForm(await browser.get(path), `/applications/app-1/${action}`)
     const page = await browser.post(`/applications/app-1/${action}`, form)
     t.equal(page.statusCode, 403)
-    t.match(textOf(page), 'You are not allowed to do this')
+    t.match(textOf(page), signInTexts.api.forbidden)
     t.equal(platform.received('POST /api/exchangeToken').length, 1)
   })
 
@@ -269,7 +275,7 @@ for (const action of ['secret', 'delete'] as const) {
     for (const form of [{}, { formToken: 'forged' }, { formToken: browser.cookie('__Host-session')! }]) {
       const page = await browser.post(`/applications/app-1/${action}`, form as Record<string, string>)
       t.equal(page.statusCode, 409)
-      t.match(textOf(page), 'This page has been open for too long')
+      t.match(textOf(page), webTexts.form.tooOld)
       t.ok(readForm(page, path).formToken, 'with a form that can be sent')
     }
     t.equal(platform.received(call).length, 0)

@@ -1,5 +1,8 @@
 // A form of an application that is sent after the session ended; what holds for any form: test/client/sign-in/interrupted-forms.test.ts.
+
 import t, { type Test } from 'tap'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
@@ -55,8 +58,8 @@ t.test(
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, '/applications/new', '/applications')
     const page = await browser.post('/applications', { ...form, ...typed })
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), 'Your session has ended')
-    t.match(textOf(page), 'Nothing was sent')
+    t.match(textOf(page), webTexts.form.sessionEnded)
+    t.match(textOf(page), webTexts.form.draftKept)
     t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
     t.same(changes(), [])
 
@@ -64,7 +67,7 @@ t.test(
     t.equal(path, '/applications/new')
     const again = await browser.get(path!)
     t.hasStrict(readForm(again, '/applications'), typed)
-    t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
+    t.match(textOf(again), webTexts.form.hasDraft)
     t.same(changes(), [], 'it waits for the visitor')
 
     t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)
@@ -81,7 +84,7 @@ t.test('PG-14: changes sent after the session ended are back in the form of that
   t.equal(path, action)
   const again = await browser.get(path!)
   t.hasStrict(readForm(again, action), { name: 'Tides', redirectUris: 'https://typed.test/back' })
-  t.match(textOf(again), 'This is what you typed before your session ended')
+  t.match(textOf(again), webTexts.form.hasDraft)
   t.notMatch(textOf(await browser.get(path!)), 'This is what you typed', 'and that once')
   t.same(changes(), [])
 })
@@ -94,7 +97,7 @@ for (const [path, action] of [
     const { browser, form, signInAgain, changes } = await openFormAndWait(t, path, action)
     const page = await browser.post(action, form)
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), 'Nothing was done')
+    t.match(textOf(page), webTexts.form.nothingDone)
     t.equal(await signInAgain(page), path)
     t.equal((await browser.get(path)).statusCode, 200)
     t.same(changes(), [])
@@ -110,7 +113,7 @@ t.test(
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.hasStrict(readForm(page, '/applications'), long)
     t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
-    t.match(textOf(page), 'Nothing was sent')
+    t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
     t.same(changes(), [])
 
     await signInAgain(page)
@@ -193,7 +196,7 @@ t.test(
     await signInAgain(page)
     const again = await browser.post('/applications', readForm(page, '/applications'))
     t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'problem'), 'This page has been open for too long')
+    t.match(textOf(again, 'problem'), webTexts.form.tooOld)
     t.hasStrict(readForm(again, '/applications'), typed)
     t.same(changes(), [])
     t.equal((await browser.post('/applications', readForm(again, '/applications'))).statusCode, 303)

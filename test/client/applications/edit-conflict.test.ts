@@ -1,5 +1,8 @@
 // Somebody changes an application while the visitor edits it: nothing is overwritten, and the visitor chooses.
+
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, callbackUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo } from '../support/read-response.ts'
@@ -98,9 +101,15 @@ for (const [what, settings] of Object.entries({
     const page = await browser.post(action, { ...form, name: 'Mine', description: 'Also mine' })
     t.equal(page.statusCode, 409)
     t.strictSame(fields(), before)
-    t.match(page.body, '<title>Error: Edit Weather · Applications</title>')
-    t.match(textOf(page, 'problem'), /was changed while you were editing it.* Nothing is saved yet/)
-    t.match(textOf(page, 'problem'), 'Description: Choose one of the two values.')
+    t.match(
+      page.body,
+      `<title>${webTexts.page.errorTitle(applicationsTexts.form.editTitle('Weather'))} · Applications</title>`,
+    )
+    t.match(textOf(page, 'problem'), applicationsTexts.conflict.message)
+    t.match(
+      textOf(page, 'problem'),
+      webTexts.form.problemOf(applicationsTexts.form.labels.description, applicationsTexts.conflict.choose),
+    )
     t.ok(linksOf(page).includes('#description'))
     t.strictSame(asked(page), ['name', 'description', 'scopes'])
     const text = textOf(page)
@@ -167,7 +176,7 @@ t.test('if the application changes twice in a row, the form comes back with the 
   platform.answer('PUT /apps/v1/app-1', { status: 412, body: {} })
   const page = await browser.post(action, { ...form, name: 'Mine' })
   t.equal(page.statusCode, 412)
-  t.match(textOf(page, 'problem'), 'Somebody else has changed the application just now. Please send the form again.')
+  t.match(textOf(page, 'problem'), applicationsTexts.form.changedJustNow)
   t.equal(readForm(page, action).name, 'Mine')
   t.equal(puts().length, 2)
 })
@@ -179,7 +188,7 @@ t.test('a missing or invalid choice is asked for again, and the other choices st
   for (const choices of [{}, { 'keep-description': 'both' }] as Record<string, string>[]) {
     const again = await browser.post(action, choose(page, { 'keep-name': 'stored', ...choices }))
     t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'description-error'), 'Choose one of the two values.')
+    t.match(textOf(again, 'description-error'), applicationsTexts.conflict.choose)
     t.strictSame(
       ['name', 'description', 'scopes'].map(name => chosen(again, name)),
       ['stored', undefined, 'stored'],
@@ -311,7 +320,7 @@ for (const [when, isChoosing] of [
     const path = goesOnTo(await browser.get(callbackUrl(started), { site: 'cross-site' }))
     t.equal(path, action)
     const again = await browser.get(action)
-    t.match(textOf(again), 'This is what you typed before your session ended')
+    t.match(textOf(again), webTexts.form.hasDraft)
 
     if (isChoosing) {
       t.strictSame([chosen(again, 'name'), chosen(again, 'description')], ['typed', 'stored'])
@@ -337,7 +346,7 @@ t.test('PG-14: choices too long for a cookie are asked for again after signing i
   platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
   const ended = await browser.post(action, choose(page, choices))
   t.equal(ended.statusCode, 401)
-  t.match(textOf(ended), 'Sign in in a new tab')
+  t.match(textOf(ended), webTexts.form.signInFirstLink)
   const back = readForm(ended, action)
   t.equal(back.description, description)
   platform.answer('POST /api/exchangeToken', giveTokens())

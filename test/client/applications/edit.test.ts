@@ -1,5 +1,10 @@
 // Editing an application: what is sent is what was typed, and never a guess.
+
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn } from '../support/build-test-client.ts'
 import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import type { Script } from '../support/scripted-platform.ts'
@@ -63,7 +68,7 @@ t.test('PG-16: saved changes answer 303, and the page of the application says th
     },
   })
   const page = await browser.get(String(answer.headers.location))
-  t.match(textOf(page), 'Your changes are saved')
+  t.match(textOf(page), applicationsTexts.details.saved)
   t.equal(platform.received('PUT /apps/v1/app-1').length, 1)
 })
 
@@ -71,8 +76,8 @@ t.test('an application that was saved says so in its title, and first', async t 
   const { browser, form } = await openForm(t, { isClientTold: true })
   const { headers } = await browser.post(action, form)
   const { body } = await browser.get(String(headers.location))
-  t.match(body, '<title>Saved: Weather · Applications</title>')
-  t.match(body, /<p class="notice" role="status" tabindex="-1" autofocus>Your changes are saved/)
+  t.match(body, `<title>${applicationsTexts.details.titleAfterSaving('Weather')} · Applications</title>`)
+  t.match(body, `<p class="notice" role="status" tabindex="-1" autofocus>${applicationsTexts.details.saved}`)
 })
 
 t.test('changes that are refused keep the title, also where the API cannot be asked for the name', async t => {
@@ -84,28 +89,31 @@ t.test('changes that are refused keep the title, also where the API cannot be as
     platform.answer('PUT /apps/v1/app-1', answer)
     platform.answer('GET /apps/v1/app-1', { status: 500, body: '' })
     const page = await browser.post(action, { ...form, ...changes })
-    t.match(page.body, '<title>Error: Edit Weather · Applications</title>')
-    t.match(page.body, '<h1>Edit Weather</h1>')
+    t.match(
+      page.body,
+      `<title>${webTexts.page.errorTitle(applicationsTexts.form.editTitle('Weather'))} · Applications</title>`,
+    )
+    t.match(page.body, `<h1>${applicationsTexts.form.editTitle('Weather')}</h1>`)
   }
 })
 
 t.test('a default redirect URI that was emptied becomes the first, as its hint says', async t => {
   const { browser, page, form, sent } = await openForm(t, { isClientTold: true })
-  t.match(textOf(page, 'defaultRedirectUri-hint'), 'If you leave this empty, it is the first')
+  t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUri)
   await browser.post(action, { ...form, defaultRedirectUri: '' })
   t.equal(sent().data.defaultRedirectUri, 'https://weather.test/back')
 })
 
 t.test('a default redirect URI that is not known stays, as its hint says', async t => {
   const { browser, page, form, sent } = await openForm(t, { isClientTold: false })
-  t.match(textOf(page, 'defaultRedirectUri-hint'), 'If you leave this empty, it stays as it is')
+  t.match(textOf(page, 'defaultRedirectUri-hint'), applicationsTexts.form.hints.defaultRedirectUriUnknown)
   await browser.post(action, { ...form, redirectUris: 'https://typed.test/back', defaultRedirectUri: '' })
   t.notOk('defaultRedirectUri' in sent().data)
 })
 
 t.test('where the API does not tell the client, the page says so and asks for the redirect URIs', async t => {
   const { browser, page, form, platform } = await openForm(t, { isClientTold: false })
-  t.match(textOf(page), 'The application API does not tell the redirect URIs of this application')
+  t.match(textOf(page), applicationsTexts.form.clientUnknown)
   t.hasStrict(form, { ...data, redirectUris: '', defaultRedirectUri: '', scopes: '', defaultScopes: '' })
 
   const refused = await browser.post(action, form)
@@ -136,7 +144,7 @@ t.test('where the API does not tell the client, only what was typed of it is sen
 t.test('a form shown again after a fault still says what is not known, and sends no guess', async t => {
   const { browser, form, sent } = await openForm(t, { isClientTold: false })
   const refused = await browser.post(action, { ...form, name: '' })
-  t.match(textOf(refused), 'The application API does not tell the redirect URIs of this application')
+  t.match(textOf(refused), applicationsTexts.form.clientUnknown)
   const again = readForm(refused, action)
   await browser.post(action, { ...again, name: 'Tides', redirectUris: 'https://typed.test/back' })
   t.same(sent().data, { ...data, name: 'Tides', redirectUris: 'https://typed.test/back' })
@@ -161,19 +169,28 @@ t.test('faults that the API finds in changes stand beside their fields, with eve
   t.equal(page.statusCode, 422)
   t.equal(
     faultOf(page, 'defaultRedirectUri'),
-    'Must be one of Redirect URIs.',
+    `Must be one of ${applicationsTexts.form.labels.redirectUris}.`,
     'and no field goes by its name on the wire',
   )
   t.hasStrict(readForm(page, action), typed)
 })
 
+const { refused } = signInTexts.api
 for (const [what, body, words] of [
-  ['a sentence', { error: { status: 422, message: 'This name <b>is taken</b>.' } }, 'This name <b>is taken</b>.'],
-  ['the words of OAuth', { error: 'invalid_request', error_description: 'Two of these clash.' }, 'Two of these clash.'],
-  ['a very long sentence', { error: { status: 422, message: 'x'.repeat(9_000) } }, `${'x'.repeat(500)} `],
-  ['no fields', { error: { status: 422, message: {} } }, 'It does not say why'],
-  ['nothing', '', 'It does not say why'],
-  ['a page', '<html>No</html>', 'It does not say why'],
+  [
+    'a sentence',
+    { error: { status: 422, message: 'This name <b>is taken</b>.' } },
+    refused('This name <b>is taken</b>.'),
+  ],
+  [
+    'the words of OAuth',
+    { error: 'invalid_request', error_description: 'Two of these clash.' },
+    refused('Two of these clash.'),
+  ],
+  ['a very long sentence', { error: { status: 422, message: 'x'.repeat(9_000) } }, refused('x'.repeat(500))],
+  ['no fields', { error: { status: 422, message: {} } }, signInTexts.api.refusedWithoutReason],
+  ['nothing', '', signInTexts.api.refusedWithoutReason],
+  ['a page', '<html>No</html>', signInTexts.api.refusedWithoutReason],
 ] as const) {
   t.test(`UP-14: a 422 that says ${what} stands beside the form, with everything typed still there`, async t => {
     const { browser, form, platform } = await openForm(t, { isClientTold: true })
@@ -182,8 +199,8 @@ for (const [what, body, words] of [
     const typed = { ...fields, name: 'Tides', scopes: '' }
     const page = await browser.post(action, { formToken: formToken!, ...typed })
     t.equal(page.statusCode, 422)
-    t.match(textOf(page, 'problem'), `The application API did not accept this. ${words}`)
-    t.notMatch(textOf(page, 'problem'), 'fields that are marked')
+    t.match(textOf(page, 'problem'), words)
+    t.notMatch(textOf(page, 'problem'), webTexts.form.fieldsRefused)
     t.hasStrict(readForm(page, action), typed)
   })
 }
@@ -191,7 +208,7 @@ for (const [what, body, words] of [
 t.test('UP-14: a field that the API marks without a word is marked', async t => {
   const { browser, form, platform } = await openForm(t, { isClientTold: true })
   platform.answer('PUT /apps/v1/app-1', { status: 422, body: { error: { status: 422, message: { name: [] } } } })
-  t.equal(faultOf(await browser.post(action, form), 'name'), 'Not accepted.')
+  t.equal(faultOf(await browser.post(action, form), 'name'), signInTexts.api.fieldRefused)
 })
 
 t.test('a field that is sent twice counts as not sent: which of the two was meant, nobody knows', async t => {
@@ -207,15 +224,20 @@ t.test('a field that is sent twice counts as not sent: which of the two was mean
     },
   })
   t.equal(answer.statusCode, 422)
-  t.equal(faultOf(answer, 'name'), 'This field is required.')
+  t.equal(faultOf(answer, 'name'), applicationsTexts.form.problems.required)
   t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 })
 
 for (const [what, answer, status, words] of [
-  ['forbids it', { status: 403, body: { error: { status: 403, message: 'Permission denied' } } }, 403, 'not allowed'],
-  ['is out of order', { status: 500, body: '' }, 502, 'is not working right now'],
-  ['answers something else', { status: 200, body: '<html>' }, 502, 'that this site does not understand'],
-  ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, 'in 9 seconds'],
+  [
+    'forbids it',
+    { status: 403, body: { error: { status: 403, message: 'Permission denied' } } },
+    403,
+    signInTexts.api.forbidden,
+  ],
+  ['is out of order', { status: 500, body: '' }, 502, upstreamTexts.api.failed],
+  ['answers something else', { status: 200, body: '<html>' }, 502, upstreamTexts.api.unexpected],
+  ['is busy', { status: 503, headers: { 'retry-after': '9' }, body: '' }, 503, upstreamTexts.api.busy(9)],
 ] as const) {
   t.test(`nothing typed is lost where the API ${what} when changes are saved`, async t => {
     const { browser, form, platform } = await openForm(t, { isClientTold: true })
@@ -233,7 +255,7 @@ t.test('changes to an application that is gone are a page that leads to the list
   platform.answer('PUT /apps/v1/app-1', { status: 404, body: { error: { status: 404, message: 'App not found.' } } })
   const page = await browser.post(action, form)
   t.equal(page.statusCode, 404)
-  t.match(textOf(page), 'There is no such application')
+  t.match(textOf(page), applicationsTexts.notFound)
   t.notMatch(page.body, 'formToken')
   t.ok(linksOf(page).includes('/applications'))
 })

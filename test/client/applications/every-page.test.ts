@@ -1,5 +1,8 @@
 // What holds for every page and form of any product, here on each of the applications.
+
 import t, { type Test } from 'tap'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { publicUrl, signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
@@ -57,7 +60,7 @@ for (const [what, headers] of Object.entries({
     for (const url of Object.keys(forms)) {
       const page = await send(url, headers as Record<string, string>)
       t.equal(page.statusCode, 403, url)
-      t.match(page.body, 'This form was not sent from a page of this site', url)
+      t.match(page.body, webTexts.errors.fromAnotherSite, url)
       t.equal(goesOnTo(page), undefined, url)
       t.same(setCookieLines(page), [], url)
     }
@@ -124,7 +127,7 @@ t.test('PG-12: a link from another site ends on its page, signed in, after two r
     t.same(setCookieLines(first), [], path)
     const second = await browser.get(path, { site: 'same-origin' })
     t.equal(second.statusCode, 200, path)
-    t.match(second.body, 'Signed in as', path)
+    t.match(second.body, around(webTexts.page.signedInAs)[0], path)
   }
 })
 

@@ -1,10 +1,15 @@
 // The bounds of the fields: told to the browser, checked here for those that do not keep them, and shown beside the field.
+
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
+
+const { problems, labels, redirectUris: rules } = applicationsTexts.form
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const url = (length: number) => 'https://weather.test/'.padEnd(length, 'x')
@@ -49,7 +54,7 @@ for (const [field, most, value] of bounds) {
 
     const tooLong = await browser.post('/applications', { ...form, [field]: `${value}x` })
     t.equal(tooLong.statusCode, 422)
-    t.equal(faultOf(tooLong, field), `Use at most ${most} characters; this has ${most + 1}.`)
+    t.equal(faultOf(tooLong, field), problems.tooLong(most, most + 1))
     t.equal(readForm(tooLong, '/applications')[field], `${value}x`)
     t.equal(platform.received('POST /apps/v1').length, 0)
     const tooLongChange = await browser.post('/applications/app-1/edit', { ...edit, [field]: `${value}x` })
@@ -68,7 +73,7 @@ for (const [field, most, value] of bounds) {
 t.test('PG-17: an emoji is one character, as it is to the API', async t => {
   const { browser, form } = await openForm(t)
   const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
-  t.equal(faultOf(tooLong, 'name'), 'Use at most 200 characters; this has 201.')
+  t.equal(faultOf(tooLong, 'name'), problems.tooLong(200, 201))
   t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
 })
 
@@ -76,16 +81,19 @@ t.test('PG-17: what is required is asked for beside its field, and blanks are no
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })
   t.equal(empty.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(empty, field), 'This field is required.')
-  t.match(textOf(empty, 'problem'), 'Please correct the fields that are marked')
+  for (const field of ['groupId', 'name', 'redirectUris'])
+    t.equal(faultOf(empty, field), applicationsTexts.form.problems.required)
+  t.match(textOf(empty, 'problem'), webTexts.form.fieldsRefused)
 
   const nothing = await browser.post('/applications', { formToken: form.formToken })
   t.equal(nothing.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris']) t.equal(faultOf(nothing, field), 'This field is required.')
+  for (const field of ['groupId', 'name', 'redirectUris'])
+    t.equal(faultOf(nothing, field), applicationsTexts.form.problems.required)
 
   const emptyChange = await browser.post('/applications/app-1/edit', { ...edit, name: '', redirectUris: '' })
   t.equal(emptyChange.statusCode, 422)
-  for (const field of ['name', 'redirectUris']) t.equal(faultOf(emptyChange, field), 'This field is required.')
+  for (const field of ['name', 'redirectUris'])
+    t.equal(faultOf(emptyChange, field), applicationsTexts.form.problems.required)
   t.same(
     platform.received().filter(({ method, url }) => method !== 'GET' && url.startsWith('/apps/')),
     [],
@@ -116,7 +124,7 @@ for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl']) {
     for (const value of noWebUrls) {
       const page = await browser.post('/applications', { ...form, [field]: value })
       t.equal(page.statusCode, 422, value)
-      t.match(faultOf(page, field), 'begins with https:// or http://', value)
+      t.match(faultOf(page, field), applicationsTexts.form.problems.webUrl, value)
     }
     t.equal(platform.received('POST /apps/v1').length, 0)
     const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
@@ -131,23 +139,26 @@ t.test('every fault at once: the page lists them, each leading to its field', as
     t.match(page.body, new RegExp(`<li><a href="#${field}">`), field)
   t.match(
     textOf(page, 'problem'),
-    'Name: This field is required. Description: Use at most 2000 characters; this has 2001. ' +
-      'Icon: Enter a web address that begins with https:// or http://.',
+    [
+      webTexts.form.problemOf(labels.name, problems.required),
+      webTexts.form.problemOf(labels.description, problems.tooLong(2_000, 2_001)),
+      webTexts.form.problemOf(labels.iconUrl, problems.webUrl),
+    ].join(' '),
     'in the order of the form, by the names that it has there',
   )
 })
 
-const brokenRules: [uri: string, rule: string][] = [
-  ['weather.test/back', 'must be a complete address that begins with https://.'],
-  ['com.example.app:/back', 'must be a complete address that begins with https://.'],
-  ['https://', 'must be a complete address that begins with https://.'],
-  ['http://weather.test/back', 'must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].'],
-  ['http://localhost.weather.test/', 'must begin with https://, because http:// is only for localhost'],
-  ['https://weather.test/#back', 'must not have a fragment (#).'],
-  ['https://weather.test/*', 'must not contain * or \\.'],
-  ['https://me:secret@weather.test/', 'must not contain a user name or password.'],
-  ['https://weather.test/zurück', 'must be plain ASCII, with everything else percent-encoded.'],
-  ["https://weather';.test/", 'must have a host of letters, digits, dots and hyphens.'],
+const brokenRules: [uri: string, rule: keyof typeof rules][] = [
+  ['weather.test/back', 'incomplete'],
+  ['com.example.app:/back', 'incomplete'],
+  ['https://', 'incomplete'],
+  ['http://weather.test/back', 'insecure'],
+  ['http://localhost.weather.test/', 'insecure'],
+  ['https://weather.test/#back', 'fragment'],
+  ['https://weather.test/*', 'character'],
+  ['https://me:secret@weather.test/', 'password'],
+  ['https://weather.test/zurück', 'notAscii'],
+  ["https://weather';.test/", 'host'],
 ]
 
 t.test('each redirect URI that breaks a rule gets one message, which names the rule; the API is not asked', async t => {
@@ -156,13 +167,15 @@ t.test('each redirect URI that breaks a rule gets one message, which names the r
   for (const [action, fields] of Object.entries({ '/applications': form, '/applications/app-1/edit': edit })) {
     const page = await browser.post(action, { ...fields, redirectUris })
     t.equal(page.statusCode, 422)
-    const messages = [...page.body.matchAll(/<a href="#redirectUris">Redirect URIs: (.*?)<\/a>/g)].map(
-      ([, text]) => text!,
-    )
+    const messages = [...page.body.matchAll(/<a href="#redirectUris">(.*?)<\/a>/g)].map(([, text]) => text!)
     t.equal(messages.length, brokenRules.length)
     for (const [index, [uri, rule]] of brokenRules.entries())
-      t.ok(unescapeHtml(messages[index]!).startsWith(`“${uri}” ${rule}`), uri)
-    t.match(faultOf(page, 'redirectUris'), '“weather.test/back” must be a complete address', 'and beside the field')
+      t.equal(
+        unescapeHtml(messages[index]!),
+        webTexts.form.problemOf(labels.redirectUris, rules[rule](uri, 2_048)),
+        uri,
+      )
+    t.match(faultOf(page, 'redirectUris'), rules.incomplete('weather.test/back'), 'and beside the field')
     t.equal(readForm(page, action).redirectUris, redirectUris.replaceAll('\r\n', '\n'), 'as typed')
   }
   t.same(platform.received('POST /apps/v1'), [])
@@ -183,15 +196,15 @@ t.test('redirect URIs of the rules are sent on, wherever the line breaks and com
 t.test('a redirect URI that is too long, and a hundred bad ones, make a page that can still be read', async t => {
   const { browser, form } = await openForm(t)
   const long = await browser.post('/applications', { ...form, redirectUris: url(2_049) })
-  t.equal(faultOf(long, 'redirectUris'), `“${url(2_049).slice(0, 100)}…” must have at most 2048 characters.`)
+  t.equal(faultOf(long, 'redirectUris'), rules.tooLong(`${url(2_049).slice(0, 100)}…`, 2_048))
   const many = await browser.post('/applications', { ...form, redirectUris: 'x '.repeat(100) })
-  t.equal(faultOf(many, 'redirectUris')?.match(/must be a complete/g)?.length, 10)
+  t.equal(faultOf(many, 'redirectUris')?.split(rules.incomplete('x')).length, 11)
 })
 
 t.test('the default redirect URI is one of the list', async t => {
   const { browser, form, platform } = await openForm(t)
   const page = await browser.post('/applications', { ...form, defaultRedirectUri: 'https://weather.test/other' })
-  t.equal(faultOf(page, 'defaultRedirectUri'), 'Enter one of the redirect URIs above.')
+  t.equal(faultOf(page, 'defaultRedirectUri'), applicationsTexts.form.problems.notARedirectUri)
   t.same(platform.received('POST /apps/v1'), [])
 })
 
@@ -199,7 +212,7 @@ t.test('a NUL, which no database takes, is a fault beside its field', async t =>
   const { browser, form, platform } = await openForm(t)
   t.equal(
     faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'),
-    'Remove the invisible NUL character.',
+    applicationsTexts.form.problems.nul,
   )
   t.same(platform.received('POST /apps/v1'), [])
 })

@@ -1,5 +1,9 @@
 // The groups that applications belong to. A visitor without a group creates one in the form.
+
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
 import { type Received, type Script, send } from '../support/scripted-platform.ts'
@@ -47,20 +51,23 @@ t.test('a visitor without a group names one in the form, and it is created with 
   const { data } = JSON.parse(platform.received('POST /apps/v1')[0]!.body)
   t.equal(data.groupId, 'group-1')
   t.notOk('groupName' in data)
-  t.match(textOf(await browser.get('/applications/app-1')), 'Weather is registered')
-  t.match(textOf(await browser.get('/applications/app-1')), 'Group Weather people ID: group-1')
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather')
+  t.match(
+    textOf(await browser.get('/applications/app-1')),
+    `Weather people ${around(applicationsTexts.details.groupId)[0]}group-1`,
+  )
 })
 
 t.test('PG-16: a new group without a name, or with one that is too long, is refused next to its field', async t => {
   const { browser, form, made } = await withoutGroup(t)
   for (const [groupName, words] of [
-    ['', 'This field is required.'],
-    ['g'.repeat(201), 'Use at most 200 characters; this has 201.'],
+    ['', applicationsTexts.form.problems.required],
+    ['g'.repeat(201), applicationsTexts.form.problems.tooLong(200, 201)],
   ] as const) {
     const page = await browser.post('/applications', { ...form, groupName })
     t.equal(page.statusCode, 422)
     t.equal(faultOf(page, 'groupName'), words)
-    t.match(textOf(page, 'problem'), `Name of your group: ${words}`)
+    t.match(textOf(page, 'problem'), webTexts.form.problemOf(applicationsTexts.form.labels.groupName, words))
     t.hasStrict(readForm(page, '/applications'), { ...typed, groupName })
   }
   t.same(made(), [])
@@ -69,13 +76,9 @@ t.test('PG-16: a new group without a name, or with one that is too long, is refu
 for (const [what, answer, words] of [
   ['a problem of its name', { status: 422, body: { error: { status: 422, message: { name: ['Taken.'] } } } }, 'Taken.'],
   ['too many groups', { status: 422, body: { error: { message: { groupId: ['At most 20.'] } } } }, 'At most 20.'],
-  ['a 404', { status: 404, body: {} }, 'The group could not be created. Create one at the login portal.'],
-  ['a 403', { status: 403, body: {} }, 'The group could not be created. Create one at the login portal.'],
-  [
-    'an answer without an id',
-    { status: 201, body: {} },
-    'The group could not be created. Create one at the login portal.',
-  ],
+  ['a 404', { status: 404, body: {} }, applicationsTexts.form.problems.groupNotCreated],
+  ['a 403', { status: 403, body: {} }, applicationsTexts.form.problems.groupNotCreated],
+  ['an answer without an id', { status: 201, body: {} }, applicationsTexts.form.problems.groupNotCreated],
 ] as const) {
   t.test(`UP-14: if the API answers a new group with ${what}, the field says so and keeps the typed text`, async t => {
     const { browser, platform, form } = await withoutGroup(t)
@@ -143,9 +146,16 @@ t.test('the name of a new group stays in the form if the groups cannot be read',
 t.test('the page of an application shows the name and id of its group, or only the id', async t => {
   const { browser, platform, api, groups } = await withoutGroup(t)
   api.records.set('app-1', applicationRecord('app-1'))
-  const shown = async () => /Group (.*?) Web page/.exec(textOf(await browser.get('/applications/app-1')))?.[1]
+  const shown = async () => {
+    const { groupId, webPageUrl } = applicationsTexts.form.labels
+    const text = textOf(await browser.get('/applications/app-1'))
+    return text.split(`${groupId} `)[1]?.split(` ${webPageUrl}`)[0]
+  }
   groups.push(own('group-1', 'Same <b>name</b>'), own('group-2', 'Same <b>name</b>'))
-  t.equal(await shown(), 'Same <b>name</b> ID: group-1')
+  t.equal(
+    await shown(),
+    `Same <b>name</b> ${around(applicationsTexts.details.groupId).join(' group-1 ').replace(/ +/g, ' ').trim()}`,
+  )
   for (const answer of [
     { status: 404, body: {} },
     { status: 500, body: '' },

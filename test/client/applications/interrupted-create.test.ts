@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { holdAnswer } from '../support/hold-answer.ts'
 import { postAndHangUp } from '../support/post-and-hang-up.ts'
@@ -66,7 +67,7 @@ t.test(
     const answer = await browser.post('/applications', typed)
     t.equal(answer.statusCode, 303)
     const page = await browser.get(String(answer.headers.location))
-    t.match(textOf(page), 'the answer got lost, and the client secret with it. Create a new client secret below.')
+    t.match(textOf(page), applicationsTexts.details.createdEarlier)
     t.equal(api.records.size, 1)
     t.equal(platform.received('POST /apps/v1').length, 1)
   },

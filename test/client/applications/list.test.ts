@@ -1,5 +1,9 @@
 // The list of the visitor's applications: search, pages, order, and incomplete records.
+
 import t from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
@@ -28,8 +32,8 @@ t.test('the list asks the API as the visitor, and shows the newest application f
     idsOf(page),
     Array.from({ length: 12 }, (_, index) => `app-${12 - index}`),
   )
-  t.match(textOf(page), '12 applications')
-  t.match(textOf(page), 'Created 2026-01-01 00:11 UTC')
+  t.match(textOf(page), applicationsTexts.list.count(12))
+  t.match(textOf(page), 'Jan 1, 2026, 12:11 AM UTC')
   t.equal(platform.received('GET /apps/v1').length, 1)
 })
 
@@ -41,7 +45,7 @@ t.test('the list shows fifty applications on each page, with links to the other 
   const first = await browser.get('/applications')
   t.equal(idsOf(first).length, 50)
   t.equal(idsOf(first)[0], 'app-101')
-  t.match(textOf(first), 'Page 1 of 3')
+  t.match(textOf(first), applicationsTexts.list.pageOf(1, 3))
   t.notOk(linksOf(first).includes('/applications?page=0'))
 
   const second = await browser.get(linksOf(first).find(link => link.endsWith('page=2'))!)
@@ -70,7 +74,7 @@ t.test('a page number that is too high or not a number leads to an existing page
   ] as const) {
     const answer = await browser.get(`/applications?page=${page}`)
     t.equal(answer.statusCode, 200, `page=${page}`)
-    t.match(textOf(answer), `Page ${shown} of 2`, `page=${page}`)
+    t.match(textOf(answer), applicationsTexts.list.pageOf(Number(shown), 2), `page=${page}`)
   }
 })
 
@@ -80,7 +84,7 @@ t.test('a query parameter that comes twice is refused with a page, and the API i
   for (const query of ['page=1&page=2', 'q=a&q=b', 'sort=name&sort=oldest']) {
     const answer = await browser.get(`/applications?${query}`)
     t.equal(answer.statusCode, 400, query)
-    t.match(textOf(answer), 'The request could not be understood.')
+    t.match(textOf(answer), webTexts.errors.byStatus[400])
     t.notMatch(textOf(answer), /querystring|must be/, 'without the words of the validator')
   }
   t.equal(platform.received('GET /apps/v1').length, 0)
@@ -95,7 +99,7 @@ t.test('the search ignores upper and lower case, and links to other pages keep i
   await signIn(browser)
   const page = await browser.get('/applications?q=%20EATHER%20%26%20c%20')
   t.equal(idsOf(page).length, 50)
-  t.match(textOf(page), '60 of 120 match “EATHER & c”')
+  t.match(textOf(page), applicationsTexts.list.countFound(60, 120, 'EATHER & c'))
   t.match(page.body, 'name="q" value="EATHER &amp; c"')
   const next = await browser.get(linksOf(page).find(link => link.includes('page=2'))!)
   t.equal(idsOf(next).length, 10)
@@ -128,7 +132,7 @@ t.test('links sort the list and keep the search, and a search keeps the order', 
   t.same(idsOf(page), ['app-2', 'app-1'])
   t.ok(linksOf(page).includes('/applications?q=tides&sort=oldest'))
   t.match(page.body, '<input type="hidden" name="sort" value="name">')
-  t.match(page.body, /sort=name" aria-current="true">By name</)
+  t.match(page.body, `sort=name" aria-current="true">${applicationsTexts.list.orders.name}<`)
 })
 
 t.test('a search that finds nothing says so, and offers the whole list', async t => {
@@ -138,7 +142,7 @@ t.test('a search that finds nothing says so, and offers the whole list', async t
   await signIn(browser)
   const page = await browser.get('/applications?q=zebra')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'No applications found None of your applications has “zebra” in its name or client ID.')
+  t.match(textOf(page), `${applicationsTexts.list.noneFound.title} ${applicationsTexts.list.noneFound.text('zebra')}`)
   t.ok(linksOf(page).includes('/applications'))
   t.same(idsOf(page), [])
 })
@@ -148,7 +152,7 @@ t.test('a visitor without applications is invited to create the first one', asyn
   await signIn(browser)
   const page = await browser.get('/applications')
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'No applications yet')
+  t.match(textOf(page), applicationsTexts.list.noneYet.title)
   t.equal(linksOf(page).filter(link => link === '/applications/new').length, 1, 'one way to the first')
   t.ok(linksOf(page).includes('/applications/new'))
   t.notMatch(page.body, 'role="search"')
@@ -178,9 +182,9 @@ t.test('F-44: records with missing, null, extra or mistyped fields are shown wit
   t.equal(page.statusCode, 200)
   for (const id of ['no-data', 'null-name', 'object-name', 'bad-time', 'far-time', 'more', 'whole'])
     t.ok(linksOf(page).includes(`/applications/${id}`), id)
-  t.match(textOf(page), 'Unnamed application')
+  t.match(textOf(page), applicationsTexts.unnamed)
   t.notMatch(page.body, /Invalid Date|undefined|\[object Object\]|NaN|\.\.\/admin/)
-  t.match(textOf(page), '7 applications')
+  t.match(textOf(page), applicationsTexts.list.count(7))
 })
 
 t.test('F-44: ten thousand applications are listed fifty at a time', async t => {
@@ -192,7 +196,7 @@ t.test('F-44: ten thousand applications are listed fifty at a time', async t => 
   t.equal(page.statusCode, 200)
   t.equal(idsOf(page).length, 50)
   t.equal(idsOf(page).at(-1), 'app-1')
-  t.match(textOf(page), 'Page 200 of 200')
+  t.match(textOf(page), applicationsTexts.list.pageOf(200, 200))
 })
 
 const otherShapes: Record<string, unknown> = {
@@ -209,7 +213,7 @@ for (const [what, body] of Object.entries(otherShapes)) {
     await signIn(browser)
     const page = await browser.get('/applications')
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The application API gave an answer that this site does not understand')
+    t.match(textOf(page), upstreamTexts.api.unexpected)
     t.ok(browser.cookie('__Host-session'), 'the visitor stays signed in')
   })
 }

@@ -1,6 +1,8 @@
 // What a page says once after a form was sent: the words come from the page, and the reason from a sealed cookie.
+
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { setCookieLine, setCookieLines } from '../support/read-response.ts'
@@ -55,18 +57,20 @@ async function withApplications(t: Test) {
 
 type Setting = Awaited<ReturnType<typeof withApplications>>
 
-const cases: { text: string; page: string; act: (setting: Setting) => ReturnType<Setting['save']> }[] = [
-  { text: 'Your changes are saved', page: '/applications/app-1', act: ({ save }) => save() },
-  { text: 'The application has been removed', page: '/applications', act: ({ remove }) => remove() },
-  {
-    text: 'created when you first sent the form',
-    page: '/applications/app-3',
-    act: ({ createTwice }) => createTwice(),
-  },
-]
+const cases: { notice: string; text: string; page: string; act: (setting: Setting) => ReturnType<Setting['save']> }[] =
+  [
+    { notice: 'saved', text: applicationsTexts.details.saved, page: '/applications/app-1', act: ({ save }) => save() },
+    { notice: 'removed', text: applicationsTexts.list.removed, page: '/applications', act: ({ remove }) => remove() },
+    {
+      notice: 'created-earlier',
+      text: applicationsTexts.details.createdEarlier,
+      page: '/applications/app-3',
+      act: ({ createTwice }) => createTwice(),
+    },
+  ]
 
-for (const { text, page, act } of cases) {
-  t.test(`“${text}” is said once, and neither by a reload nor by Back`, async t => {
+for (const { notice, text, page, act } of cases) {
+  t.test(`the notice “${notice}” is said once, and neither by a reload nor by Back`, async t => {
     const setting = await withApplications(t)
     const { browser } = setting
     const answer = await act(setting)
@@ -85,7 +89,7 @@ for (const { text, page, act } of cases) {
     }
   })
 
-  t.test(`“${text}” is sealed, Strict, and gone after ten minutes`, async t => {
+  t.test(`the notice “${notice}” is sealed, Strict, and gone after ten minutes`, async t => {
     const setting = await withApplications(t)
     const { browser, clock } = setting
     const line = setCookieLine(await act(setting), name) ?? ''
@@ -97,7 +101,7 @@ for (const { text, page, act } of cases) {
     t.notMatch(textOf(await browser.get(page, { headers: { cookie } })), text)
   })
 
-  t.test(`“${text}” waits while its page fails, and is said when the page works again`, async t => {
+  t.test(`the notice “${notice}” waits while its page fails, and is said when the page works again`, async t => {
     const setting = await withApplications(t)
     const { browser, platform } = setting
     await act(setting)
@@ -111,7 +115,7 @@ for (const { text, page, act } of cases) {
     t.match(textOf(await browser.get(page, { site: 'same-origin' })), text)
   })
 
-  t.test(`“${text}” is said on its own page and to its own visitor only`, async t => {
+  t.test(`the notice “${notice}” is said on its own page and to its own visitor only`, async t => {
     const setting = await withApplications(t)
     const { browser, platform } = setting
     await act(setting)
@@ -151,7 +155,10 @@ for (const url of [
     const page = await browser.get(url, { site: 'same-origin' })
     t.equal(page.statusCode, 200)
     t.notMatch(page.body, 'class="notice"')
-    t.match(page.body, /<title>(Name of app-1|Your applications) · Applications<\/title>/)
+    t.match(
+      page.body,
+      `<title>${url.includes('app-1') ? 'Name of app-1' : applicationsTexts.list.title} · Applications</title>`,
+    )
   })
 
 t.test('a cookie that this client has not sealed for a notice makes no page say anything', async t => {
@@ -184,6 +191,9 @@ t.test('a notice leaves alone what else waits for a page: a draft and new creden
   t.equal((await browser.post('/applications/app-2/secret', secretForm)).statusCode, 303)
   const answer = await save()
   t.notOk(setCookieLines(answer).some(line => line.startsWith('__Host-handover')))
-  t.match(textOf(await browser.get('/applications/app-1', { site: 'same-origin' })), 'Your changes are saved')
-  t.match(textOf(await browser.get('/applications/app-2', { site: 'same-origin' })), 'Copy these credentials now')
+  t.match(textOf(await browser.get('/applications/app-1', { site: 'same-origin' })), applicationsTexts.details.saved)
+  t.match(
+    textOf(await browser.get('/applications/app-2', { site: 'same-origin' })),
+    applicationsTexts.credentials.copyNow,
+  )
 })

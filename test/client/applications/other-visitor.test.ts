@@ -1,5 +1,7 @@
 // Two tabs of one browser, signed in as different visitors: a form acts for whom it was shown to, or not at all.
+
 import t, { type Test } from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
@@ -34,8 +36,8 @@ for (const [path, action, call] of [
     const calls = platform.received().length
     const page = await browser.post(action, { ...form, ...typed })
     t.equal(page.statusCode, 409)
-    t.match(textOf(page), 'You are now signed in as someone else')
-    t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'and as whom')
+    t.match(textOf(page), webTexts.form.otherVisitor)
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'and as whom')
     t.ok(linksOf(page).includes(path), 'with the way to a form of one’s own')
     t.equal(platform.received(call).length, 0)
     t.equal(platform.received().length, calls)
@@ -70,7 +72,7 @@ t.test('PG-21: every page behind the login says who is signed in, and offers to 
     '/applications/app-1/delete',
   ]) {
     const page = await browser.get(path, { site: 'same-origin' })
-    t.match(page.body, /Signed in as <b>visitor-1<\/b>/, path)
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-1</b>'), path)
     t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
   }
 })
@@ -106,6 +108,6 @@ t.test('credentials are shown to the visitor who made the application, and to no
   const cookie = `${browser.cookieHeader(() => true)}; __Host-handover=${left}`
   const page = await browser.get('/applications/app-1', { headers: { cookie } })
   t.equal(page.statusCode, 200)
-  t.match(page.body, /Signed in as <b>visitor-2<\/b>/)
+  t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'))
   t.notMatch(page.body, secret)
 })

@@ -1,5 +1,8 @@
 // This site is an application, too, and stands in the list of whoever registered it.
+
 import t, { type Test } from 'tap'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { clientId, signIn, TestClock } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
 import { applicationRecord } from './support/application-record.ts'
@@ -22,25 +25,21 @@ async function start(t: Test, name = 'Reference  client') {
 t.test('this site is marked in the list and on its page, and no other application is', async t => {
   const { browser } = await start(t)
   for (const path of ['/applications', here])
-    t.equal((await browser.get(path)).body.match(/>This site</g)?.length, 1, path)
-  t.notMatch((await browser.get('/applications/app-1')).body, 'This site')
+    t.equal((await browser.get(path)).body.split(`>${applicationsTexts.thisSite}<`).length, 2, path)
+  t.notMatch((await browser.get('/applications/app-1')).body, applicationsTexts.thisSite)
 })
 
 for (const [action, call, words] of [
-  [
-    'secret',
-    `POST /apps/v1/${clientId}/refreshSecret`,
-    'It keeps its current secret until its operator puts the new one',
-  ],
-  ['delete', `DELETE /apps/v1/${clientId}`, 'Without it nobody can sign in here, you included'],
+  ['secret', `POST /apps/v1/${clientId}/refreshSecret`, applicationsTexts.secret.thisSiteKeeps],
+  ['delete', `DELETE /apps/v1/${clientId}`, applicationsTexts.remove.thisSiteStops],
 ] as const) {
   const path = `${here}/${action}`
 
   t.test(`the ${action} of this site says what happens, and is done only with its name typed`, async t => {
     const { browser, platform } = await start(t)
     const page = await browser.get(path)
-    t.match(textOf(page), `This is the site you are using. ${words}`)
-    t.match(textOf(page), 'Type “Reference client” to confirm')
+    t.match(textOf(page), `${applicationsTexts.secret.thisSite} ${words}`)
+    t.match(textOf(page), applicationsTexts.confirmation.hint('Reference client'))
     const { confirmation: _, ...form } = readForm(page, path)
     for (const typed of [
       {},
@@ -50,20 +49,19 @@ for (const [action, call, words] of [
     ]) {
       const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
       t.equal(refused.statusCode, 422)
-      t.match(textOf(refused, 'problem'), 'Name: This is not the name of the application.')
-      t.equal(faultOf(refused, 'confirmation'), 'This is not the name of the application.')
+      t.match(
+        textOf(refused, 'problem'),
+        webTexts.form.problemOf(applicationsTexts.confirmation.label, applicationsTexts.confirmation.differs),
+      )
+      t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
       t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
     }
     t.equal(platform.received(call).length, 0)
     const done = await browser.post(path, { ...form, confirmation: ' Reference client ' })
     t.equal(done.statusCode, action === 'delete' ? 200 : 303)
     t.equal(platform.received(call).length, 1)
-    if (action === 'delete') t.match(textOf(done), 'Nobody can sign in here until its operator registers it again')
-    else
-      t.match(
-        textOf(await browser.get(here)),
-        'This site goes on with its previous secret until CLIENT_SECRET in its settings',
-      )
+    if (action === 'delete') t.match(textOf(done), applicationsTexts.remove.done.message)
+    else t.match(textOf(await browser.get(here)), applicationsTexts.credentials.ofThisSite)
   })
 
   t.test(`the ${action} of another application wants nothing typed, and asks first`, async t => {
@@ -72,8 +70,8 @@ for (const [action, call, words] of [
     const page = await browser.get(other)
     t.notMatch(page.body, 'confirmation')
     t.notMatch(textOf(page), 'the site you are using')
-    t.match(textOf(page), action === 'delete' ? 'You cannot undo this' : 'The current secret stays valid')
-    if (action === 'secret') t.match(textOf(page), 'The secret before the current one stops working.')
+    t.match(textOf(page), action === 'delete' ? applicationsTexts.remove.atOnce : applicationsTexts.secret.currentStays)
+    if (action === 'secret') t.match(textOf(page), applicationsTexts.secret.oldStops)
     t.equal((await browser.post(other, readForm(page, other))).statusCode, 303)
   })
 }
@@ -93,7 +91,7 @@ t.test('PG-14: a name typed after the session ended comes back, and nothing is d
   for (const confirmation of ['Reference client', 'long '.repeat(1_000)]) {
     const page = await browser.post(`${here}/delete`, { ...form, confirmation })
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), /Nothing was (sent|done)/)
+    t.match(page.body, webTexts.form.sessionEnded)
   }
   t.equal(platform.received(`DELETE /apps/v1/${clientId}`).length, 0)
 })

@@ -1,5 +1,7 @@
 // The page on which a login ends, which goes on by itself, and what becomes of a browser that keeps no cookies.
+
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
@@ -85,7 +87,7 @@ t.test('CL-33: a browser that keeps no cookies reaches an explanation within two
   t.equal(started.origin, platform.url, 'the second hop leaves for the portal')
   const back = await client.inject({ url: callbackUrl(started.searchParams), headers })
   t.equal(back.statusCode, 400)
-  t.match(back.body, 'Signing in needs cookies')
+  t.match(back.body, signInTexts.loginErrors.login_without_cookies)
   t.equal(back.headers.location, undefined)
   t.equal(goesOnTo(back), undefined)
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
@@ -97,7 +99,7 @@ t.test('CL-33: a browser that keeps no Strict cookies reaches an explanation aft
   for (const [name, { sameSite }] of browser.cookies) if (sameSite === 'Strict') browser.cookies.delete(name)
   const next = await browser.get(goesOnTo(page)!, { site: 'same-origin' })
   t.equal(next.statusCode, 401)
-  t.match(next.body, 'allow cookies')
+  t.match(next.body, signInTexts.couldNotStaySignedIn.noCookie)
   t.match(next.body, 'href="/login?returnTo=%2Fpage"')
 })
 
@@ -107,7 +109,7 @@ t.test('CL-33: a session whose every access token the API refuses ends at an exp
   platform.answer('POST /api/exchangeToken', giveTokens({ refresh_token: 'another' }))
   const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
-  t.match(page.body, 'You could not stay signed in')
+  t.match(page.body, signInTexts.couldNotStaySignedIn.title)
   t.equal(browser.cookie('__Host-session'), undefined)
   t.same(browser.names(), [], 'nor does the refresh token stay that came in between')
   t.ok(platform.received().length <= 6, `${platform.received().length} requests`)
@@ -122,9 +124,9 @@ t.test(
     platform.answer('POST /api/exchangeToken', { status: 401, body: { error: 'invalid_grant' } })
     const page = await browser.get('/page', { site: 'same-origin' })
     t.equal(page.statusCode, 401)
-    t.match(page.body, 'You may have withdrawn it')
+    t.match(page.body, signInTexts.couldNotStaySignedIn.refused)
     t.match(page.body, 'href="/login?returnTo=%2Fpage"')
-    t.notMatch(page.body, 'allow cookies')
+    t.notMatch(page.body, signInTexts.couldNotStaySignedIn.noCookie)
     const again = await browser.get('/page', { site: 'same-origin' })
     t.equal(again.statusCode, 302)
     t.match(again.headers.location, /^\/login/)

@@ -1,5 +1,7 @@
 // The query of the callback: what stands there is checked, shown as text, and used for nothing else.
+
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { setCookieLine } from '../support/read-response.ts'
 
@@ -15,7 +17,7 @@ for (const name of ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'er
   t.test(`CL-09: a callback with ${name} twice is refused`, async t => {
     const { response, exchanges } = await callback(t, good => `${good}&${name}=b&${name}=b`)
     t.equal(response.statusCode, 400)
-    t.match(response.body, 'sign-in link is not complete')
+    t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
     t.equal(exchanges.length, 0)
     t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
   })
@@ -131,7 +133,7 @@ t.test('CL-13: whoever declines sees a calm page with a way back', async t => {
   const change = { code: undefined, error: 'access_denied', error_description: '<script>alert(1)</script>' }
   const response = await browser.get(callbackUrl(started, change), { site: 'cross-site' })
   t.equal(response.statusCode, 200)
-  t.match(response.body, 'You did not sign in')
+  t.match(response.body, signInTexts.declined.title)
   t.notMatch(response.body, 'alert(1)')
   t.match(response.body, 'href="/login"')
   t.equal(platform.received('POST /api/exchangeToken').length, 0)
@@ -145,7 +147,7 @@ t.test(
     for (const query of ['', '?error=access_denied', '?error=access_denied&state=forged', '?state=a&state=b']) {
       const response = await browser.get(`/cancelled${query}`, { site: 'cross-site' })
       t.equal(response.statusCode, 200)
-      t.match(response.body, 'You did not sign in')
+      t.match(response.body, signInTexts.declined.title)
       t.equal(response.headers['set-cookie'], undefined)
     }
     const state = first.get('state')
@@ -162,7 +164,7 @@ for (const name of ['code', 'state', 'subject', 'client_id', 'redirect_uri', 'er
     const url = callbackUrl(started, { [name]: 'x'.repeat(8192) })
     const response = await browser.get(url, { site: 'cross-site' })
     t.equal(response.statusCode, 400)
-    t.match(response.body, 'sign-in link is not complete')
+    t.match(response.body, signInTexts.loginErrors.login_callback_invalid)
     t.equal(response.headers['set-cookie'], undefined, 'the login is not used up')
     t.equal(platform.received('POST /api/exchangeToken').length, 0)
   })

@@ -1,6 +1,8 @@
 // The state on the callback: good once, for the browser that began, for ten minutes, and for this client alone.
+
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -115,7 +117,7 @@ t.test('CL-04: after eleven minutes a login is over, though its cookie is still 
   test.clock.advance(11 * 60)
   const response = await test.browser.get(callbackUrl(started), { site: 'cross-site', headers: { cookie } })
   refused(t, test, response)
-  t.match(response.body, 'longer than ten minutes')
+  t.match(response.body, signInTexts.loginErrors.login_unknown)
 })
 
 t.test('CL-04: after nine minutes and a half a login still completes', async t => {
@@ -140,7 +142,7 @@ t.test('CL-05: a callback that comes again is refused, and exchanges nothing', a
   ] as const) {
     const again = await jar.get(callbackUrl(started), { site })
     t.equal(again.statusCode, 400)
-    t.match(again.body, 'already been used')
+    t.match(again.body, signInTexts.loginErrors.login_used)
     t.equal(setCookieLine(again, '__Host-session'), undefined)
   }
   t.equal(platform.received('POST /api/exchangeToken').length, 1)

@@ -1,5 +1,7 @@
 // The exchange, server to server: what is sent, byte for byte, and what is believed of the answer.
+
 import t, { type Test } from 'tap'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -68,7 +70,7 @@ async function fails(t: Test, answer: Record<string, unknown> | string) {
   const { response, browser, log } = await loginAnswered(answer)
   t.equal(response.statusCode, 502)
   t.match(response.headers['content-type'], 'text/html')
-  t.match(response.body, 'that this site does not understand')
+  t.match(response.body, upstreamTexts.portal.unexpected)
   t.equal(setCookieLine(response, '__Host-session'), undefined)
   t.equal(setCookieLine(response, '__Host-refresh'), undefined)
   t.equal((await browser.get('/page', { site: 'same-origin' })).statusCode, 302)

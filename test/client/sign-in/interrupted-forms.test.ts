@@ -1,6 +1,10 @@
 // Forms that are sent after the session has ended, or as another visitor. No text is lost, and none is sent by itself.
+
 import t, { type Test } from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, readForm, textOf } from '../support/read-form.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
@@ -43,8 +47,8 @@ t.test(
     const { browser, form, signInAgain, sent } = await openFormAndWait(t)
     const page = await browser.post('/note', { ...form, note })
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), 'Your session has ended')
-    t.match(textOf(page), 'Nothing was sent')
+    t.match(textOf(page), signInTexts.sessionEnded.title)
+    t.match(textOf(page), webTexts.form.draftKept)
     t.match(setCookieLine(page, '__Host-handover'), /; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
     t.same(sent(), [])
 
@@ -52,7 +56,7 @@ t.test(
     t.equal(path, '/note')
     const again = await browser.get(path!, { site: 'same-origin' })
     t.equal(readForm(again, '/note').note, note)
-    t.match(textOf(again), 'This is what you typed before your session ended. It has not been sent yet.')
+    t.match(textOf(again), webTexts.form.hasDraft)
     t.same(sent(), [], 'only the visitor sends it')
 
     t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
@@ -97,7 +101,7 @@ t.test(
     t.equal(setCookieLine(page, '__Host-handover'), undefined)
     t.equal(readForm(page, '/note').note, long)
     t.match(page.body, /<a href="\/login\?[^"]*" target="_blank" rel="noopener">/)
-    t.match(textOf(page), 'Nothing was sent')
+    t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
     t.same(sent(), [])
 
     await signInAgain(page)
@@ -110,7 +114,7 @@ t.test('PG-14: a form without fields does nothing after the session has ended, a
   const { browser, form, signInAgain, sent } = await openFormAndWait(t)
   const page = await browser.post('/note', { formToken: form.formToken! })
   t.equal(page.statusCode, 401)
-  t.match(textOf(page), 'Nothing was done')
+  t.match(textOf(page), signInTexts.sessionEnded.message)
   t.equal(setCookieLine(page, '__Host-handover'), undefined)
   t.equal(await signInAgain(page), '/note')
   t.same(sent(), [])
@@ -121,7 +125,7 @@ t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant o
   const page = await browser.post('/note', { note, formToken: 'forged' })
   t.equal(page.statusCode, 401)
   t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.match(textOf(page), 'Nothing was sent')
+  t.match(textOf(page), webTexts.form.draftKept)
 })
 
 t.test(
@@ -135,7 +139,7 @@ t.test(
     await signInAgain(page)
     const again = await browser.post('/note', readForm(page, '/note'))
     t.equal(again.statusCode, 409)
-    t.match(textOf(again, 'problem'), 'This page has been open for too long')
+    t.match(textOf(again, 'problem'), webTexts.form.tooOld)
     t.equal(readForm(again, '/note').note, note)
     t.same(sent(), [])
     t.equal((await browser.post('/note', readForm(again, '/note'))).statusCode, 303)
@@ -170,8 +174,8 @@ t.test('F-42: a form that was opened by an earlier visitor is refused, and does 
   const calls = platform.received().length
   const page = await browser.post('/note', { ...form, note })
   t.equal(page.statusCode, 409)
-  t.match(textOf(page), 'You are now signed in as someone else')
-  t.match(page.body, /Signed in as <b>visitor-2<\/b>/, 'the page says who is signed in')
+  t.match(textOf(page), webTexts.form.otherVisitor)
+  t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'), 'the page says who is signed in')
   t.ok(linksOf(page).includes('/note'), 'and links to a new form')
   t.equal(platform.received().length, calls)
 })
@@ -189,7 +193,7 @@ t.test('PG-21: every signed-in page says who is signed in, and has a sign-out bu
   const { browser } = await openForm(t)
   for (const path of ['/', '/page', '/note']) {
     const page = await browser.get(path, { site: 'same-origin' })
-    t.match(page.body, /Signed in as <b>visitor-1<\/b>/, path)
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-1</b>'), path)
     t.match(page.body, /<form class="account" method="post" action="\/logout">/, path)
   }
 })
@@ -225,7 +229,7 @@ for (const [what, text] of [
       const { browser, form } = await endWhileHandled(t)
       const page = await browser.post('/note', { ...form, note: text })
       t.equal(page.statusCode, 401)
-      t.match(page.body, 'Your session has ended')
+      t.match(page.body, signInTexts.sessionEnded.title)
       t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
     },
   )
@@ -236,7 +240,7 @@ t.test('PG-21: if the API refuses the token right after the login, the page show
   await signIn(browser)
   const page = await browser.get('/page', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
-  t.match(page.body, 'You could not stay signed in')
+  t.match(page.body, signInTexts.couldNotStaySignedIn.title)
   t.notMatch(page.body, /Signed in as|visitor-1|Sign out|You are signed in until/)
 })
 
@@ -276,7 +280,7 @@ for (const [when, open] of Object.entries({
     const earlier = sent().length
     const page = await browser.post('/note', { ...form, note: long })
     t.equal(page.statusCode, 401)
-    t.match(page.body, '<title>Your session has ended · Small product</title>')
+    t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
     t.equal(readForm(page, '/note').note, long)
     t.match(page.body, /<a href="\/login\?returnTo=%2Fnote" target="_blank" rel="noopener">/)
     t.equal(log.filter(line => line.includes('"event":"form_not_shown"')).length, 1, 'the log says so')
@@ -340,7 +344,7 @@ for (const [what, text] of [
       const { browser, form, log } = await endWhileHandled(t, asking)
       const page = await browser.post('/note', { ...form, note: text })
       t.equal(page.statusCode, 401)
-      t.match(page.body, '<title>Your session has ended · Small product</title>')
+      t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
       t.notMatch(page.body, /Signed in as|Sign out|Too odd/)
       t.ok(linksOf(page).includes('/login?returnTo=%2Fnote'))
       t.equal(setCookieLine(page, '__Host-handover') === undefined, text === long)
@@ -373,7 +377,7 @@ t.test('PG-14: a long text is shown even if the product refuses to show its form
   const page = await browser.post('/note', { ...form, note: long })
   t.equal(page.statusCode, 401)
   t.equal(readForm(page, '/note').note, long)
-  t.match(page.body, '<title>Your session has ended · Small product</title>')
+  t.match(page.body, `<title>${signInTexts.sessionEnded.title} · Small product</title>`)
 })
 
 /** A product with a POST that was registered without a form. */
@@ -396,7 +400,7 @@ for (const [when, open] of Object.entries({
     const { browser, platform, signInAgain } = await open(t)
     const page = await browser.post('/plain')
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), 'Your session has ended Nothing was done. Please sign in and try again.')
+    t.match(textOf(page), `${signInTexts.sessionEnded.title} ${signInTexts.sessionEnded.message}`)
     t.notMatch(page.body, /Signed in as/)
     t.equal(await signInAgain(page), '/page', 'not to the address of the POST, which may have no page')
     platform.answer('POST /things', { status: 201, body: {} })
@@ -412,7 +416,7 @@ t.test('a script that accepts JSON and has no session gets a 401 as JSON, and no
     const answer = await browser.post(path, fields, { headers: { accept: 'application/json' } })
     t.equal(answer.statusCode, 401)
     t.match(answer.headers['content-type'], /^application\/json/)
-    t.match(answer.json(), { error: { code: 'sign_in_required', message: 'Please sign in again.' } })
+    t.match(answer.json(), { error: { code: 'sign_in_required', message: signInTexts.signInRequired } })
     t.equal(setCookieLine(answer, '__Host-handover'), undefined)
   }
   const list = await browser.get('/page', { site: 'same-origin', headers: { accept: 'application/json' } })

@@ -1,5 +1,7 @@
 // The visitor's name (the portal's /api/me): asked for once after a login, shown on every page, and never in the way.
+
 import t, { type Test } from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { hostileTexts } from '../support/hostile-texts.ts'
 import { unescapeHtml } from '../support/read-form.ts'
@@ -19,7 +21,7 @@ function buildWithName(t: Test, answer: Script, token?: string) {
 /** Whom the page says to be signed in. */
 async function nameOn(browser: TestBrowser, path = '/page'): Promise<string | undefined> {
   const { body } = await browser.get(path, { site: 'same-origin' })
-  const name = /Signed in as <b>([^<]*)<\/b>/.exec(body)?.[1]
+  const name = /<span class="who"[^>]*>[^<]*<b>([^<]*)<\/b>/.exec(body)?.[1]
   return name === undefined ? undefined : unescapeHtml(name)
 }
 
@@ -52,7 +54,7 @@ for (const [what, answer] of Object.entries<Script>({
   t.test(`contract 4: where the name ${what}, the id is shown, and the login succeeds`, async t => {
     const { browser } = await buildWithName(t, answer)
     const [{ body }, took] = await timed(signIn(browser))
-    t.match(body, 'One moment')
+    t.match(body, webTexts.continue.title)
     t.ok(took.own < 3, 'within the deadline of a second')
     t.equal(await nameOn(browser), 'visitor-1')
   })

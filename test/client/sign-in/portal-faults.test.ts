@@ -1,5 +1,8 @@
 // What the portal refuses or cannot do at the exchange, and what the visitor and the operator then read.
+
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, clientSecret } from '../support/build-test-client.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
 import { accessTokenOf, type Script, send, tokenAnswer } from '../support/scripted-platform.ts'
@@ -32,7 +35,7 @@ for (const status of [400, 401]) {
     const body = { error: 'invalid_grant', error_description: 'Code 4711 has expired.' }
     const { response } = await failedLogin(t, { status, body })
     t.equal(response.statusCode, 400)
-    t.match(response.body, 'Please sign in again')
+    t.match(response.body, signInTexts.loginErrors.invalid_grant)
     t.notMatch(response.body, '4711')
   })
 
@@ -46,7 +49,7 @@ for (const status of [400, 401]) {
     async t => {
       const { response, log } = await failedLogin(t, { status, body: { error: 'invalid_client' } })
       t.equal(response.statusCode, 502)
-      t.match(response.body, 'It is not your fault')
+      t.match(response.body, signInTexts.loginErrors.client_misconfigured)
       const alerts = log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50)
       t.equal(alerts.length, 1)
       t.match(alerts[0], { event: 'client_misconfigured', cause: /invalid_client/ })
@@ -81,7 +84,7 @@ for (const [status, error] of [
         send(response, { status, body: tokenAnswer(request, { error }) }),
       )
       t.equal(response.statusCode, 502)
-      t.match(response.body, 'that this site does not understand')
+      t.match(response.body, upstreamTexts.portal.unexpected)
       t.match(log.join(''), new RegExp(`"portal_unexpected".*"cause":"\\w+ ${status}"`), 'and the operator learns why')
       t.notMatch(log.join(''), /"event":"(invalid_grant|client_misconfigured)"/)
     },
@@ -104,7 +107,7 @@ for (const [retryAfter, shown] of [
       t.ok(took.own < 5, `${took.own} s`)
       t.equal(response.statusCode, 503)
       t.equal(response.headers['retry-after'], shown)
-      t.match(response.body, shown ? `try again in ${shown} seconds` : 'try again soon')
+      t.match(response.body, upstreamTexts.portal.busy(shown === undefined ? undefined : Number(shown)))
     })
   }
 }

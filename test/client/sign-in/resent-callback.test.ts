@@ -1,6 +1,8 @@
 // A callback that is delivered several times: browsers repeat a GET by themselves when its connection drops.
+
 import { once } from 'node:events'
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl } from '../support/build-test-client.ts'
 import { exchangeRaw, openSocket, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLine } from '../support/read-response.ts'
@@ -54,7 +56,7 @@ t.test(
     await browser.get(callbackUrl(started), { site: 'cross-site' })
     const again = await before.get(callbackUrl(started), { site: 'cross-site' })
     t.equal(again.statusCode, 400)
-    t.match(again.body, 'already been used')
+    t.match(again.body, signInTexts.loginErrors.login_used)
     t.match(again.body, 'href="/login"')
     t.equal(again.headers.location, undefined)
     t.equal(goesOnTo(again), undefined)
@@ -101,7 +103,7 @@ t.test(
     before.client = client
     const again = await before.get(callbackUrl(started), { site: 'cross-site' })
     t.equal(again.statusCode, 400)
-    t.match(again.body, 'Please sign in again')
+    t.match(again.body, signInTexts.loginErrors.invalid_grant)
     t.equal(setCookieLine(again, '__Host-session'), undefined)
     t.equal(setCookieLine(again, '__Host-refresh'), undefined)
   },

@@ -1,5 +1,8 @@
 // Where a login ends: on the page it began from, and never on another site.
+
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, publicUrl, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { linksOf } from '../support/read-form.ts'
@@ -105,7 +108,7 @@ t.test(
     // A portal on the same site: the browser sends the Strict cookies along.
     const page = await browser.get(callbackUrl(started), { site: 'same-site' })
     t.equal(page.statusCode, 502)
-    t.match(page.body, 'Sign out')
+    t.match(page.body, webTexts.page.signOut)
     for (const href of linksOf(page).filter(href => href.startsWith('/login'))) t.equal(href, '/login?returnTo=%2Fnote')
     t.notMatch(page.body, 'Code0123456789')
   },
@@ -119,5 +122,5 @@ t.test('contract 4: a login that another delivery has finished goes on to where 
   browser.cookies.set(`__Host-login-${started.get('state')}`, login)
   const page = await browser.get(callbackUrl(started), { site: 'same-site' })
   t.equal(page.statusCode, 400)
-  t.match(page.body, /<a class="button" href="\/note">Continue<\/a>/)
+  t.match(page.body, `<a class="button" href="/note">${signInTexts.continue}</a>`)
 })

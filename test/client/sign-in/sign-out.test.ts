@@ -1,5 +1,7 @@
 // Signing out: everything of the session goes, here and at the portal, and it stays so until the visitor signs in again.
+
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import {
   beginLogin,
   buildTestClient,
@@ -245,12 +247,12 @@ t.test('CK-15: a copy of the cookies, once the portal has revoked them, is good 
 t.test('contract 4: after signing out, signed-in pages offer a button and do not lead on to the login', async t => {
   const { browser, clock } = await buildSignedIn(t)
   await browser.post('/logout')
-  t.match((await browser.get('/', { site: 'same-origin' })).body, 'You are signed out')
+  t.match((await browser.get('/', { site: 'same-origin' })).body, signInTexts.signedOut.notice)
   clock.advance(60)
   const page = await browser.get('/page?page=2', { site: 'same-origin' })
   t.equal(page.statusCode, 401)
   t.equal(page.headers.location, undefined)
-  t.match(page.body, 'You are signed out')
+  t.match(page.body, signInTexts.signedOut.title)
   t.match(page.body, 'href="/login?returnTo=%2Fpage%3Fpage%3D2"')
   t.match((await browser.get('/page', { site: 'cross-site' })).body, 'url=/page')
 })
@@ -269,7 +271,7 @@ for (const [what, site, headers] of [
     const page = site ? await browser.get(url, { site }) : await client.inject({ url, headers: { cookie, ...headers } })
     t.equal(page.statusCode, 401)
     t.equal(page.headers.location, undefined)
-    t.match(page.body, 'You are signed out')
+    t.match(page.body, signInTexts.signedOut.title)
     t.match(page.body, `href="${url}"`)
     t.same(setCookieLines(page), [], 'no login has begun')
     const chosen = site

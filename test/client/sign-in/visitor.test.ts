@@ -1,5 +1,7 @@
 // `request.visitor` and `request.visitorIfAny`, and the links that the header shows to a visitor.
+
 import t from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf } from '../support/read-form.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
@@ -33,7 +35,7 @@ for (const path of ['/public', '/recognised']) {
         const page = await browser.get(path, { site: 'same-origin' })
         t.equal(page.statusCode, 500)
         t.match(page.headers['content-type'], 'text/html')
-        t.match(page.body, 'Something went wrong on this site')
+        t.match(page.body, webTexts.errors.internal)
         t.notMatch(page.body, /request\.visitor|signed-in scope/)
         const errors = log.map(line => JSON.parse(line)).filter(({ event }) => event === 'internal')
         t.equal(errors.length, 1)

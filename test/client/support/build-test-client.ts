@@ -12,6 +12,7 @@ import { type Script, type ScriptedPlatform, startScriptedPlatform, tokenAnswer 
 import { smallProduct } from './small-product.ts'
 import { TestBrowser } from './test-browser.ts'
 import { buildWith, type TestProduct } from './test-product.ts'
+import './pseudo-texts.ts'
 
 export const clientId = '7d9c1f0e-5f2e-4a57-9d0a-0f4b1b1f6b11'
 export const clientSecret = 'a-client-credential-only-for-tests-0001'

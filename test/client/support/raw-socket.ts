@@ -21,7 +21,7 @@ export async function exchangeRaw(client: FastifyInstance, request: string | Buf
   socket.on('data', chunk => chunks.push(chunk))
   socket.write(request)
   await once(socket, 'close')
-  return Buffer.concat(chunks).toString('latin1')
+  return Buffer.concat(chunks).toString()
 }
 
 /** Asks so often, four at a time on one connection, and comes back with every answer. */

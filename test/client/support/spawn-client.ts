@@ -9,10 +9,12 @@ import type { Test } from 'tap'
 import { type Dispatcher, request } from 'undici'
 import { clientId, clientSecret, publicUrl } from './build-test-client.ts'
 import { productEnvironment } from './product-environment.ts'
+import { isPseudo } from './pseudo-texts.ts'
 import { TestBrowser } from './test-browser.ts'
 
 /** The client with its own product. */
 export const productMain = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url))
+const pseudoTexts = new URL('./pseudo-texts.ts', import.meta.url).href
 const tellAddresses = new URL('./tell-addresses.ts', import.meta.url).href
 const smallMain = fileURLToPath(new URL('./small-main.ts', import.meta.url))
 
@@ -44,8 +46,10 @@ export async function spawnClient(
   { prefix, program = smallMain }: Options = {},
 ) {
   const asInProduction = prefix ? ['-u', 'NODE_OPTIONS', `PATH=${process.env.PATH}`, ...prefix] : []
-  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, '--import', tellAddresses, program], {
+  const imports = ['--import', tellAddresses, ...(isPseudo ? ['--import', pseudoTexts] : [])]
+  const child = spawn('/usr/bin/env', [...asInProduction, process.execPath, ...imports, program], {
     env: {
+      ...(isPseudo && { PSEUDO_TEXTS: '1' }),
       HOST: '127.0.0.1',
       PORT: '0',
       PUBLIC_URL: publicUrl,

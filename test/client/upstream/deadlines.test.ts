@@ -1,10 +1,12 @@
 // The other side is slow or silent, and the visitor gets a page in time. These tests wait for real deadlines.
+
 import { lookup } from 'node:dns'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent } from 'undici'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
 import { readForm, textOf } from '../support/read-form.ts'
@@ -38,7 +40,7 @@ t.test('UP-03, F-06, F-07: a slow exchange is a page within six seconds, and the
     const { browser } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
     const [page, took] = await timed(signIn(browser))
     t.equal(page.statusCode, 504, what)
-    t.match(textOf(page), 'The login portal took too long to answer', what)
+    t.match(textOf(page), upstreamTexts.portal.timeout, what)
     t.ok(took.wall > 4.5 && took.own < 6, `${what}: ${took.own} s`)
     t.equal(setCookieLine(page, '__Host-session'), undefined, what)
     t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0', what)
@@ -55,7 +57,7 @@ t.test('UP-03, F-06, F-07: a slow call is a page within eleven seconds, and the 
     await signIn(browser)
     const [page, took] = await timed(browser.get('/page'))
     t.equal(page.statusCode, 504, what)
-    t.match(textOf(page), 'The application API took too long to answer', what)
+    t.match(textOf(page), upstreamTexts.api.timeout, what)
     t.ok(took.wall > 9.5 && took.own < 11, `${what}: ${took.own} s`)
     t.equal(api.requests.length, 1, what)
     t.ok(browser.cookie('__Host-session'), what)
@@ -149,7 +151,7 @@ for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
     const { browser } = await buildTestClient(t, { dispatcher, environment: { LOGIN_INTERNAL_URL: url } })
     const [page, took] = await timed(signIn(browser))
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The login portal could not be reached')
+    t.match(textOf(page), upstreamTexts.portal.unreachable)
     t.match(page.body, 'href="/login"')
     t.notMatch(page.body, /ENOTFOUND|EAI_AGAIN|portal\.invalid/)
     t.same(

@@ -1,7 +1,11 @@
 // All ways in which an answer can be broken, at the token exchange and at a page that calls the API.
+
 import type { Socket } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
+import { around } from '../../../src/client/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { nowhere } from '../support/nowhere.ts'
 import { type RawScript, rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
@@ -105,8 +109,8 @@ const { browser: visitor } = await buildTestClient(t, { environment: { API_URL: 
 await signIn(visitor)
 
 for (const [faults, words] of [
-  [unreachable, 'could not be reached'],
-  [unusable, 'gave an answer that this site does not understand'],
+  [unreachable, 'unreachable'],
+  [unusable, 'unexpected'],
 ] as const) {
   for (const [what, fault] of Object.entries(faults)) {
     t.test(
@@ -117,9 +121,9 @@ for (const [faults, words] of [
         const browser = stranger.copy()
         const page = await signIn(browser)
         t.equal(page.statusCode, 502)
-        t.match(textOf(page), `The login portal ${words}`)
+        t.match(textOf(page), upstreamTexts.portal[words])
         t.match(page.body, 'href="/login"')
-        t.match(textOf(page), 'quote this request ID:')
+        t.match(textOf(page), around(webTexts.errorPage.requestId)[0].trim())
         t.equal(setCookieLine(page, '__Host-session'), undefined)
         t.equal(setCookieLine(page, '__Host-refresh'), undefined)
         t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
@@ -136,8 +140,8 @@ for (const [faults, words] of [
       const browser = visitor.copy()
       const page = await browser.get('/page')
       t.equal(page.statusCode, 502)
-      t.match(textOf(page), `The application API ${words}`)
-      t.match(textOf(page), 'quote this request ID:')
+      t.match(textOf(page), upstreamTexts.api[words])
+      t.match(textOf(page), around(webTexts.errorPage.requestId)[0].trim())
       t.match(page.body, 'action="/logout"')
       t.ok(api.requests.length <= before + 2, 'at most two calls')
       t.ok(browser.cookie('__Host-session'))
@@ -167,7 +171,7 @@ t.test(
     const [page, took] = await timed(signIn(browser))
     t.ok(took.own < 1, `${took.own} s`)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The login portal could not be reached')
+    t.match(textOf(page), upstreamTexts.portal.unreachable)
     t.match(page.body, 'href="/login"')
     t.match(setCookieLine(page, '__Host-login-'), '=; Max-Age=0')
     t.equal(setCookieLine(page, '__Host-session'), undefined)
@@ -181,7 +185,7 @@ t.test(
     t.equal((await signIn(browser)).statusCode, 200)
     const page = await browser.get('/page')
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The application API could not be reached')
+    t.match(textOf(page), upstreamTexts.api.unreachable)
     t.match(page.body, 'href="/page"')
     t.equal((await browser.get('/')).statusCode, 200)
     t.equal((await browser.get('/note')).statusCode, 200)

@@ -1,5 +1,7 @@
 // Only the settings say where requests go. Redirects are not followed, and no address from outside is called.
+
 import t, { type Test } from 'tap'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { accessTokenOf, giveTokens } from '../support/scripted-platform.ts'
@@ -17,7 +19,7 @@ for (const status of [301, 302, 303, 307, 308, 300, 304]) {
     platform.answer('POST /api/exchangeToken', { status, headers: { location: `${listener.url}/steal` }, body: '' })
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The login portal gave an answer that this site does not understand')
+    t.match(textOf(page), upstreamTexts.portal.unexpected)
     t.equal(page.headers.location, undefined)
     t.equal(browser.cookie('__Host-session'), undefined)
     t.equal(listener.connections, 0)

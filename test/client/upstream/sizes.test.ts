@@ -1,7 +1,9 @@
 // Answers that are too large are cut off and cost little memory.
+
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { heldBytes, liveBytes } from '../support/live-bytes.ts'
 import { rawAnswer, startRawUpstream } from '../support/raw-upstream.ts'
@@ -65,7 +67,7 @@ for (const [what, [head, bytes]] of Object.entries(endless)) {
       const page = where === 'API' ? await browser.get('/page') : await signIn(browser)
       const grown = Math.max(total.mostHeld, heldBytes()) - before
       t.equal(page.statusCode, 502)
-      t.match(textOf(page), 'an answer that this site does not understand')
+      t.match(textOf(page), upstreamTexts[where === 'API' ? 'api' : 'portal'].unexpected)
       t.ok(grown < 50 * mebibyte, `${Math.round(grown / mebibyte)} MB more`)
       t.ok(total.bytes < most + 8 * mebibyte, `${total.bytes} bytes went into the connection`)
       t.equal(browser.cookie('__Host-session') === undefined, where === 'exchange')

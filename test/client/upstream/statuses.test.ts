@@ -1,6 +1,8 @@
 // What visitors see for each status of the API, and which parts of a call and its answer are never passed on or logged.
+
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { buildTestClient, clientSecret, signIn } from '../support/build-test-client.ts'
 import { faultOf, readForm, textOf } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
@@ -90,7 +92,7 @@ t.test(
     platform.answer('GET /things', unauthorized)
     const page = await browser.get('/page')
     t.equal(page.statusCode, 401)
-    t.match(textOf(page), 'the platform no longer accepts this sign-in')
+    t.match(textOf(page), signInTexts.couldNotStaySignedIn.refused)
   },
 )
 
@@ -105,10 +107,10 @@ t.test('UP-14: after a 401 without a refresh token the visitor goes to the login
 })
 
 for (const [status, message] of [
-  [403, 'You are not allowed to do this.'],
-  [404, 'This does not exist, or it is not yours.'],
-  [409, 'Somebody has changed this in the meantime.'],
-  [412, 'Somebody has changed this in the meantime.'],
+  [403, signInTexts.api.forbidden],
+  [404, signInTexts.api.notFound],
+  [409, signInTexts.api.changed],
+  [412, signInTexts.api.changed],
 ] as const) {
   t.test(`UP-14: a ${status} of the API is a ${status} page; the session stays and is not renewed`, async t => {
     const { browser, platform } = await start(t)
@@ -139,9 +141,9 @@ t.test('UP-14: a 422 of the API shows the reasons, next to their fields where th
   platform.answer('POST /things', { status: 422, body: { error: { message: 'Only <b>five notes.', stack: canary } } })
   const formRefused = await browser.post('/note', form)
   t.equal(formRefused.statusCode, 422)
-  t.match(textOf(formRefused, 'problem'), 'The application API did not accept this. Only <b>five notes.')
+  t.match(textOf(formRefused, 'problem'), signInTexts.api.refused('Only <b>five notes.'))
   platform.answer('POST /things', { status: 422, body: { error: { message: 'x'.repeat(501) } } })
-  t.match((await browser.post('/note', form)).body, /\bx{500}</, 'at most 500 characters of it')
+  t.match((await browser.post('/note', form)).body, /\bx{500}(?!x)/, 'at most 500 characters of it')
   for (const page of [fieldRefused, formRefused]) {
     t.notMatch(page.body, canary)
     t.equal(readForm(page, '/note').note, 'typed')
@@ -182,7 +184,7 @@ t.test('PG-20: an error page has a fixed message and a request id, and no intern
   const page = await browser.get('/page')
   t.equal(page.statusCode, 502)
   t.notMatch(page.body, /\bat \/|node_modules|ECONN|UND_ERR|SocketError|127\.0\.0\.1:|\.ts\b/)
-  const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+  const id = /<code>([\w-]+)<\/code>/.exec(page.body)![1]
   const line = log.map(entry => JSON.parse(entry)).find(({ event }) => event === 'api_unreachable')
   t.equal(line?.reqId, id, 'the log has the cause with this request id')
   t.match(line?.cause, { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' })
@@ -203,7 +205,7 @@ t.test(
     t.match(page.headers['content-type'], 'text/html')
     t.notMatch(`${JSON.stringify(page.headers)}${page.body}`, canary)
     t.notMatch(page.body, /\bat \/|node_modules|ECONN|10\.0\.0\.1|\.ts\b/)
-    const id = /quote this request ID: <code>([\w-]+)<\/code>/.exec(page.body)![1]
+    const id = /<code>([\w-]+)<\/code>/.exec(page.body)![1]
     const faults = log.map(entry => JSON.parse(entry)).filter(({ event }) => event === 'internal')
     t.equal(faults.length, 1)
     t.match(faults[0], { reqId: id, cause: { stack: thrown } })

@@ -1,4 +1,5 @@
 // Certificates are checked, and a fault of one is a page and a line in the log.
+
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -7,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { liveBytes } from '../support/live-bytes.ts'
 import { makeCertificate } from '../support/make-certificate.ts'
@@ -54,7 +56,7 @@ for (const [what, [certificate, code]] of Object.entries(bad)) {
     const { browser, log } = await buildTestClient(t, { environment: { LOGIN_URL: portal.url } })
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
-    t.match(textOf(page), 'The login portal could not be reached')
+    t.match(textOf(page), upstreamTexts.portal.certificate)
     t.notMatch(page.body, /certificate|CERT_|127\.0\.0\.1/i)
     t.equal(browser.cookie('__Host-session'), undefined)
     t.same(portal.received, [])

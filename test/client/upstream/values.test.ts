@@ -1,5 +1,7 @@
 // Answers that are small to send and large in memory. Their values are counted before they are parsed.
+
 import t, { type Test } from 'tap'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { memoryOf, workOf } from '../support/process-status.ts'
 import { textOf } from '../support/read-form.ts'
@@ -76,7 +78,7 @@ for (const [what, body] of Object.entries({
     const page = await small.browser.get('/page', { site: 'same-origin' })
     const worked = workOf(small.child.pid) - before
     t.ok(worked < 3, `${worked} s for one`)
-    if (page.statusCode === 502) t.match(textOf(page), 'an answer that this site does not understand')
+    if (page.statusCode === 502) t.match(textOf(page), upstreamTexts.api.unexpected)
     t.comment(`${what}: ${memoryOf(small.child.pid)} MiB`)
     platform.answer('GET /things', smallApi['GET /things']!)
     t.equal((await small.browser.get('/page', { site: 'same-origin' })).statusCode, 200)
@@ -99,7 +101,7 @@ t.test(
     const asking = Array.from({ length: 12 }, () => browser.copy().get('/page'))
     const first = await Promise.race(asking)
     t.equal(first.statusCode, 503, 'said at once, while the others wait')
-    t.match(textOf(first), 'is answering too slowly at the moment')
+    t.match(textOf(first), upstreamTexts.api.overloaded)
     goOn.resolve()
     const statuses = (await Promise.all(asking)).map(({ statusCode }) => statusCode)
     t.ok(statuses.filter(status => status === 200).length >= 8, statuses.join(' '))

@@ -1,6 +1,8 @@
 // Requests that another site makes a browser send change nothing. Only this site's own pages can change something.
+
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { readForm } from '../support/read-form.ts'
 import { setCookieLines } from '../support/read-response.ts'
@@ -60,7 +62,7 @@ for (const [what, headers] of Object.entries(refused)) {
     for (const url of Object.keys(forms)) {
       const page = await send(url, headers)
       t.equal(page.statusCode, 403, url)
-      t.match(page.body, 'This form was not sent from a page of this site', url)
+      t.match(page.body, webTexts.errors.fromAnotherSite, url)
       t.same(setCookieLines(page), [], url)
     }
     t.equal(platform.received().length, calls)

@@ -1,5 +1,8 @@
 // Links from mails and other sites to signed-in pages. The browser sends the Strict cookies with the second request only.
+
 import t from 'tap'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
 import { goesOnTo, setCookieLines } from '../support/read-response.ts'
@@ -19,7 +22,7 @@ t.test('PG-12: a link from another site leads to its page, signed in, after two 
     t.same(setCookieLines(first), [], path)
     const second = await browser.get(goesOnTo(first)!, { site: 'same-origin' })
     t.equal(second.statusCode, 200, path)
-    t.match(second.body, 'Signed in as', path)
+    t.match(second.body, around(webTexts.page.signedInAs)[0], path)
   }
 })
 
@@ -68,7 +71,7 @@ t.test('PG-13: if the Strict cookies arrive with a request from another site, th
     })
     t.equal(page.statusCode, 200, path)
     t.equal(goesOnTo(page), undefined, path)
-    t.match(page.body, 'Signed in as', path)
+    t.match(page.body, around(webTexts.page.signedInAs)[0], path)
   }
 })
 
@@ -86,5 +89,5 @@ t.test('PG-12: the start page knows who is signed in, even if the visitor comes 
   await signIn(browser)
   const first = await browser.get('/', { site: 'cross-site' })
   t.equal(goesOnTo(first), '/')
-  t.match((await browser.get('/', { site: 'same-origin' })).body, 'Signed in as')
+  t.match((await browser.get('/', { site: 'same-origin' })).body, around(webTexts.page.signedInAs)[0])
 })

@@ -1,7 +1,10 @@
 // If the error page itself fails, the visitor gets a plain page without internal details, and the log gets a line.
+
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import t, { type Test } from 'tap'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 
 /** A client whose template of this name throws an error. */
@@ -27,8 +30,8 @@ const isPlain = (t: Test, page: { statusCode: number; headers: Record<string, un
   t.equal(page.statusCode, 500)
   t.match(page.headers['content-type'], /^text\/html/)
   t.match(page.headers['content-security-policy'], "default-src 'none'")
-  t.match(page.body, 'Something went wrong on this site')
-  t.match(page.body, '<a href="/">Go to the start page</a>')
+  t.match(page.body, webTexts.errors.internal)
+  t.match(page.body, `<a href="/">${webTexts.errorPage.goToStart}</a>`)
   t.notMatch(page.body, /canary|views|\.eta|node:|\bat \S+ \(/)
 }
 
@@ -62,8 +65,8 @@ for (const [template, path, site] of [
     t.equal(page.statusCode, 500)
     t.match(page.headers['content-type'], /^text\/html/)
     t.match(page.headers['content-security-policy'], "default-src 'none'")
-    t.match(page.body, 'Something went wrong on this site')
-    t.match(page.body, 'quote this request ID:')
+    t.match(page.body, webTexts.errors.internal)
+    t.match(page.body, around(webTexts.errorPage.requestId)[0])
     t.notMatch(page.body, /canary|views|\.eta|node:|\bat \S+ \(/)
   })
 }

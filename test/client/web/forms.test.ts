@@ -1,6 +1,9 @@
 // A form with one field: shown, sent, refused, and kept while the visitor signs in again.
+
 import t from 'tap'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
@@ -35,7 +38,7 @@ t.test(
     const form = { ...readForm(await browser.get('/note', { site: 'same-origin' }), '/note'), note: '<b>hello' }
     const refused = await browser.post('/note', form)
     t.equal(refused.statusCode, 503)
-    t.match(textOf(refused), 'is busy')
+    t.match(textOf(refused), upstreamTexts.api.busy())
     const again = readForm(refused, '/note')
     t.equal(again.note, '<b>hello')
     platform.answer('POST /things', { status: 201, body: {} })
@@ -54,7 +57,7 @@ t.test('a draft is kept until the next login and shown once', async t => {
   await signIn(browser, '/note')
   const shown = await browser.get('/note', { site: 'same-origin' })
   t.equal(readForm(shown, '/note').note, 'a long thought')
-  t.match(textOf(shown), 'It has not been sent yet')
+  t.match(textOf(shown), webTexts.form.hasDraft)
   t.equal(readForm(await browser.get('/note', { site: 'same-origin' }), '/note').note, '')
   t.equal(platform.received('POST /things').length, 0)
 })
@@ -66,7 +69,7 @@ t.test('a draft that is too long for a cookie is shown at once, with a link for 
   for (const name of browser.names()) browser.cookies.delete(name)
   const ended = await browser.post('/note', form)
   t.equal(ended.statusCode, 401)
-  t.match(ended.body, '<title>Your session has ended · Small product</title>')
+  t.match(ended.body, `<title>${webTexts.form.sessionEnded} · Small product</title>`)
   t.equal(readForm(ended, '/note').note, form.note)
   t.match(ended.body, /href="\/login\?returnTo=%2Fnote" target="_blank"/)
 })
@@ -120,7 +123,7 @@ t.test('if the API fails while a refused form is shown again, everything that wa
         page: '/note/new',
         template: 'form',
         data() {
-          if (timesShown++ > 0) throw new PublicError('api_busy', 503, 'The application API is busy.')
+          if (timesShown++ > 0) throw new PublicError('api_busy', 503, upstreamTexts.api.busy())
           return { title: 'A note', action: '/note', inputs: [{ name: 'note', label: 'Note' }], button: 'Send' }
         },
       })
@@ -148,10 +151,10 @@ t.test('if the API fails while a refused form is shown again, everything that wa
 t.test('the pages have the name and the links of the product', async t => {
   const { browser } = await buildTestClient(t, { scripts })
   const started = await signIn(browser)
-  t.match(started.body, '<title>One moment · Small product</title>')
+  t.match(started.body, `<title>${webTexts.continue.title} · Small product</title>`)
   const page = await browser.get('/page', { site: 'same-origin' })
   t.match(page.body, '<title>Your things · Small product</title>')
   t.match(page.body, '<a href="/page">Your things</a>')
-  t.match((await browser.get('/%zz')).body, '<title>That did not work · Small product</title>')
+  t.match((await browser.get('/%zz')).body, `<title>${webTexts.errorPage.otherTitle} · Small product</title>`)
   t.notMatch(page.body + started.body, /\bapplications/i)
 })

@@ -1,6 +1,8 @@
 // The visitor closes the tab or presses Stop while a request is running.
+
 import { once } from 'node:events'
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { holdAnswer } from '../support/hold-answer.ts'
 import { postAndHangUp } from '../support/post-and-hang-up.ts'
@@ -24,7 +26,7 @@ t.test('F-40: if the tab is closed during the exchange, there is no session and 
 
   const again = await browser.get(url, { site: 'cross-site' })
   t.equal(again.statusCode, 400)
-  t.match(again.body, 'already been used')
+  t.match(again.body, signInTexts.loginErrors.login_used)
   t.equal(browser.cookie('__Host-session'), undefined)
   t.equal((await browser.get('/page')).statusCode, 302, 'signed in by nothing')
   t.equal(platform.received('POST /api/exchangeToken').length, 1)

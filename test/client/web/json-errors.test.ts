@@ -1,5 +1,9 @@
 // A script that asks for JSON gets errors as JSON. Everybody else gets a page.
+
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { smallApi } from '../support/small-product.ts'
 
@@ -22,7 +26,7 @@ const cases: Record<string, Case> = {
     headers: { ...form, 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' },
     status: 403,
     code: 'cross_site_request',
-    message: 'was not sent from a page of this site',
+    message: webTexts.errors.fromAnotherSite,
   },
   'an address that does not exist': {
     method: 'GET',
@@ -30,7 +34,7 @@ const cases: Record<string, Case> = {
     headers: own,
     status: 404,
     code: 'not_found',
-    message: 'There is no page at this address.',
+    message: webTexts.errors.noPage,
   },
   'an address that cannot be decoded': {
     method: 'GET',
@@ -38,7 +42,7 @@ const cases: Record<string, Case> = {
     headers: own,
     status: 400,
     code: 'bad_request',
-    message: 'The request could not be understood.',
+    message: webTexts.errors.byStatus[400]!,
   },
   'AP-20: a method that the address does not accept': {
     method: 'POST',
@@ -46,7 +50,7 @@ const cases: Record<string, Case> = {
     headers: { ...form, ...own },
     status: 405,
     code: 'method_not_allowed',
-    message: 'This page does not take that kind of request.',
+    message: webTexts.errors.wrongMethod,
   },
   'a body of a type that is not accepted': {
     method: 'POST',
@@ -54,7 +58,7 @@ const cases: Record<string, Case> = {
     headers: { 'content-type': 'application/json', ...own },
     status: 415,
     code: 'bad_request',
-    message: 'This content type is not accepted here.',
+    message: webTexts.errors.byStatus[415]!,
   },
   'an API that is not working': {
     method: 'GET',
@@ -62,7 +66,7 @@ const cases: Record<string, Case> = {
     headers: own,
     status: 502,
     code: 'api_failed',
-    message: 'The application API is not working right now.',
+    message: upstreamTexts.api.failed,
   },
   'an API that is busy': {
     method: 'GET',
@@ -70,7 +74,7 @@ const cases: Record<string, Case> = {
     headers: own,
     status: 503,
     code: 'api_busy',
-    message: 'The application API is busy. Please try again in 7 seconds.',
+    message: upstreamTexts.api.busy(7),
   },
 }
 
@@ -146,7 +150,7 @@ t.test('without a session a script gets a 401 in JSON instead of a redirect to t
   const { client } = await start(t)
   const answer = await client.inject({ method: 'GET', url: '/page', headers: { ...own, accept: 'application/json' } })
   t.equal(answer.statusCode, 401)
-  t.match(answer.json(), { error: { code: 'sign_in_required', message: 'Please sign in again.', requestId: /./ } })
+  t.match(answer.json(), { error: { code: 'sign_in_required', message: signInTexts.signInRequired, requestId: /./ } })
   t.equal(answer.headers.location, undefined)
 })
 

@@ -1,6 +1,8 @@
 // Requests that are too large or malformed are refused early with a page, and no text makes a check slow.
+
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { fastest, oddPatterns, repeatTo, sendOddForms } from '../support/odd-texts.ts'
 import { exchangeRaw, rawGet } from '../support/raw-socket.ts'
@@ -29,7 +31,7 @@ t.test('DO-01: a form of more than 32 KiB is refused', async t => {
   const calls = platform.received().length
   const page = await post('note='.padEnd(100 * 1024, 'x'), form)
   t.equal(page.statusCode, 413)
-  t.match(textOf(page), 'too long to send at once')
+  t.match(textOf(page), webTexts.errors.byStatus[413])
   t.equal((await post('note='.padEnd(32 * 1024 + 1, 'x'), form)).statusCode, 413)
   t.equal(platform.received().length, calls)
   t.not((await post('note='.padEnd(32 * 1024, 'x'), form)).statusCode, 413)
@@ -171,7 +173,7 @@ t.test('DO-13: too many cookies of this host get a 431 that says what to do', as
   const planted = Array.from({ length: 5 }, (_, index) => `planted-${index}=${'x'.repeat(4_000)}`).join('; ')
   const answer = await exchangeRaw(client, rawGet('/page', { cookie: `${cookie}; ${planted}` }))
   t.match(answer, /^HTTP\/1\.1 431 /)
-  t.match(answer, 'Your browser sends too many cookies to this site. Delete the cookies of this site')
+  t.match(answer, webTexts.errors.byStatus[431])
   const less = `${cookie}; planted=${'x'.repeat(4_000)}`
   t.match(await exchangeRaw(client, rawGet('/page', { cookie: less })), /^HTTP\/1\.1 200 /)
 })

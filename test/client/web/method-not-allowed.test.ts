@@ -1,5 +1,7 @@
 // An address that exists for another method gets a 405 with Allow, whatever syntax the product uses for its paths.
+
 import t from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient } from '../support/build-test-client.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
@@ -43,7 +45,7 @@ for (const [url, allow] of [
     const answer = await client.inject({ method: 'POST', url, headers })
     t.equal(answer.statusCode, 405)
     t.same(String(answer.headers.allow).split(', ').toSorted(), allow.split(', ').toSorted())
-    t.match(answer.body, 'This page does not take that kind of request.')
+    t.match(answer.body, webTexts.errors.wrongMethod)
   })
 
 for (const url of [

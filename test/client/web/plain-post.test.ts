@@ -1,5 +1,7 @@
 // A product's POST that belongs to no form, with a JSON parser in the product's own scope.
+
 import t, { type Test } from 'tap'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { setCookieLines } from '../support/read-response.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
@@ -65,7 +67,7 @@ for (const [what, headers] of Object.entries(refused)) {
     ] as const) {
       const answer = await post(url, body, { ...type, ...headers })
       t.equal(answer.statusCode, 403, url)
-      t.match(answer.body, 'not sent from a page of this site', url)
+      t.match(answer.body, webTexts.errors.fromAnotherSite, url)
       t.same(setCookieLines(answer), [], url)
     }
     t.equal(platform.received().length, before)
@@ -91,7 +93,7 @@ t.test('a body that is no JSON is a 400, and the answer does not quote it', asyn
   for (const body of ['{"name": canary', '', '{"__proto__":{"canary":1}}']) {
     const answer = await post('/things.json', body, { ...json, ...own })
     t.equal(answer.statusCode, 400, body)
-    t.match(answer.json().error, { code: 'bad_request', message: 'The request could not be understood.' }, body)
+    t.match(answer.json().error, { code: 'bad_request', message: webTexts.errors.byStatus[400] }, body)
     t.notMatch(answer.body, 'canary', body)
   }
   t.same(platform.received('POST /things'), [])

@@ -1,5 +1,8 @@
 // The start page. It knows who is signed in, even if only the refresh token is left.
+
 import t from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { around } from '../../../src/client/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
@@ -10,7 +13,7 @@ t.test('a stranger gets only a link for signing in', async t => {
   const { browser } = await buildTestClient(t)
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
-  t.notMatch(textOf(page), 'You are signed out')
+  t.notMatch(textOf(page), signInTexts.signedOut.title)
 })
 
 for (const [what, isKept] of [
@@ -41,17 +44,17 @@ t.test('after a sign-out the page says so and links the portal’s sign-out, unt
   const { browser, platform } = await buildTestClient(t, { scripts: { [metadata]: listed } })
   await signIn(browser)
   t.equal((await browser.post('/logout')).headers.location, '/')
-  t.match(textOf(await browser.get('/')), 'You are signed out')
+  t.match(textOf(await browser.get('/')), signInTexts.signedOut.notice)
   for (const path of ['/', '/page', '/login']) {
     const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
-    t.match(textOf(page), 'The login portal may still know who you are: sign out there, too , if others', path)
+    t.match(textOf(page), around(signInTexts.signedOut.atPortal)[0].trim(), path)
     t.ok(linksOf(page).includes(`${platform.url}/sign-out`), path)
     t.notMatch(page.body, 'elsewhere.test', 'UP-01: the document never says where')
   }
   t.same(onward(await browser.get('/')), ['/login'])
   await signIn(browser)
   const page = await browser.get('/')
-  t.notMatch(textOf(page), 'You are signed out')
+  t.notMatch(textOf(page), signInTexts.signedOut.notice)
   t.notMatch(page.body, '/sign-out')
 })
 
@@ -73,8 +76,8 @@ for (const [what, document] of Object.entries(noSignOutPage))
     await browser.post('/logout')
     for (const path of ['/', '/page', '/login']) {
       const page = await browser.get(path, { site: path === '/login' ? 'cross-site' : 'none' })
-      t.match(textOf(page), 'You are signed out')
-      t.match(textOf(page), 'The login portal may still know who you are: sign out there, too, if others', path)
+      t.match(textOf(page), path === '/' ? signInTexts.signedOut.notice : signInTexts.signedOut.title)
+      t.match(textOf(page), signInTexts.signedOut.atPortal(signInTexts.signedOut.atPortalLink), path)
       t.notMatch(page.body, '/sign-out', path)
       t.notMatch(page.body, 'undefined', path)
     }

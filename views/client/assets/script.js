@@ -1,7 +1,11 @@
 // Makes the pages more comfortable. Every page works without it.
 
-// Shows times in the visitor's time zone.
-const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const { lang } = document.documentElement
+const texts = JSON.parse(document.currentScript.dataset.texts)
+
+// Shows times in the visitor's time zone, and in the language of the page as the visitor's country writes it.
+const locale = navigator.languages.find(one => one.split('-')[0] === lang.split('-')[0]) ?? lang
+const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 for (const time of document.querySelectorAll('time[datetime]')) {
   time.title = time.textContent
   time.textContent = format.format(new Date(time.dateTime))
@@ -15,23 +19,24 @@ status.setAttribute('role', 'status')
 if (sources.length > 0) document.querySelector('main').append(status)
 for (const source of sources) {
   const isAll = source.dataset.copy !== ''
-  const name = isAll ? 'all' : source.closest('div').querySelector('dt').textContent
+  const name = isAll ? '' : source.closest('div').querySelector('dt').textContent
+  const withName = text => text.replace('{name}', () => name)
   const button = document.createElement('button')
-  const label = isAll ? 'Copy all' : 'Copy'
+  const label = isAll ? texts.copyAll : texts.button
   button.type = 'button'
   button.className = isAll ? 'quiet' : 'copy'
   button.textContent = label
-  button.setAttribute('aria-label', isAll ? label : `Copy: ${name}`)
+  button.setAttribute('aria-label', isAll ? label : withName(texts.copyOne))
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(source.dataset.copy || source.textContent)
-      button.textContent = 'Copied'
-      status.textContent = `Copied: ${name}`
+      button.textContent = texts.done
+      status.textContent = isAll ? texts.copiedAll : withName(texts.copied)
     } catch {
       // The browser may refuse. The visitor can then copy the selection with the keyboard.
       getSelection().selectAllChildren(isAll ? document.querySelector('.secrets') : source)
-      button.textContent = 'Selected'
-      status.textContent = `Not copied, but selected: ${name}`
+      button.textContent = texts.selected
+      status.textContent = isAll ? texts.notCopiedAll : withName(texts.notCopied)
     }
     setTimeout(() => {
       button.textContent = label

@@ -1,6 +1,9 @@
 // The sizes of cookies. Browsers drop a cookie of more than 4,096 bytes, and servers refuse 16 KiB of headers.
+
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../../src/client/sign-in/texts.ts'
+import { webTexts } from '../../../../src/client/web/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../../support/build-test-client.ts'
 import { exchangeRaw, rawGet } from '../../support/raw-socket.ts'
 import { readForm } from '../../support/read-form.ts'
@@ -67,7 +70,7 @@ t.test('CK-03: one character more is too long for an access token, and keeps no 
   const { browser } = await buildWithToken(t, longestToken + 1)
   const page = await signIn(browser)
   t.equal(page.statusCode, 502)
-  t.match(page.body, 'too long for a cookie')
+  t.match(page.body, signInTexts.loginErrors.token_too_long)
 
   const { browser: other, platform, token: access_token } = await buildWithToken(t, 200)
   const refresh_token = ofLength(longestRefreshToken + 1)
@@ -82,7 +85,7 @@ for (const length of [3800, 8 * 1024, 40 * 1024]) {
     const { browser } = await buildWithToken(t, length)
     const page = await signIn(browser)
     t.equal(page.statusCode, 502)
-    t.match(page.body, 'too long for a cookie')
+    t.match(page.body, signInTexts.loginErrors.token_too_long)
     t.notOk(setCookieLines(page).some(line => /^__Host-(session|refresh)/.test(line)))
   })
 }
@@ -154,7 +157,7 @@ for (const [when, seconds] of [
     t.equal(page.statusCode, 302)
     t.match(page.headers.location, /^\/login/)
     t.notOk(browser.names().some(name => /^__Host-(session|refresh)/.test(name)))
-    t.match((await signIn(browser)).body, 'too long for a cookie')
+    t.match((await signIn(browser)).body, signInTexts.loginErrors.token_too_long)
   })
 }
 
@@ -166,7 +169,7 @@ t.test('CK-04: all cookies of the client and 4 KB of foreign cookies fit into on
   clock.advance(3601)
   for (const name of browser.names()) if (name.startsWith('__Host-refresh-')) browser.cookies.delete(name)
   const draft = { ...form, note: 'd'.repeat(2470) }
-  t.match((await browser.post('/note', draft)).body, 'is kept')
+  t.match((await browser.post('/note', draft)).body, webTexts.form.draftKept)
   await signIn(browser)
   for (let tab = 0; tab < 5; tab++) await beginLogin(browser, '/page?q='.padEnd(200, 'x'))
   const cookie = browser.cookieHeader()
@@ -212,7 +215,7 @@ t.test('CK-04: a 431 says what the visitor can do', async t => {
   const { client } = await buildWithToken(t, 200)
   const answer = await exchangeRaw(client, rawGet('/', { cookie: `other=${'x'.repeat(17 * 1024)}` }))
   t.match(answer, /^HTTP\/1\.1 431 /)
-  t.match(answer, 'Delete the cookies of this site')
+  t.match(answer, webTexts.errors.byStatus[431])
   t.notMatch(answer, 'xxx')
 })
 

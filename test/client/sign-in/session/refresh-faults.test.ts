@@ -1,5 +1,9 @@
 // A portal that does not renew a session: only what fails for good takes the refresh token, and nobody is locked out.
+
 import t from 'tap'
+import { signInTexts } from '../../../../src/client/sign-in/texts.ts'
+import { upstreamTexts } from '../../../../src/client/upstream-texts.ts'
+import { webTexts } from '../../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { readForm } from '../../support/read-form.ts'
 import { setCookieLines } from '../../support/read-response.ts'
@@ -71,7 +75,7 @@ t.test('F-17: a busy portal’s Retry-After stands on the page of a renewal, and
   const page = await openPage(browser)
   t.equal(page.statusCode, 503)
   t.equal(page.headers['retry-after'], '3600')
-  t.match(page.body, 'try again in 3600 seconds')
+  t.match(page.body, upstreamTexts.portal.busy(3600))
   t.equal(refreshCookieNames(browser).length, 1)
 })
 
@@ -118,9 +122,9 @@ t.test('contract 4: what the portal or the API fails at offers to sign in anew, 
     const page = await browser.get(path, { site: 'same-origin' })
     t.equal(page.statusCode, status, path)
     const href = `/login?${new URLSearchParams({ returnTo })}`
-    t.match(page.body, `<a href="${href}">Sign in again</a>`, path)
-    t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*Sign out<\/button>/, path)
-    t.equal(page.body.split('Sign out</button>').length, 2, `${path} offers it once`)
+    t.match(page.body, `<a href="${href}">${signInTexts.signInAgain}</a>`, path)
+    t.match(page.body, /<form[^>]* method="post" action="\/logout">[\s\S]*<\/button>/, path)
+    t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length, 2, `${path} offers it once`)
   }
   platform.answer('GET /things', { status: 500, body: {} })
   await offers('/page?q=1', 502, '/page?q=1')
@@ -135,7 +139,7 @@ t.test('contract 4: what the portal or the API fails at offers to sign in anew, 
   platform.answer(tokenRoute, { status: 500, body: {} })
   const page = await signIn(browser)
   t.equal(page.statusCode, 502)
-  t.notMatch(page.body, 'If this keeps happening', 'nobody else is offered it')
+  t.notMatch(page.body, webTexts.errorPage.ifThisKeepsHappening, 'nobody else is offered it')
   t.notMatch(page.body, '/logout')
 })
 
@@ -149,8 +153,8 @@ t.test(
     ] as const) {
       const page = await browser.get(path, { site: 'same-origin' })
       t.equal(page.statusCode, 404, path)
-      t.notMatch(page.body, 'Sign in again', `${path} would not be there for a new sign-in either`)
-      t.equal(page.body.split('Sign out</button>').length - 1, offers, path)
+      t.notMatch(page.body, signInTexts.signInAgain, `${path} would not be there for a new sign-in either`)
+      t.equal(page.body.split(`${webTexts.page.signOut}</button>`).length - 1, offers, path)
       t.equal(page.body.includes('action="/logout"'), offers === 1, path)
     }
   },

@@ -1,5 +1,7 @@
 // Two visitors, one browser: what is one’s never becomes the other’s.
+
 import t, { type Test } from 'tap'
+import { webTexts } from '../../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../../support/build-test-client.ts'
 import { accessTokenOf, giveTokens, send, tokenAnswer } from '../../support/scripted-platform.ts'
 import { refreshCookieNames } from '../support/build-signed-in.ts'
@@ -91,7 +93,7 @@ t.test(
     clock.advance(3590)
     const page = await browser.get('/page', { site: 'same-origin' })
     t.match(page.body, 'Of the second')
-    t.match(page.body, 'Signed in as <b>visitor-2</b>')
+    t.match(page.body, webTexts.page.signedInAs('<b>visitor-2</b>'))
     t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the two logins')
     t.equal(refreshCookieNames(browser).length, 0)
   },

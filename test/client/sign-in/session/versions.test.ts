@@ -1,8 +1,10 @@
 // Sealed payloads with another version, and the product's own data in the session: nothing is ever misread.
+
 import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Config } from '../../../../src/client/config.ts'
 import { createSealer } from '../../../../src/client/web/seal.ts'
+import { webTexts } from '../../../../src/client/web/texts.ts'
 import { buildTestClient, signIn, type TestClock } from '../../support/build-test-client.ts'
 import { setCookieLine, setCookieLines } from '../../support/read-response.ts'
 import { accessTokenOf, giveTokens } from '../../support/scripted-platform.ts'
@@ -70,7 +72,7 @@ t.test(
     setRefresh(refresh)
     const page = await openPage(browser)
     t.equal(page.statusCode, 200)
-    t.match(page.body, 'Signed in as <b>Jane Doe</b>')
+    t.match(page.body, webTexts.page.signedInAs('<b>Jane Doe</b>'))
     t.same(setCookieLines(page), [])
     t.equal(platform.received('GET /things')[0]?.headers.authorization, `Bearer ${session.token}`)
 

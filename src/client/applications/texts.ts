@@ -1,0 +1,209 @@
+// What visitors read on the pages for applications.
+
+const { format } = new Intl.NumberFormat('en')
+const count = (total: number) => `${format(total)} ${total === 1 ? 'application' : 'applications'}`
+
+export const applicationsTexts = {
+  /** Links to the list. */
+  home: 'Your applications',
+  /** An application without a name, as a heading and within a sentence. */
+  unnamed: 'Unnamed application',
+  anApplication: 'application',
+  /** A link to an application whose name is unknown. */
+  application: 'Application',
+  thisSite: 'This site',
+  none: 'None',
+  notFound: 'There is no such application, or it is not yours.',
+
+  list: {
+    title: 'Your applications',
+    titleOfPage: (page: number) => `Your applications, page ${format(page)}`,
+    titleOfSearch: (search: string) => `“${search}” in your applications`,
+    titleAfterRemoval: 'Application removed',
+    removed: 'The application has been removed. Nobody can sign in with it any more.',
+    newApplication: 'New application',
+    noneYet: {
+      title: 'No applications yet',
+      text: 'Register one to get a client ID and a client secret, with which your own client can sign people in.',
+    },
+    search: 'Search by name or client ID',
+    searchButton: 'Search',
+    showAll: 'Show all',
+    noneFound: {
+      title: 'No applications found',
+      text: (search: string) => `None of your applications has “${search}” in its name or client ID.`,
+    },
+    count,
+    countFound: (found: number, total: number, search: string) =>
+      `${format(found)} of ${format(total)} match “${search}”`,
+    sort: 'Sort',
+    orders: { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' },
+    created: (time: string) => `Created ${time}`,
+    pages: 'Pages',
+    previous: 'Previous',
+    pageOf: (page: number, pages: number) => `Page ${format(page)} of ${format(pages)}`,
+    next: 'Next',
+  },
+
+  details: {
+    titleAfterSaving: (name: string) => `Saved: ${name}`,
+    edit: 'Edit',
+    saved: 'Your changes are saved.',
+    createdEarlier:
+      'The application was created when you first sent the form, but the answer got lost, and the client secret with it. Create a new client secret below.',
+    clientId: 'Client ID',
+    groupId: (id: string) => `ID: ${id}`,
+    defaultUri: 'default',
+    created: 'Created',
+    lastChanged: 'Last changed',
+    secret: {
+      title: 'Client secret',
+      text: 'A client secret is shown only when it is created. If you have lost it, create a new one.',
+      link: 'Create new client secret…',
+    },
+    remove: { title: 'Remove', text: 'Ends the application for everyone who uses it.', link: 'Remove application…' },
+  },
+
+  /** The page that shows credentials once. */
+  credentials: {
+    registered: (name: string) => `${name} is registered`,
+    newSecret: (name: string) => `New client secret for ${name}`,
+    copyNow: 'Copy these credentials now.',
+    shownOnce: 'You will not see them again once you leave or reload this page.',
+    ofThisSite:
+      'This site goes on with its previous secret until its operator puts the new one into the setting CLIENT_SECRET and restarts it.',
+    clientId: 'Client ID',
+    clientIdHint: 'The public name of your client.',
+    clientSecret: 'Client secret',
+    firstSecretHint: 'Keep it on your server, never in a browser or an app.',
+    newSecretHint: 'It works from now on. The previous secret stays valid; the one before that has stopped working.',
+    appAccessToken: (number: number) => `App access token ${format(number)}`,
+    appAccessTokenHint: 'Lets the application call the API as itself, without a person.',
+    validUntil: (time: string) => `Valid until ${time}.`,
+    tokenId: (id: string) => `Token ID: ${id}`,
+    /** A comment in the file. */
+    validUntilInFile: (time: string) => `Valid until ${time}`,
+    download: 'Download as .env',
+    done: 'Done',
+  },
+
+  form: {
+    newTitle: 'New application',
+    editTitle: (name: string) => `Edit ${name}`,
+    create: 'Create application',
+    creating: 'Creating…',
+    save: 'Save changes',
+    saving: 'Saving…',
+    about: 'About the application',
+    links: 'Links',
+    client: 'OAuth client',
+    clientUnknown:
+      'The application API does not say which redirect URIs this application has. Enter all of them: saving replaces the ones that it has.',
+    labels: {
+      groupId: 'Group',
+      groupName: 'Name of your group',
+      name: 'Name',
+      description: 'Description',
+      webPageUrl: 'Web page',
+      iconUrl: 'Icon',
+      privacyPolicyUrl: 'Privacy policy',
+      redirectUris: 'Redirect URIs',
+      defaultRedirectUri: 'Default redirect URI',
+      scopes: 'Scopes',
+      defaultScopes: 'Default scopes',
+    },
+    hints: {
+      groupName:
+        'An application belongs to a group of people who develop it. You have no group yet: it will be created together with the application.',
+      groupChoice: 'Its members develop the application.',
+      groupId: 'The ID of one of your groups, from the login portal.',
+      description: 'Shown to people when they are asked to allow the application.',
+      redirectUris: (example: string) =>
+        `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
+      defaultRedirectUri: 'One of the above. If you leave this empty, it is the first.',
+      defaultRedirectUriUnknown: 'One of the above. If you leave this empty, it stays as it is.',
+    },
+    problems: {
+      required: 'This field is required.',
+      tooLong: (most: number, length: number) => `Use at most ${format(most)} characters; this has ${format(length)}.`,
+      nul: 'Remove the invisible NUL character.',
+      webUrl: 'Enter a web address that begins with https:// or http://.',
+      notARedirectUri: 'Enter one of the redirect URIs above.',
+      notAMember: 'You are not a member of this group.',
+      noGroup: 'There is no group with this ID.',
+      groupNotCreated: 'The group could not be created. Create one at the login portal.',
+    },
+    /** What is wrong with one of the redirect URIs. */
+    redirectUris: {
+      incomplete: (uri: string) => `“${uri}” must be a complete address that begins with https://.`,
+      tooLong: (uri: string, most: number) => `“${uri}” must have at most ${format(most)} characters.`,
+      notAscii: (uri: string) => `“${uri}” must be plain ASCII, with everything else percent-encoded.`,
+      fragment: (uri: string) => `“${uri}” must not have a fragment (#).`,
+      character: (uri: string) => `“${uri}” must not contain * or \\.`,
+      password: (uri: string) => `“${uri}” must not contain a user name or password.`,
+      host: (uri: string) => `“${uri}” must have a host of letters, digits, dots and hyphens.`,
+      insecure: (uri: string) =>
+        `“${uri}” must begin with https://, because http:// is only for localhost, 127.0.0.1 and [::1].`,
+    },
+    used: 'This form has created an application already. If you want another one, send it again.',
+    /** `problem` says why it cannot be checked. */
+    inDoubt: (problem: string) =>
+      `Your first try may have created the application, and this cannot be checked now. ${problem}`,
+    changedJustNow: 'Somebody else has changed the application just now. Please send the form again.',
+  },
+
+  /** Somebody else has changed the application while the visitor edited it. */
+  conflict: {
+    message:
+      'This application was changed while you were editing it, by somebody else or in another tab. Nothing is saved yet. For each field below, choose the value to keep. Then save.',
+    preselected: 'If only one of the two values has changed since you opened the form, it is selected already.',
+    typed: 'In your form',
+    stored: 'Stored now',
+    empty: 'Empty',
+    choose: 'Choose one of the two values.',
+    others: 'Every other field has the same value in both.',
+  },
+
+  secret: {
+    title: (name: string) => `New client secret for ${name}`,
+    button: 'Create new client secret',
+    creating: 'Creating…',
+    thisSite: 'This is the site you are using.',
+    thisSiteKeeps:
+      'It keeps its current secret until its operator puts the new one into its settings. If you create two in a row, nobody can sign in here.',
+    shownOnce: 'The new secret works at once. You will see it only once.',
+    currentStays: 'The current secret stays valid, so that you can replace it without a break.',
+    oldStops: 'The secret before the current one stops working.',
+  },
+
+  remove: {
+    title: (name: string) => `Remove ${name}`,
+    heading: (name: string) => `Remove ${name}?`,
+    button: 'Remove application',
+    removing: 'Removing…',
+    thisSite: 'This is the site you are using.',
+    thisSiteStops: 'Without it nobody can sign in here, you included, until its operator registers it again.',
+    atOnce: 'You cannot undo this. At once:',
+    noSignIn: 'nobody can sign in with this application any more;',
+    secretsStop: 'its client secrets, and the tokens it was given, stop working;',
+    appTokensStop: 'its app access tokens stop working.',
+    done: {
+      title: 'This site has been removed',
+      message: 'Nobody can sign in here until its operator registers it again, and gives it the new credentials.',
+      link: 'Go to the start page',
+    },
+  },
+
+  /** Before this site's own application gets a new secret or is removed. */
+  confirmation: {
+    label: 'Name',
+    hint: (name: string) => `Type “${name}” to confirm.`,
+    differs: 'This is not the name of the application. Type the name as it is shown.',
+  },
+}
+
+declare module '../texts.ts' {
+  interface Texts {
+    applications: typeof applicationsTexts
+  }
+}

@@ -1,0 +1,66 @@
+// The texts that visitors read. The English ones are in the file texts.ts of each part; a product replaces any of them.
+
+/**
+ * The texts of one language. Each part adds its own:
+ *
+ *   declare module '../texts.ts' {
+ *     interface Texts { notes: typeof notesTexts }
+ *   }
+ */
+export interface Texts {
+  /** The language of the page, as in `<html lang>` (BCP 47). Dates are written as this language writes them. */
+  lang: string
+}
+
+type Text = string | ((...values: never[]) => string)
+
+/** Some of the texts. The others stay as they are. */
+export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
+
+/** A text, or how to find it among those of the request's language. For errors, which are made without a request. */
+export type Sentence = string | ((texts: Texts) => string)
+
+export function say(sentence: Sentence, texts: Texts): string {
+  return typeof sentence === 'function' ? sentence(texts) : sentence
+}
+
+export type TextsOf<R> = ReturnType<typeof createTexts<R>>
+
+/** `replaced` has texts for every request, or chooses them for each request `R`. */
+export function createTexts<R>(english: Texts, replaced: SomeTexts | ((request: R) => SomeTexts) = {}) {
+  let combined = new WeakMap<SomeTexts, Texts>()
+
+  /** A product returns the same object for the same language, so each is combined with the English texts only once. */
+  function combine(own: SomeTexts): Texts {
+    const known = combined.get(own)
+    if (known) return known
+    const texts = withReplaced(english, own)
+    combined.set(own, texts)
+    return texts
+  }
+
+  return {
+    /** Adds the English texts of a part. */
+    add(part: Partial<Texts>): void {
+      Object.assign(english, part)
+      combined = new WeakMap()
+    },
+    of: (request: R): Texts => combine(typeof replaced === 'function' ? replaced(request) : replaced),
+    /** For an answer without a request, or if choosing the texts fails. */
+    withoutRequest: (): Texts => (typeof replaced === 'function' ? english : combine(replaced)),
+  }
+}
+
+function withReplaced<T extends object>(texts: T, own: SomeTexts<T>): T {
+  const replaced = Object.entries(own).map(([name, value]) => {
+    const before = texts[name as keyof T]
+    return [name, typeof value === 'object' ? withReplaced(before as object, value as object) : value]
+  })
+  return { ...texts, ...Object.fromEntries(replaced) }
+}
+
+/** What comes before and after the value, for a template that puts markup around the value. */
+export function around(text: (value: string) => string): [before: string, after: string] {
+  const [before = '', after = ''] = text('\0').split('\0')
+  return [before, after]
+}

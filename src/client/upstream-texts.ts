@@ -1,0 +1,34 @@
+// What visitors read if the login portal or the application API does not answer as it should.
+
+/** In `in N seconds`, N is the number that the upstream asked for. */
+const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
+
+export const upstreamTexts = {
+  /** By the codes of upstream.ts. */
+  portal: {
+    busy: (seconds?: number) => `The login portal is busy. Please try again ${soon(seconds)}.`,
+    certificate:
+      'The login portal could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
+    failed: 'The login portal is not working right now. Please try again soon.',
+    overloaded: 'The login portal is answering too slowly at the moment. Please try again soon.',
+    timeout: 'The login portal took too long to answer. Please try again.',
+    unexpected: 'The login portal gave an answer that this site does not understand. Please try again.',
+    unreachable: 'The login portal could not be reached. Please try again soon.',
+  },
+  api: {
+    busy: (seconds?: number) => `The application API is busy. Please try again ${soon(seconds)}.`,
+    certificate:
+      'The application API could not be reached over a secure connection. If this keeps happening, tell the operator of this site.',
+    failed: 'The application API is not working right now. Please try again soon.',
+    overloaded: 'The application API is answering too slowly at the moment. Please try again soon.',
+    timeout: 'The application API took too long to answer. Please try again.',
+    unexpected: 'The application API gave an answer that this site does not understand. Please try again.',
+    unreachable: 'The application API could not be reached. Please try again soon.',
+  },
+}
+
+declare module './texts.ts' {
+  interface Texts {
+    upstream: typeof upstreamTexts
+  }
+}

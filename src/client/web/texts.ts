@@ -1,0 +1,100 @@
+// What visitors read on every page, in every form, and when something goes wrong.
+
+export const webTexts = {
+  page: {
+    /** The title of a form that was refused. */
+    errorTitle: (title: string) => `Error: ${title}`,
+    skip: 'Skip to the content',
+    mainNavigation: 'Main',
+    /** Shown with the name or the id of the visitor. */
+    signedInAs: (name: string) => `Signed in as ${name}`,
+    signOut: 'Sign out',
+    signedInUntil: (time: string) => `You are signed in until ${time}.`,
+    cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
+  },
+  /** A page that goes on to the next page by itself. */
+  continue: {
+    title: 'One moment',
+    ifNothingHappens: (link: string) => `If nothing happens, ${link}.`,
+    link: 'continue',
+  },
+  field: { optional: 'optional', choose: 'Choose…' },
+  form: {
+    hasDraft: 'This is what you typed before your session ended. It has not been sent yet.',
+    signInFirst: (link: string) => `Nothing was sent. ${link}, then come back to this tab and send the form again.`,
+    signInFirstLink: 'Sign in in a new tab',
+    problemOf: (label: string, problem: string) => `${label}: ${problem}`,
+    ifThisKeepsHappening: (link: string) => `If this keeps happening, ${link}, then send this form again.`,
+    signInAgainLink: 'sign in again in a new tab',
+    nothingLost: (requestId: string) => `Nothing you typed is lost. Request ID: ${requestId}`,
+    sending: 'Sending…',
+    cancel: 'Cancel',
+    /** For a form that was sent and cannot be shown as it was. */
+    plainTitle: 'What you typed',
+    sendAgain: 'Send again',
+    fieldsRefused: 'Please correct the fields that are marked.',
+    tooOld: 'This page has been open for too long. Please check what you typed and send it again.',
+    otherVisitor: 'You are now signed in as someone else than when you opened this form, so nothing was done.',
+    openAgain: 'Open it again',
+    sessionEnded: 'Your session has ended',
+    nothingDone: 'Nothing was done. Please sign in and try again.',
+    draftKept: 'Nothing was sent. What you typed is kept for ten minutes, and you will find it in the form.',
+  },
+  /** The page that shows an error. */
+  errorPage: {
+    /** By status. */
+    titles: {
+      403: 'Not allowed',
+      404: 'Not found',
+      500: 'Something went wrong',
+      502: 'The platform is not working properly',
+      503: 'Too busy right now',
+      504: 'The platform took too long to answer',
+    } as Record<number, string>,
+    otherTitle: 'That did not work',
+    tryAgain: 'Try again',
+    goToStart: 'Go to the start page',
+    ifThisKeepsHappening: 'If this keeps happening:',
+    or: 'or',
+    requestId: (requestId: string) => `If you ask for help, quote this request ID: ${requestId}`,
+  },
+  errors: {
+    noPage: 'There is no page at this address. Please check it for typing mistakes.',
+    wrongMethod: 'This page does not accept this kind of request.',
+    fromAnotherSite:
+      'This form was not sent from a page of this site, so nothing was done. Please open the page here and try again.',
+    needsOwnTab: 'Signing in works only in a window or tab of its own.',
+    internal: 'Something went wrong on this site, and it has been logged. Please try again.',
+    /** For other errors, by status. */
+    byStatus: {
+      400: 'The request could not be understood.',
+      404: 'There is nothing at this address.',
+      408: 'The request took too long to arrive.',
+      413: 'This is too long to send at once. Please shorten it.',
+      414: 'There is no page at this address: it is too long.',
+      415: 'This content type is not accepted here.',
+      429: 'There were too many requests. Please wait a moment, then try again.',
+      431: 'Your browser sends too many cookies to this site. Delete the cookies of this site, then open it again.',
+      503: 'This site is too busy right now. Please try again soon.',
+    } as Record<number, string>,
+    otherStatus: 'The request was not accepted.',
+  },
+  /** For views/client/assets/script.js. It replaces `{name}`. */
+  copy: {
+    button: 'Copy',
+    copyOne: (name: string) => `Copy: ${name}`,
+    copyAll: 'Copy all',
+    done: 'Copied',
+    copied: (name: string) => `Copied: ${name}`,
+    copiedAll: 'Everything is copied.',
+    selected: 'Selected',
+    notCopied: (name: string) => `Not copied, but selected: ${name}`,
+    notCopiedAll: 'Nothing was copied, but everything is selected.',
+  },
+}
+
+declare module '../texts.ts' {
+  interface Texts {
+    web: typeof webTexts
+  }
+}

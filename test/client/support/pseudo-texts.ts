@@ -1,0 +1,87 @@
+// The English texts in a made-up language: `[!! Sígn ín !!]`. With PSEUDO_TEXTS=1 all tests run with it. A test that fails then
+// depends on words. A word that is left on a page is in no file of texts. Tests that start a process import this file there.
+import { globSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { unescapeHtml } from './read-form.ts'
+
+export const isPseudo = process.env.PSEUDO_TEXTS === '1'
+
+const accents: Record<string, string> = {
+  a: 'á',
+  e: 'é',
+  i: 'í',
+  o: 'ó',
+  u: 'ú',
+  A: 'Á',
+  E: 'É',
+  I: 'Í',
+  O: 'Ó',
+  U: 'Ú',
+}
+
+type Values = (string | number | undefined)[]
+
+/** The sentence in the made-up language. The values in it stay as they are. */
+function toPseudo(sentence: string, values: Values = []): string {
+  const kept = values.map(String).filter(Boolean)
+  const parts = kept.reduce((all, value) => all.flatMap(part => splitAround(part, value)), [sentence])
+  const accented = parts.map(part =>
+    kept.includes(part) ? part : part.replace(/[aeiou]/gi, letter => accents[letter] ?? letter),
+  )
+  return `[!! ${accented.join('')} !!]`
+}
+
+function splitAround(text: string, value: string): string[] {
+  return text.split(value).flatMap((part, index) => (index === 0 ? [part] : [value, part]))
+}
+
+/** A copy of the texts in the made-up language. */
+export function pseudoOf<T extends object>(texts: T): T {
+  const translated = Object.entries(texts).map(([name, text]) => {
+    if (typeof text === 'string') return [name, toPseudo(text)]
+    if (typeof text === 'function') return [name, (...values: Values) => toPseudo(text(...values), values)]
+    return [name, pseudoOf(text as object)]
+  })
+  return Object.fromEntries(translated)
+}
+
+/** Changes the texts in place, so that every module and every test sees the new ones. */
+function makePseudo(texts: object): void {
+  for (const [name, translated] of Object.entries(pseudoOf(texts))) {
+    const before = (texts as Record<string, unknown>)[name]
+    if (typeof before === 'object' && before !== null) makePseudo(before)
+    else Object.assign(texts, { [name]: translated })
+  }
+}
+
+if (isPseudo) {
+  const folder = fileURLToPath(new URL('../../../src/client', import.meta.url))
+  for (const path of globSync(`${folder}/**/*texts.ts`)) {
+    const module: object = await import(pathToFileURL(path).href)
+    for (const texts of Object.values(module)) if (typeof texts === 'object') makePseudo(texts)
+  }
+}
+
+const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-texts)="([^"]*)"/g
+
+/**
+ * Words on a page in the made-up language that are in no file of texts: in its title, its text, and the attributes that
+ * people read or hear. `data` are names and values that come from elsewhere. Times and what was typed are left out.
+ */
+export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
+  const attributes = [...body.matchAll(shownAttributes)].map(([, value]) => value!)
+  const text = body.replace(/<(style|script|time|textarea)\b[^>]*>.*?<\/\1>/gs, ' ').replace(/<[^>]*>/g, ' ')
+  return [text, ...attributes].flatMap(shown => {
+    // Without the names of data-texts, which is JSON.
+    let rest = unescapeHtml(shown)
+      .replace(/\s+/g, ' ')
+      .replace(/"\w+":/g, '|')
+    // From the inside out, because a text can contain another one.
+    for (let before = ''; before !== rest; ) {
+      before = rest
+      rest = rest.replace(/\[!!(?:(?!\[!!|!!\]).)*!!\]/g, '|')
+    }
+    for (const one of data) rest = rest.replaceAll(one, '|')
+    return rest.split('|').filter(left => /\p{L}{2}/u.test(left))
+  })
+}
