@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { basename, join, normalize } from 'node:path'
 import { parseArgs } from 'node:util'
-import { toBareApp, toBareTest } from './starter/bare/make-bare.ts'
+import { toBareApp, toBareStartTexts, toBareTest, toBareTexts } from './starter/bare/make-bare.ts'
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
 import { applications, leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
@@ -29,7 +29,8 @@ const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const notCopied = ['.git', '.tap', 'data', '.env', '.env.sandbox']
 const app = 'src/client/app.ts'
 const startPage = 'views/client/home.eta'
-const bareFiles = { page: 'src/client/home.ts', test: 'test/client/home.test.ts' }
+const startTexts = 'src/client/start-texts.ts'
+const bareFiles = { page: 'src/client/home.ts', texts: 'src/client/home-texts.ts', test: 'test/client/home.test.ts' }
 
 const help = `npm run eject -- --name NAME [options]
 
@@ -55,7 +56,16 @@ checkNpm()
 
 const going = outermost(leftBehind(size).filter(path => existsSync(path)))
 const documents = globSync('docs/**/*.md').filter(path => !isGoing(path))
-const changing = ['package.json', 'package-lock.json', 'README.md', 'Dockerfile', app, startPage, ...documents]
+const changing = [
+  'package.json',
+  'package-lock.json',
+  'README.md',
+  'Dockerfile',
+  app,
+  startPage,
+  startTexts,
+  ...documents,
+]
 const added = ['.ci', recordFile, ...(size.bare ? Object.values(bareFiles) : [])]
 
 const project = process.cwd()
@@ -105,6 +115,7 @@ function makeStarter(copy: string): void {
   const ciRun = readFileSync('scripts/starter/ci-run')
   const bare = {
     page: readFileSync('scripts/starter/bare/home.ts', 'utf8'),
+    texts: readFileSync('scripts/starter/bare/home-texts.ts', 'utf8'),
     test: readFileSync('test/eject/home.test.ts', 'utf8'),
     startPage: readFileSync('scripts/starter/bare/home.eta', 'utf8'),
   }
@@ -116,7 +127,9 @@ function makeStarter(copy: string): void {
     writeFileSync('.ci/run', ciRun, { mode: 0o755 })
     if (size.bare) {
       rewrite(app, toBareApp)
+      rewrite(startTexts, toBareStartTexts)
       writeFileSync(bareFiles.page, bare.page)
+      writeFileSync(bareFiles.texts, toBareTexts(bare.texts))
       writeFileSync(bareFiles.test, toBareTest(bare.test))
       writeFileSync(startPage, bare.startPage)
     }

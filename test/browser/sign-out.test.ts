@@ -40,7 +40,7 @@ t.test('CK-13: from the page that says so, the visitor signs in again', { skip }
 t.test('who signs out of the portal, too, is asked for the password the next time', { skip }, async t => {
   const { page, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByRole('link', { name: 'sign out there, too' }).click()
+  await page.getByRole('link', { name: 'sign out there too' }).click()
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.goto(publicUrl)
   await page.getByRole('link', { name: 'Sign in', exact: true }).click()

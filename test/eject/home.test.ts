@@ -2,10 +2,16 @@
 // test as test/client/home.test.ts.
 import t from 'tap'
 import { home } from '../../scripts/starter/bare/home.ts'
+import { homeTexts } from '../../scripts/starter/bare/home-texts.ts'
 import { buildTestClient, signIn } from '../client/support/build-test-client.ts'
 import { textOf } from '../client/support/read-form.ts'
 
-const product = { name: 'My client', home: '/home', links: () => [{ href: '/home', text: 'Home' }], pages: home }
+const product = {
+  name: 'My client',
+  home: '/home',
+  links: () => [{ href: '/home', text: homeTexts.home }],
+  pages: home,
+}
 const scripts = { 'GET /apps/v1': { body: { ItemList: [{}, {}] } } }
 
 t.test('after a login the visitor sees the page, which calls the API once with the access token', async t => {
@@ -13,7 +19,7 @@ t.test('after a login the visitor sees the page, which calls the API once with t
   t.match((await signIn(browser)).body, '/home')
   const page = await browser.get('/home', { site: 'same-origin' })
   t.equal(page.statusCode, 200)
-  t.match(textOf(page), 'The platform lists 2 applications of yours.')
+  t.match(textOf(page), homeTexts.applications(2))
   const [call, ...more] = platform.received('GET /apps/v1')
   t.match(call!.headers.authorization, /^Bearer /)
   t.same(more, [])

@@ -1,5 +1,6 @@
 // Yours: the page of a signed-in visitor, which calls the API once.
 import type { FastifyPluginAsync } from 'fastify'
+import { homeTexts } from './home-texts.ts'
 
 const collectionSchema = {
   type: 'object',
@@ -8,12 +9,15 @@ const collectionSchema = {
 } as const
 
 export const home: FastifyPluginAsync = async app => {
+  app.addTexts({ home: homeTexts })
+
   app.get('/home', async (request, reply) => {
     const { ItemList } = await request.visitor.api.get('/apps/v1', collectionSchema)
+    const texts = request.texts.home
     return reply.message({
-      title: 'You are signed in',
-      message: `The platform lists ${ItemList.length} applications of yours.`,
-      nextStep: { href: '/', text: 'Start page' },
+      title: texts.title,
+      message: texts.applications(ItemList.length),
+      nextStep: { href: '/', text: texts.startPage },
     })
   })
 }

@@ -11,8 +11,8 @@ const changes: [line: string, bare: string][] = [
   ["name: 'Applications',", "name: 'My client',"],
   ["home: '/applications',", "home: '/home',"],
   [
-    "links: () => [{ href: '/applications', text: 'Your applications' }],",
-    "links: () => [{ href: '/home', text: 'Home' }],",
+    "links: (_visitor, { applications }) => [{ href: '/applications', text: applications.home }],",
+    "links: (_visitor, { home }) => [{ href: '/home', text: home.home }],",
   ],
   [
     'await signedIn.register(applications, { config, clock: options.clock ?? (() => new Date()) })',
@@ -20,14 +20,33 @@ const changes: [line: string, bare: string][] = [
   ],
 ]
 
+/** Lines of start-texts.ts, and what the bare client has in their place. */
+const textChanges: [line: string, bare: string][] = [
+  ["  heading: 'Your applications on the platform, in one place',\n", ''],
+  ['Register an application, get its client ID and client secret, and keep its details up to date. ', ''],
+  ["goHome: 'Go to your applications'", "goHome: 'Go on'"],
+]
+
 /** app.ts of the bare client. Throws an error if the project's app.ts has changed and this list has not. */
 export function toBareApp(text: string): string {
-  return changes.reduce((app, [line, bare]) => {
-    if (app.split(line).length !== 2)
-      throw new Error(
-        `src/client/app.ts must have this once, for scripts/starter/bare/make-bare.ts to replace it: ${line}`,
-      )
-    return app.replace(line, () => bare)
+  return replaceAll('src/client/app.ts', text, changes)
+}
+
+/** start-texts.ts of the bare client, whose start page does not explain three steps. */
+export function toBareStartTexts(text: string): string {
+  return replaceAll('src/client/start-texts.ts', text, textChanges).replace(/ {2}steps: \{\n[\s\S]*?\n {2}\},\n/, '')
+}
+
+/** The texts of the bare client's page, as they are in src/client. */
+export function toBareTexts(text: string): string {
+  return text.replace("'../../../src/client/texts.ts'", "'./texts.ts'")
+}
+
+function replaceAll(path: string, text: string, lines: [line: string, bare: string][]): string {
+  return lines.reduce((all, [line, bare]) => {
+    if (all.split(line).length !== 2)
+      throw new Error(`${path} must have this once, for scripts/starter/bare/make-bare.ts to replace it: ${line}`)
+    return all.replace(line, () => bare)
   }, text)
 }
 
@@ -35,6 +54,6 @@ export function toBareApp(text: string): string {
 export function toBareTest(text: string): string {
   return text
     .replace(/ `npm run eject -- --bare` keeps this\n\/\/ test as test\/client\/home\.test\.ts\./, '')
-    .replace("'../../scripts/starter/bare/home.ts'", "'../../src/client/home.ts'")
+    .replaceAll("'../../scripts/starter/bare/", "'../../src/client/")
     .replaceAll("'../client/support/", "'./support/")
 }

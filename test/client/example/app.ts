@@ -4,6 +4,7 @@ import { buildServer, type ServerOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'
 import { notes, openStore } from './notes.ts'
 import type { ProductConfig } from './settings.ts'
+import { chooseTexts } from './texts.ts'
 
 export async function buildClient(
   config: Config & { product: ProductConfig },
@@ -14,10 +15,11 @@ export async function buildClient(
   const app = await buildServer(config, options, {
     name: 'Notes',
     home: '/notes',
-    links: ({ data }) => [
-      { href: '/notes', text: 'Your notes' },
-      ...(data.role === 'moderator' ? [{ href: '/notes/all', text: "Everybody's notes" }] : []),
+    links: ({ data }, texts) => [
+      { href: '/notes', text: texts.notes.home },
+      ...(data.role === 'moderator' ? [{ href: '/notes/all', text: texts.notes.all }] : []),
     ],
+    texts: chooseTexts,
     isReady: store.isReady,
     loadSessionData: async ({ userId = '' }) => (moderators.includes(userId) ? { role: 'moderator' } : {}),
   })

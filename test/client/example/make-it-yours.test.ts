@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readConfig } from '../../../src/client/config.ts'
 import { buildClientAsItIs, buildTestClient, signIn } from '../support/build-test-client.ts'
-import { linksOf, readForm, textOf } from '../support/read-form.ts'
+import { faultOf, linksOf, readForm, textOf } from '../support/read-form.ts'
 import { smallProduct } from '../support/small-product.ts'
 import type { TestProduct } from '../support/test-product.ts'
 import { buildClient } from './app.ts'
 import { notes, openStore } from './notes.ts'
 import { productSettings } from './settings.ts'
+import { notesTexts } from './texts.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const guide = read('docs/make-it-yours.md')
@@ -32,9 +33,9 @@ t.test('the form saves a note once, under the user id, and the page shows it wit
   const form = readForm(await browser.get('/notes/new', { site: 'same-origin' }), '/notes/new')
   const refused = await browser.post('/notes/new', { ...form, note: '' })
   t.equal(refused.statusCode, 422)
-  t.match(textOf(refused), 'Write something.')
+  t.match(textOf(refused), notesTexts.form.nothingTyped)
   for (const _ of [1, 2]) t.equal((await browser.post('/notes/new', { ...form, note: 'milk' })).statusCode, 303)
-  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), '2 applications. Notes: milk')
+  t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), notesTexts.notes(2, 'milk'))
   const store = openStore(file)
   t.same([store.find('visitor-1', ''), store.find('visitor-2', '')], [['milk'], []])
   store.close()
@@ -77,7 +78,7 @@ t.test('the query is checked against its schema, and searches the notes', async 
   for (const note of ['milk', 'bread']) store.add('visitor-1', note)
   store.close()
   const page = await browser.get('/notes?q=brea', { site: 'same-origin' })
-  t.match(textOf(page), 'Notes: bread')
+  t.match(textOf(page), notesTexts.notes(2, 'bread'))
   t.notMatch(textOf(page), 'milk')
   t.equal((await browser.get('/notes?q=a&q=b', { site: 'same-origin' })).statusCode, 400)
 })
@@ -109,6 +110,25 @@ t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => 
   const stranger = await post('{"note":"bread"}', { 'sec-fetch-site': 'same-origin', cookie: '' })
   t.equal(stranger.statusCode, 401)
   t.match(textOf(await browser.get('/notes', { site: 'same-origin' })), /Notes: milk$|Notes: milk /)
+})
+
+t.test('the product replaces texts, and offers German to browsers that prefer it', async t => {
+  const { client, browser } = await buildExample(t)
+  t.match(textOf(await browser.get('/')), 'Your notes, in one place')
+  const inGerman = { headers: { 'accept-language': 'de-AT,de;q=0.9,en;q=0.8' } }
+  t.match((await browser.get('/nowhere', inGerman)).body, '<html lang="de">')
+  t.match(textOf(await browser.get('/nowhere', inGerman)), 'Unter dieser Adresse gibt es keine Seite.')
+  const answer = await client.inject({ url: '/notes', headers: { ...inGerman.headers, accept: 'application/json' } })
+  t.match(answer.json().error, { code: 'sign_in_required', message: 'Bitte melden Sie sich wieder an.' })
+
+  await signIn(browser)
+  const get = (url: string) => browser.get(url, { site: 'same-origin', ...inGerman })
+  t.match(textOf(await get('/notes')), '2 Anwendungen. Notizen:')
+  const form = readForm(await get('/notes/new'), '/notes/new')
+  const refused = await browser.post('/notes/new', { ...form, note: '' }, inGerman)
+  t.match(textOf(refused, 'problem'), 'Bitte verbessern Sie die markierten Felder.')
+  t.equal(faultOf(refused, 'note'), 'Schreiben Sie etwas.')
+  t.match((await browser.get('/notes', { headers: { 'accept-language': 'fr,en,de' } })).body, '<html lang="en">')
 })
 
 t.test('if the session ends, the form keeps what was typed until the visitor has signed in again', async t => {
@@ -153,7 +173,7 @@ t.test('while isReady returns false or throws, /health/ready answers 503', async
 t.test('every code block of the guide is in the example', async t => {
   const withoutIndent = (text: string) => text.replace(/^ +/gm, '').trim()
   const example = withoutIndent(
-    ['notes', 'app', 'settings'].map(name => read(`test/client/example/${name}.ts`)).join('\n'),
+    ['notes', 'app', 'settings', 'texts'].map(name => read(`test/client/example/${name}.ts`)).join('\n'),
   )
   const blocks = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => withoutIndent(block!))
   t.ok(blocks.length >= 4)

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyRequest } from 'fastify'
 import { FieldError, PublicError } from '../../../src/client/errors.ts'
+import { notesTexts } from './texts.ts'
 
 declare module '../../../src/client/sign-in/visitor.ts' {
   interface SessionData {
@@ -33,27 +34,33 @@ type NotesOptions = { store: ReturnType<typeof openStore> }
 
 export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = async (app, { store }) => {
   app.addHook('onClose', async () => store.close())
+  app.addTexts({ notes: notesTexts })
 
   app.get('/notes', { schema: { querystring: search } }, async (request, reply) => {
     const { ItemList } = await request.visitor.api.get('/apps/v1', applicationList)
     const found = store.find(findUserId(request), request.query.q ?? '')
+    const texts = request.texts.notes
     return reply.message({
-      title: 'Your notes',
-      message: `${ItemList.length} applications. Notes: ${found.join(', ')}`,
-      nextStep: { href: '/notes/new', text: 'Write a note' },
+      title: texts.home,
+      message: texts.notes(ItemList.length, found.join(', ')),
+      nextStep: { href: '/notes/new', text: texts.write },
     })
   })
 
   app.get('/notes/all', async (request, reply) => {
     requireModerator(request)
-    const nextStep = { href: '/notes', text: 'Your notes' }
-    return reply.message({ title: "Everybody's notes", message: store.all().join(', '), nextStep })
+    const texts = request.texts.notes
+    const nextStep = { href: '/notes', text: texts.home }
+    return reply.message({ title: texts.all, message: store.all().join(', '), nextStep })
   })
 
   const form = app.defineForm({
     page: '/notes/new',
     template: 'form',
-    data: () => ({ title: 'A note', inputs: [{ name: 'note', label: 'Note', required: true }], button: 'Save' }),
+    data({ texts }) {
+      const { title, label, save } = texts.notes.form
+      return { title, inputs: [{ name: 'note', label, required: true }], button: save }
+    },
   })
   app.get('/notes/new', form.show)
   app.post(
@@ -61,7 +68,7 @@ export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> 
     form.route,
     form.submit(async (request, reply, { fields, once }) => {
       const { note } = fields
-      if (!note) throw new FieldError({ note: ['Write something.'] })
+      if (!note) throw new FieldError({ note: [texts => texts.notes.form.nothingTyped] })
       await once(async () => store.add(findUserId(request), note))
       return reply.redirect('/notes', 303)
     }),
@@ -80,10 +87,10 @@ const jsonNotes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = a
 
 function findUserId({ visitor }: FastifyRequest): string {
   if (visitor.userId) return visitor.userId
-  throw new PublicError('no_user_id', 403, 'The login portal does not say who you are.')
+  throw new PublicError('no_user_id', 403, texts => texts.notes.noUserId)
 }
 
 function requireModerator({ visitor }: FastifyRequest): void {
   if (visitor.data.role === 'moderator') return
-  throw new PublicError('not_a_moderator', 403, 'Only moderators can see the notes of others.')
+  throw new PublicError('not_a_moderator', 403, texts => texts.notes.notAModerator)
 }

@@ -125,7 +125,7 @@ t.test('PG-14: a form with a forged token leaves no draft, so nobody can plant o
   const page = await browser.post('/note', { note, formToken: 'forged' })
   t.equal(page.statusCode, 401)
   t.equal(setCookieLine(page, '__Host-handover'), undefined)
-  t.match(textOf(page), webTexts.form.draftKept)
+  t.match(textOf(page), around(webTexts.form.signInFirst)[0].trim())
 })
 
 t.test(

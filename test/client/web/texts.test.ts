@@ -48,10 +48,10 @@ const byLanguage: TestProduct['texts'] = ({ headers }) =>
   headers['accept-language']?.startsWith('de') ? german : { lang: 'en' }
 
 t.test('a text that a product replaces is shown, the others stay English', async t => {
-  const { browser } = await buildWithTexts(t, { start: { heading: 'Come <in>' } })
+  const { browser } = await buildWithTexts(t, { start: { lead: 'Come <in>' } })
   const page = await browser.get('/')
-  t.match(page.body, '<h1>Come &lt;in&gt;</h1>')
-  t.match(textOf(page), startTexts.lead)
+  t.match(page.body, '>Come &lt;in&gt;</p>')
+  t.match(textOf(page), startTexts.signIn)
   t.match(page.body, '<html lang="en">')
 })
 
