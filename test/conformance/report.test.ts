@@ -11,6 +11,7 @@ import { describeFailure, summarize } from '../../src/conformance/report/termina
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/recorded.ts'
+import { reasons } from '../../src/sandbox/observe/reasons.ts'
 
 const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', mend: 'Mend "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
@@ -251,6 +252,17 @@ t.test('no secret stands in the evidence, and equal ones have equal hashes', asy
   const hashes = [...told.matchAll(/\b(?:code|client_secret|__Host-session)=(sha:\w+)/g)].map(([, hash]) => hash)
   t.ok(hashes.length >= 6)
   t.equal(new Set(hashes).size, 1)
+})
+
+t.test('a finding of the conformance suite explains why the platform refused a step', async t => {
+  const step = {
+    listener: 'portal',
+    request: { method: 'POST', url: '/api/exchangeToken', headers: {}, body: {} },
+    response: { status: 401 },
+    reason: 'code-used',
+  } as unknown as LabStep
+  const { found, fix, reference } = reasons['code-used']
+  t.match(describeStep(step), `→ 401 (code-used)\n  ${found} ${fix} (${reference})`)
 })
 
 t.test('what a check quotes of a log is hidden, too', async t => {

@@ -1,4 +1,6 @@
 // A request and its answer in a few lines, with nothing secret in them.
+
+import { guidanceOf } from '../../sandbox/lab/guidance.ts'
 import type { LabStep } from '../../sandbox/lab/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
@@ -40,6 +42,10 @@ export function describeStep({ listener, request, response, reason }: LabStep): 
   const body = typeof request.body === 'object' && request.body !== null ? request.body : undefined
   if (body) lines.push(`  ${shorten(hide(toForm(body)))}`)
   lines.push(`→ ${response.status}${reason ? ` (${reason})` : ''}`)
+  if (reason && response.status >= 400) {
+    const { found, fix, reference } = guidanceOf(reason)
+    lines.push(`  ${found} ${fix} (${reference})`)
+  }
   return lines.join('\n')
 }
 

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { type FieldProblems, InvalidFields } from '../applications/fields.ts'
 import { limits } from '../groups/limits.ts'
 import { type FaultReason, faultOf, HttpRefusal, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 
 export class ApiError extends HttpRefusal {
   readonly body: string | FieldProblems

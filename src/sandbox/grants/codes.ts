@@ -1,7 +1,7 @@
 // Authorization codes: issued to a client that the user has allowed, and redeemed once for the first tokens of a family.
 import type { StepNotes } from '../observe/notes.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { hasConsent, lockConsent } from '../store/consents.ts'

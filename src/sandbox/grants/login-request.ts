@@ -1,7 +1,7 @@
 // Checks the request that starts a login: first whether its redirect URI can be trusted with an answer, then the rest.
 import type { StepNotes } from '../observe/notes.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import type { Services } from '../services.ts'
 import { type Application, findApplication } from '../store/applications.ts'
 import type { Db } from '../store/schema.ts'

@@ -1,7 +1,7 @@
 // Tokens of a client: issued for a family, renewed with a refresh token, revoked; and access tokens of the portal's own page.
 import type { StepNotes } from '../observe/notes.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import { type ProvenUser, requireProof } from '../people/sessions.ts'
 import type { Services } from '../services.ts'
 import { deleteAppAccessToken } from '../store/app-access-tokens.ts'

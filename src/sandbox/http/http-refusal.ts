@@ -1,8 +1,8 @@
 // What the error handlers of all dialects share: which status an error of any kind has, and one line in the log.
 import type { FastifyReply } from 'fastify'
 import { noteReason, stepUrlOf, whoAndWhy } from '../observe/observe.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import { Busy } from '../people/turns.ts'
 import { storeFaultOf } from '../store/store-fault.ts'
 

@@ -15,13 +15,13 @@ import * as ofLogins from './description/login-operations.ts'
 import { schemas } from './description/schemas.ts'
 import * as ofSetUp from './description/set-up-operations.ts'
 import { eventRoutes } from './events.ts'
-import { explanations } from './explanations.ts'
 import { actAtEdge, type EdgePowers } from './faults/edge.ts'
 import { faultRoutes } from './faults/fault-routes.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
 import { stateReader } from './faults/state-of.ts'
 import { createTraps } from './faults/traps.ts'
 import { guardLab } from './guard.ts'
+import { guidanceOf } from './guidance.ts'
 import { createHide } from './hide.ts'
 import { answerInLabDialect } from './lab-error.ts'
 import { loginRoutes } from './login-routes.ts'
@@ -141,7 +141,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
 
   function explain(requestId: string): string | undefined {
     const reason = logins.findStep(requestId)?.step.reason
-    return reason && explanations[reason].found
+    return reason && guidanceOf(reason).found
   }
 
   return {

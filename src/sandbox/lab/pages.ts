@@ -1,14 +1,14 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
-import { explanations } from './explanations.ts'
 import { catalogue, describeFault } from './faults/catalogue.ts'
 import { describeOrdered, type OrderedFaults } from './faults/orders.ts'
+import { guidanceOf } from './guidance.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import { pageHeaders } from './page-headers.ts'
 import type { RecordedStep, Values } from './recorded.ts'
-import { faultsOf, outcomeOf, tellStep } from './tell.ts'
+import { faultsOf, outcomeOf, tellNotices, tellStep } from './tell.ts'
 
 const mostListed = 100
 
@@ -66,7 +66,7 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
             outcome: outcomeOf(login),
             startedAt: login.steps[0]?.at,
             steps: login.steps.length + login.leftOut,
-            found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? explanations[reason].found : [])))],
+            found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? guidanceOf(reason).found : [])))],
             faults: faultsOf(login),
             noticed: findNotices(login, logins.othersOf(login)).length,
           })),
@@ -98,7 +98,7 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
           leftOut: login.leftOut,
           startedAt: login.steps[0]?.at,
           outcome: outcomeOf(login),
-          noticed: findNotices(login, logins.othersOf(login)),
+          noticed: tellNotices(login, logins),
           steps: login.steps.map(step => ({
             ...tellStep(step, addresses),
             ...lanesOf(step),

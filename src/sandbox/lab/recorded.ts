@@ -1,5 +1,6 @@
 // What the laboratory remembers of a request and of a login. Nothing in here opens a door.
-import type { About, CheckName, Reason, Step, StepKind } from '../observe/steps.ts'
+import type { Reason } from '../observe/reasons.ts'
+import type { About, CheckName, Step, StepKind } from '../observe/steps.ts'
 
 /** A fault that was ordered and made the answer go wrong. */
 export interface StepFault {

@@ -1,8 +1,8 @@
 // How a login is told as JSON: what happened at each step, what it means, and what was noticed about the client.
+import type { Guidance } from '../observe/reasons.ts'
 import type { Addresses } from './addresses.ts'
-import { checkMeanings } from './check-meanings.ts'
 import { toCurlLine } from './curl-line.ts'
-import { explanations } from './explanations.ts'
+import { guidanceOf, guidanceOfCheck } from './guidance.ts'
 import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
 import type { RecordedLogin, RecordedStep } from './recorded.ts'
@@ -54,7 +54,7 @@ export function tellLogin(login: RecordedLogin, logins: Logins, addresses: Addre
     ...tellSummary(login, addresses),
     leftOut: login.leftOut,
     steps: login.steps.map(step => tellStep(step, addresses)),
-    noticed: findNotices(login, logins.othersOf(login)),
+    noticed: tellNotices(login, logins),
   }
 }
 
@@ -62,10 +62,25 @@ export function tellStep(step: RecordedStep, addresses: Addresses) {
   const { start: _, bytes: _bytes, reason, checks, fault, ...told } = step
   return {
     ...told,
-    checks: checks.map(check => ({ ...check, ...checkMeanings[check.name] })),
+    checks: checks.map(check => {
+      const { why, reference } = guidanceOfCheck(check.name)
+      return { ...check, why, source: reference }
+    }),
     reason: reason ?? null,
     fault: fault ? { id: fault.id, name: fault.name, acted: fault.acted } : null,
-    explanation: reason ? explanations[reason] : null,
+    explanation: reason ? tellGuidance(guidanceOf(reason)) : null,
     curl: toCurlLine(step, addresses),
   }
+}
+
+/** What was noticed about the client. */
+export function tellNotices(login: RecordedLogin, logins: Logins) {
+  return findNotices(login, logins.othersOf(login)).map(({ id, found, why, fix, reference, steps }) => {
+    return { id, wrong: found, why, mend: fix, source: reference, steps }
+  })
+}
+
+/** The names of the fields are older than those of the catalogue; programs read them. */
+function tellGuidance({ found, why, fix, reference }: Guidance) {
+  return { found, why, mend: fix, source: reference }
 }

@@ -1,7 +1,8 @@
 // Collects during a request what it is about and what was checked. When it is answered, the observer gets all of that as one step.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { About, Check, Observer, Reason, Step, StepKind } from './steps.ts'
+import type { Reason } from './reasons.ts'
+import type { About, Check, Observer, Step, StepKind } from './steps.ts'
 
 interface Notes {
   about: About

@@ -1,5 +1,5 @@
 // A refusal: something cannot be done, and why. It knows neither a status nor words; each dialect has a table for those.
-import type { Reason } from './steps.ts'
+import type { Reason } from './reasons.ts'
 
 export interface RefusalDetails {
   /** The field that is wrong. */

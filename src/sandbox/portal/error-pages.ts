@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
 import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
+import { type Reason, reasons } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import { resetLinkMinutes } from '../people/password.ts'
 import type { Services } from '../services.ts'
 import { hasConsent } from '../store/consents.ts'
@@ -134,7 +134,7 @@ export function showErrorPages(
         message: page.message,
         next: page.next && href ? { href, label: page.next.label } : undefined,
         requestId: request.id,
-        explainedAt: stepUrlOf(request),
+        ...forDevelopers(request, refusal?.reason ?? reason),
       })
   })
   scope.setNotFoundHandler(() => {
@@ -167,8 +167,13 @@ async function answerLoginRefusal(
     // The URL parser gives the host in ASCII, so that no letter looks like another.
     host: new URL(location).host,
     requestId: request.id,
-    explainedAt: stepUrlOf(request),
+    ...forDevelopers(request, reason),
   })
+}
+
+/** With a laboratory, a page also says to developers what is wrong. Without one it says no more than a real platform. */
+function forDevelopers(request: FastifyRequest, reason: Reason) {
+  return { reason, guidance: reasons[reason], explainedAt: stepUrlOf(request) }
 }
 
 /** False also if the store cannot be read now: this answers an error, and must not become another one. */

@@ -1,7 +1,7 @@
 // Addresses of a login: the portal's own path that starts it, and where it leads back to (specification, part 5).
 import type { LoginRefusal, LoginRequest } from '../grants/login-request.ts'
+import type { Reason } from '../observe/reasons.ts'
 import type { RefusalDetails } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 
 /** The path of the request itself, to come back to after signing in. */
 export function loginPath(login: LoginRequest): string {

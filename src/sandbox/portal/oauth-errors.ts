@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify'
 import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import { longestText } from '../values/text-length.ts'
 
 /** `description` goes out as it is: ASCII, and no secrets. */

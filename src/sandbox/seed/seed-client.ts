@@ -1,8 +1,8 @@
 // Seeds the client: an application with the id, secret and redirect URIs of the settings.
 import { randomUUID } from 'node:crypto'
 import { requireRoomForApplication, requireRoomForGroup, requireRoomForGrowth } from '../groups/limits.ts'
+import type { Reason } from '../observe/reasons.ts'
 import { Refusal } from '../observe/refusal.ts'
-import type { Reason } from '../observe/steps.ts'
 import {
   type Application,
   insertApplication,

@@ -321,19 +321,19 @@ t.test('a listener that has gone takes nothing up any more', async t => {
   t.doesNotThrow(() => observe())
 })
 
-t.test('the pages tell a login as a picture, with what failed, why, and how to mend it', async t => {
+t.test('the pages tell a login as a picture, with what failed, why, and how to fix it', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   t.match((await get('/')).body, 'Nothing yet')
   observe()
   refuseExchange()
   const list = await get('/')
-  t.match(list.body, 'The state of the exchange is not the one that the login was begun with.')
+  t.match(list.body, 'The state of the exchange differs from the one that started the login.')
   const path = /href="(\/logins\/[^"]+)"/.exec(list.body)?.[1] ?? ''
   const page = (await get(path)).body
   t.match(page, 'Client to Portal: ')
   t.match(page, '✗ 401')
-  t.match(page, 'Keep the state of each login apart')
-  t.match(page, 'It ties the code to the browser that began the login')
+  t.match(page, 'Keep the state of each login in a cookie of its own')
+  t.match(page, 'The state ties the code to the browser that started the login')
   t.notMatch(page, 'SECRET')
   t.equal((await get('/logins/none')).statusCode, 404)
   t.equal((await get('/?clientId=app-2')).body.includes('Nothing yet'), true)

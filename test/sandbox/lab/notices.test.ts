@@ -209,10 +209,10 @@ t.test('what looks like a mistake and is none is not noticed', async t => {
 })
 
 t.test('a notice says what is wrong, why it matters and how to mend it, in a sentence each', async t => {
-  for (const { id, wrong, why, mend, source } of notices) {
+  for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
-    for (const sentence of [wrong, why, mend]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
-    t.match(source, /RFC|specification/, id)
+    for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
+    t.match(reference, /RFC|specification/, id)
   }
   t.equal(new Set(notices.map(({ id }) => id)).size, notices.length)
 })

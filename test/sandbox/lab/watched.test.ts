@@ -132,7 +132,7 @@ t.test('a refused exchange and an error page lead to their login, where there is
     const link = /href="(http:\/\/127\.0\.0\.1:4002\/requests\/[\w-]+)"/.exec((await sandbox.portal.inject(start)).body)
     for (const address of [uri, link?.[1]]) {
       const answer = await readLab(sandbox, new URL(address).pathname)
-      t.match((await readLab(sandbox, locationOf(answer))).body, 'To mend it: ')
+      t.match((await readLab(sandbox, locationOf(answer))).body, 'To fix it: ')
     }
     t.notMatch((await off.portal.inject(start)).body, '/requests/')
   }

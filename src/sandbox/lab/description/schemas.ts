@@ -103,7 +103,7 @@ export const schemas: Record<string, Schema> = {
       type: 'boolean',
       description: 'Whether values were left out: of one request at most 8 KiB and 200 values are kept.',
     },
-    explanation: { anyOf: [object({ found: text, mend: text, source: text }), { type: 'null' }] },
+    explanation: { anyOf: [object({ found: text, why: text, mend: text, source: text }), { type: 'null' }] },
     curl: { ...text, description: 'The same request as a line for curl.' },
   }),
   Login: object({

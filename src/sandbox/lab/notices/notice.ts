@@ -1,43 +1,56 @@
-// What a notice is: a mistake of a client that can be seen from what it sent, and how to mend it.
-import { firstOf, type Hidden, identityOf, type RecordedLogin, type RecordedStep } from '../recorded.ts'
+// What a notice is: something unsafe that a client does, seen in the steps of a login, and how to fix it.
+import { type Guidance, reasons } from '../../observe/reasons.ts'
+import {
+  firstOf,
+  type Hidden,
+  identityOf,
+  type RecordedLogin,
+  type RecordedStep,
+  type StepReason,
+} from '../recorded.ts'
 
-export interface Words {
+type Login = Pick<RecordedLogin, 'steps'>
+
+/** What it found, why that matters, how to fix it, and the reference: a sentence or two each. */
+export interface Notice extends Guidance {
   /** Stable: tests and documents name it. */
   id: string
-  /** One sentence each. */
-  wrong: string
-  why: string
-  mend: string
-  /** The part of the specification or the RFC. */
-  source: string
+  /** The steps of the login that show it. It depends on nothing else, and is asked whenever somebody looks. */
+  find(login: Login, others: OtherLogins): RecordedStep[]
 }
 
-/** What a notice asks about the other logins of the same client. */
+/** What a notice may ask about the other logins of the same client. */
 export interface OtherLogins {
-  /** Whether one was begun with this state, or PKCE challenge; both are hashes. */
+  /** Whether one was started with this state, or PKCE challenge; both are hashes. */
   haveState(hash: string): boolean
   haveChallenge(hash: string): boolean
-  /** Whether the state of one begins like this one, and is another. */
+  /** Whether one has a different state with the same beginning. */
   haveStateLike(state: { hash: string; beginning: string }): boolean
   /** Whether one gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
 }
 
-export interface Notice extends Words {
-  /** The steps of the login that show it. It depends on nothing else, and is asked whenever somebody looks. */
-  find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
+/** For a notice about something that the platform refuses, too: why, the fix and the reference of that refusal. */
+export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
+  const { why, fix, reference } = reasons[reason]
+  return { why, fix, reference }
 }
 
-/** The calls that a client makes from its server, not by way of a browser. */
+/** The calls that a client makes from its server, not through a browser. */
 export function isServerCall({ kind }: RecordedStep): boolean {
   return kind === 'exchange' || kind === 'refresh' || kind === 'revoke' || kind === 'api'
 }
 
-export function stepsOf(login: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
-  return login.steps.filter(({ kind }) => kinds.includes(kind))
+export function stepsOf({ steps }: Login, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
+  return steps.filter(({ kind }) => kinds.includes(kind))
 }
 
-/** The state of the login's start. Undefined if it is missing or empty. */
+/** For `find` of a notice that is about nothing but a refusal. */
+export function refusedFor(...reasons: StepReason[]): (login: Login) => RecordedStep[] {
+  return ({ steps }) => steps.filter(({ reason }) => reason !== undefined && reasons.includes(reason))
+}
+
+/** The state that starts the login. Undefined if it is missing or empty. */
 export function stateOf({ request }: RecordedStep): Hidden | undefined {
   const state = firstOf(request.query, 'state')
   return typeof state === 'object' && state.length > 0 ? state : undefined
@@ -48,7 +61,7 @@ export function challengeOf({ request }: RecordedStep): string | undefined {
 }
 
 /** The first exchange of a login that gave a refresh token. */
-export function firstSignIn(login: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
+export function firstSignIn(login: Login): RecordedStep | undefined {
   return stepsOf(login, 'exchange').find(
     ({ response }) => response.status === 200 && firstOf(response.body, 'refresh_token') !== undefined,
   )

@@ -1,0 +1,31 @@
+// What a developer reads about a step that failed, and about a check.
+import { type Guidance, reasons } from '../observe/reasons.ts'
+import type { CheckName } from '../observe/steps.ts'
+import type { StepReason } from './recorded.ts'
+
+export function guidanceOf(reason: StepReason): Guidance {
+  return reason === 'redirect-followed' ? redirectFollowed : reasons[reason]
+}
+
+/** The trap of a fault refuses this. No platform does. */
+const redirectFollowed: Guidance = {
+  found: 'The client’s server followed a redirect.',
+  why: 'A redirect names any address, and what was sent goes there: with 307 the client secret, the code or the token.',
+  fix: 'Turn redirects off for every call of your server, and treat a redirect as an error. Neither the portal nor the application API answers a call with one.',
+  reference: 'RFC 9700 4.12; RFC 9110 15.4.8',
+}
+
+/** Why the check is made: the reason for which it fails says so. */
+export function guidanceOfCheck(name: CheckName): Guidance {
+  return reasons[reasonsOfChecks[name]]
+}
+
+const reasonsOfChecks = {
+  redirect_uri: 'redirect-uri-unregistered',
+  cancel_url: 'cancel-url-foreign',
+  client_secret: 'secret-wrong',
+  code: 'code-used',
+  state: 'state-differs',
+  code_verifier: 'verifier-differs',
+  refresh_token: 'refresh-token-used',
+} as const satisfies Record<CheckName, keyof typeof reasons>

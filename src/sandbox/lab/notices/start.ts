@@ -1,0 +1,82 @@
+// Notices about the start of a login: its state, PKCE and the redirect URI.
+import { firstOf } from '../recorded.ts'
+import { asFor, challengeOf, type Notice, refusedFor, stateOf, stepsOf } from './notice.ts'
+
+/** RFC 6749 10.10. */
+const enoughBits = 128
+
+export const startNotices: Notice[] = [
+  {
+    id: 'no-state',
+    found: 'The login was started without a state.',
+    why: 'Anybody who makes a visitor open a link can then sign the visitor in to somebody else’s account.',
+    fix: 'Create a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
+    reference: 'specification 4.2; RFC 6749 10.12; RFC 9700 4.7',
+    find: login => stepsOf(login, 'authorize').filter(step => !stateOf(step)),
+  },
+  {
+    id: 'short-state',
+    found: 'The state is short enough to be guessed.',
+    why: 'Whoever guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
+    fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
+    reference: 'RFC 6749 10.10',
+    find: login =>
+      stepsOf(login, 'authorize').filter(step => {
+        const state = stateOf(step)
+        return state !== undefined && !state.isTime && state.bits < enoughBits
+      }),
+  },
+  {
+    id: 'guessable-state',
+    found: 'The state can be guessed: it is the time, or it begins like the state of another login.',
+    why: 'Whoever guesses the state of a login can finish it in the visitor’s place.',
+    fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
+    reference: 'RFC 6749 10.10',
+    find: (login, others) =>
+      stepsOf(login, 'authorize').filter(step => {
+        const state = stateOf(step)
+        if (!state) return false
+        // A long state may begin with something that is no secret: its other half is long enough.
+        const isLong = state.bits / 2 >= enoughBits
+        return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
+      }),
+  },
+  {
+    id: 'repeated-state',
+    found: 'Two logins were started with the same state.',
+    why: 'A state that stays the same is known to everybody who has seen one login, so it protects none.',
+    fix: 'Create a new state for each login, also for a second tab of the same browser.',
+    reference: 'RFC 6749 10.12; CVE-2023-31999',
+    find: (login, others) =>
+      stepsOf(login, 'authorize').filter(step => {
+        const state = stateOf(step)
+        return state !== undefined && others.haveState(state.hash)
+      }),
+  },
+  {
+    id: 'no-pkce',
+    found: 'The login was started without PKCE, which the portal offers.',
+    why: 'A stolen code can then be redeemed in another login of the same client.',
+    fix: 'Send code_challenge with code_challenge_method=S256 at the start, and code_verifier at the exchange.',
+    reference: 'RFC 7636; RFC 9700 2.1.1',
+    find: login => stepsOf(login, 'authorize').filter(({ request }) => !firstOf(request.query, 'code_challenge')),
+  },
+  {
+    id: 'repeated-verifier',
+    found: 'Two logins have the same PKCE verifier.',
+    why: 'A verifier binds a code to one login only if no other login has the same one.',
+    fix: 'Create 32 new random bytes for each login.',
+    reference: 'RFC 7636 4.1; RFC 9700 2.1.1',
+    find: (login, others) =>
+      stepsOf(login, 'authorize').filter(step => {
+        const challenge = challengeOf(step)
+        return challenge !== undefined && others.haveChallenge(challenge)
+      }),
+  },
+  {
+    id: 'other-redirect-uri',
+    found: 'The redirect URI differs from the registered one, or from the one that started the login.',
+    ...asFor('redirect-uri-unregistered'),
+    find: refusedFor('redirect-uri-unregistered', 'redirect-uri-differs'),
+  },
+]

@@ -1,0 +1,445 @@
+// Every reason for which the portal or the API refuses a request, as a developer reads it. The laboratory, the portal's error
+// pages and the conformance suite take their words from here. What visitors read is in the tables of the dialects.
+
+export interface Guidance {
+  /** What was wrong with the request. One sentence or two, like all of these. */
+  found: string
+  /** Why it is refused. */
+  why: string
+  /** How to fix it. */
+  fix: string
+  /** The part of the specification, or the RFC and its section. */
+  reference: string
+}
+
+export const reasons = {
+  'body-unreadable': {
+    found: 'The body of the request could not be read.',
+    why: 'Nothing can be read from a body that is not what its Content-Type says.',
+    fix: 'Send what the Content-Type says: a form to the portal (application/x-www-form-urlencoded), JSON to the application API.',
+    reference: 'specification 4.2; the API’s own description',
+  },
+  'body-too-large': {
+    found: 'The body of the request is too large.',
+    why: 'No call needs more, and a caller must not decide how much memory the platform uses.',
+    fix: 'Send less than 32 KiB to the portal, and less than 64 KiB to the application API.',
+    reference: 'RFC 9110 15.5.14',
+  },
+  'content-type-unsupported': {
+    found: 'The address does not take this Content-Type.',
+    why: 'The Content-Type says how to read the body, and the platform does not guess.',
+    fix: 'Send application/x-www-form-urlencoded or application/json to the portal, and application/json to the application API.',
+    reference: 'RFC 9110 15.5.16',
+  },
+  'field-missing': {
+    found: 'A required field is missing or empty.',
+    why: 'Each required field binds the request to its client, its login or its address.',
+    fix: 'Compare the fields that arrived with those of the specification; generic OAuth libraries leave out state, cancel_url or client_id.',
+    reference: 'specification 4.2',
+  },
+  'field-repeated': {
+    found: 'A field was sent more than once.',
+    why: 'Two values for one field leave open which one counts, and a proxy may see the other one.',
+    fix: 'Send each field once; look for a library and your own code adding the same one.',
+    reference: 'RFC 6749 3.1 and 3.2',
+  },
+  'field-misplaced': {
+    found: 'A field was sent in the address or in a header. Only the body counts.',
+    why: 'Addresses and headers are written into logs, histories and Referer headers; and a request must not say in two ways who sends it.',
+    fix: 'Send client_id, client_secret and all other fields in the body of the POST.',
+    reference: 'specification 4.2; RFC 6749 2.3.1',
+  },
+  'field-too-long': {
+    found: 'A field is too long.',
+    why: 'A value of this length is a mistake or an attack.',
+    fix: 'Look at what your client puts into the field. A state needs no more than 43 characters.',
+    reference: 'specification 4.2',
+  },
+  'fields-invalid': {
+    found: 'A field has a value that is not allowed.',
+    why: 'The platform stores only values that it can show and use later.',
+    fix: 'Read the message of the answer. It names each wrong field and what is allowed.',
+    reference: 'specification part 2',
+  },
+  'grant-type-unsupported': {
+    found: 'Unknown grant_type.',
+    why: 'The grant_type decides which fields count.',
+    fix: 'Use grant_type=authorization to start a login, authorization_code to exchange a code, and refresh_token to renew tokens.',
+    reference: 'specification 4.2; RFC 6749 5.2',
+  },
+  'response-type-unsupported': {
+    found: 'The response_type is not code.',
+    why: 'Other response types put tokens into addresses.',
+    fix: 'Start a login with response_type=code.',
+    reference: 'specification 4.2; RFC 6749 3.1.1',
+  },
+  'challenge-invalid': {
+    found: 'The PKCE challenge is not a valid S256 challenge.',
+    why: 'A challenge that is the plain verifier protects nothing.',
+    fix: 'Send code_challenge, 43 characters of base64url, together with code_challenge_method=S256.',
+    reference: 'RFC 7636 4.2 and 4.3',
+  },
+  'scope-refused': {
+    found: 'The renewal asks for a scope, but the login was given none.',
+    why: 'A renewal must not give more than the person allowed at the login.',
+    fix: 'Leave scope out when you renew tokens.',
+    reference: 'RFC 6749 6',
+  },
+  'client-unknown': {
+    found: 'There is no client with this client_id.',
+    why: 'Only a registered client may send visitors here and receive tokens.',
+    fix: 'Compare client_id with the one that the application shows. Was the application removed, or created in another sandbox?',
+    reference: 'specification 4.2; RFC 6749 5.2',
+  },
+  'secret-wrong': {
+    found: 'The client_secret is neither of the two latest secrets of this client.',
+    why: 'Only the client itself may get tokens for a code that somebody has seen on its way.',
+    fix: 'Create a new secret for the application, and copy it into the settings of your client without spaces or quotation marks.',
+    reference: 'specification 4.2; RFC 6749 2.3.1',
+  },
+  'redirect-uri-unregistered': {
+    found: 'The redirect_uri is not registered for this client.',
+    why: 'The code goes to this address, so the owner of the client must have registered it. The portal compares byte by byte.',
+    fix: 'Keep the redirect URI in one setting. Register it exactly as your client sends it: scheme, host, port, path and slash.',
+    reference: 'specification 4.2; RFC 6749 3.1.2.3 and 4.1.3',
+  },
+  'redirect-uri-differs': {
+    found: 'The redirect_uri of the exchange differs from the one that started the login.',
+    why: 'The code went to the address that started the login. An exchange for another address may come from whoever has stolen the code.',
+    fix: 'Keep the redirect URI in one setting, and send the same text both times.',
+    reference: 'specification 4.2; RFC 6749 4.1.3',
+  },
+  'cancel-url-foreign': {
+    found: 'The cancel_url is missing, or its origin is not that of a registered redirect URI.',
+    why: 'Visitors who decline are sent there. An address of another site would let the portal lead anywhere.',
+    fix: 'Send an address of your own site, where you tell visitors that they did not sign in.',
+    reference: 'specification 4.2; RFC 9700 4.11.2',
+  },
+  'state-missing': {
+    found: 'The login was started with a state, but the exchange has none.',
+    why: 'Without the state the portal cannot tell that the code belongs to this login.',
+    fix: 'Send the state of the login as a field of the exchange. Generic OAuth libraries have to be told to do this.',
+    reference: 'specification 4.2 and part 5',
+  },
+  'state-differs': {
+    found: 'The state of the exchange differs from the one that started the login.',
+    why: 'The state ties the code to the browser that started the login, so that nobody is signed in to somebody else’s account.',
+    fix: 'Keep the state of each login in a cookie of its own, so that a second tab does not overwrite it.',
+    reference: 'specification 4.2; RFC 6749 10.12',
+  },
+  'verifier-missing': {
+    found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
+    why: 'Only the client that started the login knows the verifier. Without it, whoever has the code could redeem it.',
+    fix: 'Keep the verifier with the state, and send it as code_verifier.',
+    reference: 'RFC 7636 4.5',
+  },
+  'verifier-differs': {
+    found: 'The PKCE verifier does not belong to the challenge of this login.',
+    why: 'The verifier ties the code to this one login of the client, so that a stolen code cannot be redeemed in another.',
+    fix: 'The challenge is the SHA-256 of the verifier in base64url without padding. Keep the verifier of each login apart.',
+    reference: 'RFC 7636 4.6; RFC 9700 2.1.1',
+  },
+  'verifier-unexpected': {
+    found: 'The exchange has a PKCE verifier, but the login was started without a challenge.',
+    why: 'An attacker may have removed the challenge from the start of the login.',
+    fix: 'Send code_challenge and code_challenge_method=S256 at the start.',
+    reference: 'RFC 9700 4.8.2',
+  },
+  'code-unknown': {
+    found: 'No login was given this code.',
+    why: 'Only a code that the portal has given can be exchanged.',
+    fix: 'Send the code as it came, decoded once. Was it cut off, or does it belong to another sandbox?',
+    reference: 'RFC 6749 4.1.3',
+  },
+  'code-used': {
+    found: 'The code was already used.',
+    why: 'A code is good once. A second use looks like theft, and ends what the first use gave.',
+    fix: 'Exchange a code once. If the browser delivers the same address again, reuse the answer of the first exchange.',
+    reference: 'RFC 6749 4.1.2',
+  },
+  'code-expired': {
+    found: 'The code has expired.',
+    why: 'A code travels through the browser, so it is valid only as long as an exchange takes.',
+    fix: 'Exchange a code at once. If you do, compare the clocks of the two machines.',
+    reference: 'RFC 6749 4.1.2',
+  },
+  'code-revoked': {
+    found: 'The login was ended before its code was exchanged.',
+    why: 'A login that the person has ended gives no tokens.',
+    fix: 'Nothing is wrong with your client: the person signed out everywhere, or withdrew the consent.',
+    reference: 'RFC 6749 4.1.2',
+  },
+  'code-of-another-client': {
+    found: 'The code was given to another client.',
+    why: 'A code is good only for the client that it was given to.',
+    fix: 'Compare the client_id of the start with that of the exchange.',
+    reference: 'RFC 6749 4.1.3',
+  },
+  'consent-declined': {
+    found: 'The visitor did not allow the application.',
+    why: 'Only the person decides what an application may do for them.',
+    fix: 'Nothing is wrong with your client. Show at your cancel_url that nothing was shared, and offer to sign in again.',
+    reference: 'specification 4.2; RFC 6749 4.1.2.1',
+  },
+  'consent-missing': {
+    found: 'The person has not allowed this application yet.',
+    why: 'An application gets tokens only after the person has allowed it.',
+    fix: 'Call /api/authorizeApplication first, or let the person answer the page of the portal.',
+    reference: 'specification 4.2',
+  },
+  'refresh-token-unknown': {
+    found: 'No login was given this refresh token.',
+    why: 'Only a refresh token that the portal has given can be renewed.',
+    fix: 'Send it as it came. Was it cut off, mixed up with the access token, or does it belong to another sandbox?',
+    reference: 'RFC 6749 6',
+  },
+  'refresh-token-used': {
+    found: 'The refresh token was already replaced by a newer one.',
+    why: 'Each refresh token is replaced when it is used, so that a stolen one is noticed: a second use ends the login.',
+    fix: 'Store the new refresh token before you use the new access token, where every process of yours reads it.',
+    reference: 'RFC 9700 4.14.2',
+  },
+  'refresh-token-expired': {
+    found: 'The refresh token has expired or was revoked.',
+    why: 'A login that nobody has used for a long time, or that was ended, gives no tokens.',
+    fix: 'Let the visitor sign in again.',
+    reference: 'RFC 6749 6',
+  },
+  'renewed-too-often': {
+    found: 'The session was renewed 60 times within a minute. The refresh token is still good.',
+    why: 'A client that renews in a loop slows the portal down for everybody.',
+    fix: 'Wait as long as Retry-After says. Renew once when the access token is about to end, and share the result.',
+    reference: 'RFC 6585 4',
+  },
+  'refresh-token-of-another-client': {
+    found: 'The refresh token was given to another client.',
+    why: 'A refresh token is good only for the client that it was given to.',
+    fix: 'Compare the client_id of the exchange with that of the renewal.',
+    reference: 'RFC 6749 10.4',
+  },
+  'token-missing': {
+    found: 'The call came without an access token.',
+    why: 'The application API acts for a person, so it must know for whom.',
+    fix: 'Send Authorization: Bearer with the access token of the visitor.',
+    reference: 'RFC 6750 2.1',
+  },
+  'token-malformed': {
+    found: 'This portal did not sign the access token.',
+    why: 'Anybody could make a token that nobody has to sign.',
+    fix: 'Send it as it came. Was it cut off, or does it belong to another sandbox?',
+    reference: 'RFC 6750 3.1; RFC 9068 4',
+  },
+  'token-expired': {
+    found: 'The access token has expired.',
+    why: 'A stolen token is worth less the sooner it expires. A client knows the time from expires_in.',
+    fix: 'Renew the token, or ask the visitor to sign in, shortly before expires_in has passed.',
+    reference: 'RFC 6750 3.1',
+  },
+  'token-revoked': {
+    found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
+    why: 'Whoever has signed out, or withdrawn the consent, must not be acted for any longer.',
+    fix: 'Forget the tokens of a session when it ends, in every process and cache. On a 401, ask the visitor to sign in.',
+    reference: 'RFC 6750 3.1; RFC 7009',
+  },
+  'not-allowed': {
+    found: 'The token is valid, but does not allow this.',
+    why: 'An application belongs to a group, and only the members of the group may change it.',
+    fix: 'Is the person a member of the group that the application belongs to? An app access token reads only its own application.',
+    reference: 'RFC 6750 3.1; the API’s own description',
+  },
+  'not-found': {
+    found: 'There is nothing at this address, or nothing that this caller may see.',
+    why: 'An id that the caller may not see is answered like one that does not exist.',
+    fix: 'Compare the address and the id.',
+    reference: 'the API’s own description',
+  },
+  'method-not-allowed': {
+    found: 'The address does not take this method.',
+    why: 'Each address takes only the methods that it is made for.',
+    fix: 'Use a method that the Allow header of the answer names.',
+    reference: 'RFC 9110 15.5.6',
+  },
+  conflict: {
+    found: 'The request conflicts with what is stored.',
+    why: 'Both cannot be true at the same time.',
+    fix: 'Read what is stored, and decide again.',
+    reference: 'the API’s own description',
+  },
+  'changed-meanwhile': {
+    found: 'If-Match does not name the stored version: somebody else has changed the application.',
+    why: 'Writing now would undo the change of somebody else without anybody seeing it.',
+    fix: 'Get the application again, show what is stored beside what was typed, and send the new ETag.',
+    reference: 'RFC 9110 13.1.1',
+  },
+  'password-wrong': {
+    found: 'The e-mail address or the password is wrong.',
+    why: 'The answer does not say which of the two is wrong, so that nobody can find out who has an account.',
+    fix: 'Nothing is wrong with your client. In a test: does the account belong to this sandbox?',
+    reference: 'specification 4.2',
+  },
+  'too-many-failures': {
+    found: 'There were too many failures. For a while even a right answer is refused.',
+    why: 'Passwords and secrets must not be found by trying.',
+    fix: 'Wait as long as Retry-After says. Do not retry automatically.',
+    reference: 'RFC 6585 4',
+  },
+  'cross-site': {
+    found: 'A page of another site made the browser send this request.',
+    why: 'Another site must not act in the name of a signed-in person.',
+    fix: 'Send visitors to the portal by a link or a redirect, and make calls from your server.',
+    reference: 'RFC 9700 4.7',
+  },
+  'cookies-missing': {
+    found: 'The browser did not keep the cookie of the portal.',
+    why: 'Without its cookie the portal cannot tell which browser a form comes from.',
+    fix: 'Nothing is wrong with your client. WebKit keeps no Secure cookies on plain http: use another browser, or https.',
+    reference: 'RFC 6265bis 5.7',
+  },
+  'form-expired': {
+    found: 'A page of the portal was open for too long.',
+    why: 'A form is valid for a limited time, so that a page that was left open cannot be used later by somebody else.',
+    fix: 'Nothing is wrong with your client: start the login again.',
+    reference: 'specification 4.2',
+  },
+  'group-unknown': {
+    found: 'There is no group with this id.',
+    why: 'An application or a link needs an existing group.',
+    fix: 'Use the id of one of your groups; the portal’s page and GET /identities/v1/{user_id}/links list them.',
+    reference: 'specification, part 1',
+  },
+  'user-unknown': {
+    found: 'There is no user with this id.',
+    why: 'Only a person with an account can be in a group.',
+    fix: 'Ask the person for the user ID on their account page.',
+    reference: 'specification, part 1',
+  },
+  'link-unknown': {
+    found: 'The user is neither a member of the group nor invited to it.',
+    why: 'Only an existing link can be ended.',
+    fix: 'List the links of the group again: somebody else may have ended this one.',
+    reference: 'specification, part 1',
+  },
+  'member-already': {
+    found: 'The user is a member of the group already.',
+    why: 'A person is a member of a group once.',
+    fix: 'Treat this answer as success.',
+    reference: 'specification, part 1',
+  },
+  'invited-already': {
+    found: 'The user has an open invitation to the group already.',
+    why: 'A person has at most one open invitation to a group.',
+    fix: 'Wait until the invitation is answered, or take it back first.',
+    reference: 'specification, part 1',
+  },
+  'last-member': {
+    found: 'The last member of a group that has applications cannot leave it.',
+    why: 'Nobody could manage the applications of a group without members.',
+    fix: 'Remove the applications, or invite somebody and wait until they accept.',
+    reference: 'specification, part 1',
+  },
+  'too-many-groups': {
+    found: 'The user is in as many groups as one user may be.',
+    why: 'The limit keeps pages and answers small.',
+    fix: 'Leave a group first.',
+    reference: 'specification, part 1',
+  },
+  'too-many-applications': {
+    found: 'The group has as many applications as a group may have.',
+    why: 'The limit keeps lists small.',
+    fix: 'Remove an application, or use another group.',
+    reference: 'specification, part 1',
+  },
+  'too-many-bytes': {
+    found: 'The applications of the group take as much room as a group may have.',
+    why: 'The limit keeps lists small.',
+    fix: 'Shorten some fields, or use another group.',
+    reference: 'specification, part 1',
+  },
+  'too-many-invitations': {
+    found: 'The group has as many open invitations as a group may have.',
+    why: 'The limit keeps strangers from being flooded with invitations.',
+    fix: 'Take an invitation back first.',
+    reference: 'specification, part 1',
+  },
+  'invited-too-often': {
+    found: 'This user was invited too often within 24 hours.',
+    why: 'Nobody should be asked the same question again and again.',
+    fix: 'Try again tomorrow.',
+    reference: 'specification, part 1',
+  },
+  'signed-out': {
+    found: 'The user signed out while the page was open.',
+    why: 'A form counts only in the session that it was shown in.',
+    fix: 'Nothing is wrong with your client: start the login again.',
+    reference: 'specification 4.2',
+  },
+  'password-changed': {
+    found: 'The password of the user was changed in the meantime.',
+    why: 'A change of password ends what was begun with the old one.',
+    fix: 'Nothing is wrong with your client: start the login again.',
+    reference: 'the portal’s own pages',
+  },
+  'account-form-expired': {
+    found: 'A page of the account was open for too long, or another user has signed in since.',
+    why: 'A form counts only for the user that it was shown to, and for a limited time.',
+    fix: 'Nothing is wrong with your client: open the page again.',
+    reference: 'specification 4.2',
+  },
+  'answered-already': {
+    found: 'The question on the consent page was answered already. An answer counts once.',
+    why: 'One answer must not give two codes.',
+    fix: 'Nothing is wrong with your client: start the login again.',
+    reference: 'specification 4.2',
+  },
+  'token-shown': {
+    found: 'The form that makes an access token was sent twice. Each token is shown once.',
+    why: 'The portal does not keep the token, so it cannot show it again.',
+    fix: 'Create another access token.',
+    reference: 'specification 5.2',
+  },
+  'secret-shown': {
+    found: 'The form that makes a client secret was sent twice. Each secret is shown once.',
+    why: 'The portal keeps only a hash of the secret, so it cannot show it again.',
+    fix: 'Create another secret.',
+    reference: 'specification 4.1',
+  },
+  'application-unknown': {
+    found: 'There is no application with this id.',
+    why: 'Only an application that exists and belongs to a group of the person can be managed.',
+    fix: 'Compare the id with the list of applications: this one was removed, or belongs to another sandbox.',
+    reference: 'specification 4.1',
+  },
+  'link-expired': {
+    found: 'The link to reset a password has expired or was used.',
+    why: 'Whoever finds an old link in a mailbox must not be able to change the password.',
+    fix: 'Nothing is wrong with your client: ask for a new link.',
+    reference: 'specification 4.2',
+  },
+  'last-secret': {
+    found: 'An application keeps at least one secret.',
+    why: 'A client without a secret could not prove who it is.',
+    fix: 'Create a new secret instead.',
+    reference: 'specification 4.1',
+  },
+  busy: {
+    found: 'The sandbox is busy.',
+    why: 'Hashing passwords takes memory and time, so only a few can be hashed at once.',
+    fix: 'Wait as long as Retry-After says, then try again.',
+    reference: 'RFC 9110 15.6.4',
+  },
+  'store-unavailable': {
+    found: 'The sandbox cannot reach its database now.',
+    why: 'Every answer depends on the database.',
+    fix: 'Nothing is wrong with your client. It should say so, keep the session, and try again later.',
+    reference: 'RFC 9110 15.6.4',
+  },
+  internal: {
+    found: 'The sandbox has failed.',
+    why: 'The fault is in the sandbox, or in its machine.',
+    fix: 'Nothing is wrong with your client. The log of the sandbox says more under the id of this request.',
+    reference: 'RFC 9110 15.6.1',
+  },
+} satisfies Record<string, Guidance>
+
+/** Why a request was refused. It is in the log and in the laboratory; the answer says less. */
+export type Reason = keyof typeof reasons

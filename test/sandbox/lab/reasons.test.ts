@@ -1,0 +1,36 @@
+// The one catalogue of reasons: what a developer reads in the laboratory and on error pages.
+import t from 'tap'
+import { type Reason, reasons } from '../../../src/sandbox/observe/reasons.ts'
+import { startUrl } from '../support/browser.ts'
+import { buildTestSandbox } from '../support/build-test-sandbox.ts'
+import { buildTestLab } from '../support/call-lab.ts'
+
+t.test(
+  'every reason says what was found, why it is refused and how to fix it, in sentences, with a reference',
+  async t => {
+    for (const [code, { found, why, fix, reference }] of Object.entries(reasons)) {
+      t.match(code, /^[a-z]+(-[a-z]+)*$/)
+      for (const text of [found, why, fix]) t.match(text, /^[A-Z].*[.?]$/, `${code}: ${text}`)
+      t.match(reference, /RFC \d+|specification|own (description|pages)/, code)
+    }
+  },
+)
+
+t.test('an error page tells developers the same as the laboratory, and nothing without one', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const off = await buildTestSandbox(t)
+  const starts: [start: string, reason: Reason][] = [
+    [startUrl({ client_id: 'nobody' }), 'client-unknown'],
+    [startUrl({ response_type: 'token' }), 'response-type-unsupported'],
+  ]
+  for (const [start, reason] of starts) {
+    const { found, why, fix, reference } = reasons[reason]
+    const { body } = await sandbox.portal.inject(start)
+    for (const text of [reason, found, why, fix, reference]) t.ok(body.includes(text), `${reason}: ${text}`)
+    const { logins } = (await lab('GET', 'logins')).json()
+    const [step] = (await lab('GET', `logins/${logins[0].id}`)).json().steps
+    t.same(step.explanation, { found, why, mend: fix, source: reference })
+    const alone = (await off.portal.inject(start)).body
+    for (const text of [found, why, fix]) t.notOk(alone.includes(text), `${reason}: ${text}`)
+  }
+})
