@@ -1,15 +1,54 @@
-// Puts the first user, group and application into the store. Each setting is applied when it has changed since it was
-// applied last, never only because of a restart, and never to what somebody else has made.
+// Makes the first user and client, with a group. A setting is applied only if it has changed since it was applied last:
+// a restart brings back nothing that people changed, and takes nothing that they made.
+import { randomUUID } from 'node:crypto'
 import type { Seed } from '../config.ts'
+import { requireRoomForApplication, requireRoomForGroup, requireRoomForGrowth } from '../groups/limits.ts'
+import type { Reason } from '../observe/reasons.ts'
+import { Refusal } from '../observe/refusal.ts'
 import type { Passwords } from '../people/passwords.ts'
+import {
+  type Application,
+  insertApplication,
+  lockApplication,
+  setRedirectUris,
+  sizeOfFields,
+} from '../store/applications.ts'
+import { addClientSecret, listSecretHashes } from '../store/client-secrets.ts'
+import { createGroup, lockGroup } from '../store/groups.ts'
 import { signOutEverywhere } from '../store/portal-sessions.ts'
 import type { Db } from '../store/schema.ts'
-import { findSeededUser, lockSeeding, noteSeededUser, type SeededUser } from '../store/seeds.ts'
+import {
+  findOwnGroup,
+  findSeededClient,
+  findSeededUser,
+  lockSeeding,
+  noteSeededClient,
+  noteSeededUser,
+  type SeededUser,
+} from '../store/seeds.ts'
 import type { Store } from '../store/store.ts'
 import { makeRoomFor } from '../store/sweep.ts'
-import { createUser, findCredentials, setPasswordHash } from '../store/users.ts'
-import { seedClient } from './seed-client.ts'
-import type { Seeding, SeedReport } from './seeding.ts'
+import { createUser, findCredentials, lockUser, setPasswordHash } from '../store/users.ts'
+import { hashToken } from '../tokens/opaque-token.ts'
+
+export interface SeedReport {
+  /** Names of the settings that took effect now. */
+  applied: string[]
+  /** Sentences: what was not done, because somebody else has made it or there is no room. */
+  refused: string[]
+  /** Parts of sentences: what people have changed since, and stays so unless seeding is forced. */
+  outdated: string[]
+}
+
+/** One run. */
+interface Seeding {
+  seed: Seed
+  passwordHash: string
+  isPasswordChanged: boolean
+  isForced: boolean
+  now: Date
+  report: SeedReport
+}
 
 /** `isForced` applies all settings, changed or not. Several instances may do this at the same time. */
 export async function seedStore(
@@ -19,8 +58,8 @@ export async function seedStore(
 ): Promise<SeedReport> {
   const password = seed.userPassword.reveal()
   for (;;) {
-    // Hashed before the transaction, which must be short and do nothing but query. The slow hash is all that is kept of
-    // the password that was applied, so whether the setting has changed is asked as a sign-in asks.
+    // Hashed before the transaction, which must be short. Only the slow hash of the applied password is kept, so a
+    // verification like that of a sign-in says whether the setting has changed.
     const known = await findSeededUser(store.read, seed.userEmail)
     const isPasswordChanged = !known || !(await passwords.verify(password, known.passwordHash))
     const passwordHash = isPasswordChanged ? await passwords.hash(password) : known.passwordHash
@@ -43,7 +82,7 @@ export async function seedStore(
   }
 }
 
-/** The seeded user's id; undefined when there is none, or the account is somebody else's. */
+/** Returns the seeded user's id. Undefined if there is none, or the account is somebody else's. */
 async function seedUser(
   db: Db,
   { seed, passwordHash, isPasswordChanged, isForced, now, report }: Seeding,
@@ -75,4 +114,108 @@ async function seedUser(
     report.applied.push('SEED_USER_PASSWORD')
   }
   return account.userId
+}
+
+/** Changes the report. `userId` is undefined if there is no seeded user, or the account is somebody else's. */
+async function seedClient(db: Db, seeding: Seeding, userId: string | undefined): Promise<void> {
+  const { seed, isForced, now, report } = seeding
+  const id = seed.clientId
+  const wanted = { secretHash: hashToken(seed.clientSecret.reveal()), redirectUris: seed.redirectUris.join() }
+  const application = await lockApplication(db, id)
+  const last = await findSeededClient(db, id)
+  // Null: applied by the first version, which did not note the settings. They count as unchanged.
+  const isSecretDue = isForced || (last?.secretHash ?? wanted.secretHash) !== wanted.secretHash
+  const areUrisDue = isForced || (last?.redirectUris ?? wanted.redirectUris) !== wanted.redirectUris
+
+  if (application && !last) {
+    report.refused.push('SEED_CLIENT_ID names an application that seeding did not make. Choose another id.')
+    return
+  }
+  if (!application && last && !isSecretDue && !areUrisDue) {
+    report.outdated.push('the application was removed')
+  } else if (!application) {
+    if (!userId) {
+      report.refused.push('SEED_CLIENT_ID was not made into an application, which would have no owner.')
+      return
+    }
+    if (!(await insertSeededApplication(db, seeding, userId))) return
+    await addClientSecret(db, id, wanted.secretHash, { maker: { userId, clientId: null }, now })
+    report.applied.push('SEED_CLIENT_ID', 'SEED_CLIENT_SECRET', 'SEED_REDIRECT_URIS')
+  } else {
+    if (areUrisDue && application.redirectUris.join() !== wanted.redirectUris) {
+      if (!(await setSeededRedirectUris(db, seeding, application))) return
+      report.applied.push('SEED_REDIRECT_URIS')
+    } else if (!seed.redirectUris.every(uri => application.redirectUris.includes(uri)))
+      report.outdated.push('a redirect URI was removed')
+    const isSecretGone = !(await listSecretHashes(db, id)).includes(wanted.secretHash)
+    if (isSecretDue && isSecretGone) {
+      const maker = { userId: application.createdBy, clientId: null }
+      await addClientSecret(db, id, wanted.secretHash, { maker, now })
+      report.applied.push('SEED_CLIENT_SECRET')
+    } else if (isSecretGone) report.outdated.push('the client secret no longer works')
+  }
+  await noteSeededClient(db, id, wanted)
+}
+
+/** Returns false, and says so in the report, if the limits that hold for everybody leave no room. */
+async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, userId: string): Promise<boolean> {
+  const { clientId, redirectUris } = seed
+  const fields = {
+    name: 'Reference client',
+    description: 'Lists and creates your applications.',
+    webPageUrl: '',
+    iconUrl: '',
+    privacyPolicyUrl: '',
+    redirectUris,
+    defaultRedirectUri: redirectUris[0] ?? '',
+    scopes: '',
+    defaultScopes: '',
+  }
+  const ownGroupId = await findOwnGroup(db, userId)
+  const hasRoom = await isAllowed(report, 'SEED_CLIENT_ID was not made into an application', async () => {
+    if (ownGroupId) {
+      await lockGroup(db, ownGroupId)
+      await requireRoomForApplication(db, ownGroupId, sizeOfFields(fields))
+    } else {
+      await lockUser(db, userId)
+      await requireRoomForGroup(db, userId)
+    }
+  })
+  if (!hasRoom) return false
+  const groupId = ownGroupId ?? (await createGroup(db, 'Sandbox developers', userId, now)).id
+  const dates = { createdAt: now, createdBy: userId, updatedAt: now, updatedBy: userId }
+  const application = { ...fields, ...dates, id: clientId, groupId, linkId: randomUUID(), madeByClient: null }
+  await insertApplication(db, application)
+  return true
+}
+
+/** Returns false, and says so in the report, if they would take too much room. */
+async function setSeededRedirectUris(db: Db, { seed, now, report }: Seeding, application: Application) {
+  const { id, groupId } = application
+  const fields = { ...application, redirectUris: seed.redirectUris, defaultRedirectUri: seed.redirectUris[0] ?? '' }
+  const growth = sizeOfFields(fields) - sizeOfFields(application)
+  const hasRoom = await isAllowed(report, 'SEED_REDIRECT_URIS did not take effect', async () => {
+    if (growth <= 0) return
+    await lockGroup(db, groupId)
+    await requireRoomForGrowth(db, groupId, growth)
+  })
+  if (hasRoom) await setRedirectUris(db, id, seed.redirectUris, now)
+  return hasRoom
+}
+
+const reasons: Partial<Record<Reason, string>> = {
+  'too-many-groups': 'the account is in as many groups as one may be. Leave one.',
+  'too-many-applications': 'the oldest group of the account is full. Remove an application there.',
+  'too-many-bytes': 'the fields of its group’s applications would take too much room. Shorten some.',
+}
+
+async function isAllowed({ refused }: SeedReport, failure: string, look: () => Promise<void>): Promise<boolean> {
+  try {
+    await look()
+    return true
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    refused.push(`${failure}: ${reasons[error.reason]}`)
+    return false
+  }
 }

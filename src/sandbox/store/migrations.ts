@@ -35,8 +35,6 @@ const seeds: Migration = {
     )`,
     `insert into seeded_users select email, id, password_hash from users where ${isSeededUser}`,
     `insert into seeded_clients (id) select id from applications where ${isSeededClient}`,
-    `insert into seeded_clients (id) select '' from users
-      where ${isSeededUser} and not exists (select 1 from seeded_clients) limit 1`,
   ],
 }
 

@@ -61,12 +61,6 @@ export async function noteSeededClient(
     .execute()
 }
 
-/** Whether an earlier version has seeded a client that was removed since. It is asked once: the answer is forgotten. */
-export async function takeForgottenClient(db: Db): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom('seeded_clients').where('id', '=', '').executeTakeFirst()
-  return numDeletedRows > 0n
-}
-
 /** The oldest group that the user has made and is still in. */
 export async function findOwnGroup(db: Db, userId: string): Promise<string | undefined> {
   const row = await db

@@ -107,18 +107,6 @@ for (const database of await openDatabases(t)) {
     t.equal(await isValid(sandbox, clientSecret), true)
   })
 
-  t.test(`an application that was removed before the upgrade does not return with it (${database.name})`, async t => {
-    const removal = `delete from client_secrets where application_id = '${seeded.clientId}';
-      delete from consents; delete from spent_refresh_tokens; delete from grants;
-      delete from applications where id = '${seeded.clientId}';`
-    const databaseUrl = await makeOld(t, database, removal)
-    for (let starts = 0; starts < 2; starts += 1) {
-      const sandbox = await buildTestSandbox(t, { databaseUrl, at })
-      t.strictSame(sandbox.seedReport?.outdated, ['the application was removed'])
-      t.equal(await isValid(sandbox, seeded.clientSecret), false)
-    }
-  })
-
   t.test(`of schema 1 nothing counts as made by the laboratory but the seeds (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await makeOld(t, database), at })
     t.equal((await lab('POST', 'expire', { what: 'access-token', email: stranger.email })).statusCode, 404)
