@@ -1,12 +1,12 @@
-// How long what a client is given lives: as the settings say, unless the laboratory was told otherwise for this client.
+// How long tokens and codes live: as the settings say, unless the laboratory has set lifetimes for this client.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
-/** So many clients may have lifetimes of their own; then the first that was told is forgotten. */
+/** At most this many clients have lifetimes of their own. After that the oldest entry is dropped. */
 const mostClients = 1000
 
-/** They are kept in memory: a restart forgets them. */
+/** Lifetimes of clients are kept in memory: a restart forgets them. */
 export function createLifetimes(settings: Lifetimes) {
   const own = new Map<string, Partial<Lifetimes>>()
 
@@ -15,7 +15,7 @@ export function createLifetimes(settings: Lifetimes) {
       return { ...settings, ...own.get(clientId) }
     },
 
-    /** Of what is left out the settings' count. */
+    /** The settings apply to lifetimes that are left out. */
     set(clientId: string, lifetimes: Partial<Lifetimes>): void {
       own.delete(clientId)
       if (Object.keys(lifetimes).length === 0) return

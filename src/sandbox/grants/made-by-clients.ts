@@ -26,7 +26,7 @@ export async function findMade(
 }
 
 /** Ends what the client knows, and makes a secret that it does not. The form counts once. Throws Refusal. */
-export async function renewSecretOfMade(
+export async function renewMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids, form }: { userId: string; ids: MadeIds; form: { id: string; expiresAt: Date } },
 ): Promise<{ made: MadeByClient; clientSecret: string }> {
@@ -45,7 +45,7 @@ export async function renewSecretOfMade(
 }
 
 /** Removes an application that the client has made; of another application only the client's secrets. Throws Refusal. */
-export async function removeMade(
+export async function removeMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids }: { userId: string; ids: MadeIds },
 ): Promise<MadeByClient> {

@@ -1,4 +1,4 @@
-// Mail of the portal. A sandbox sends none: it is kept for the laboratory to show, and where there is none, nowhere.
+// Mail of the portal. A sandbox sends none. The laboratory keeps it and shows it; without a laboratory there is no mail.
 
 export interface Mail {
   /** An e-mail address, as the account has it. */

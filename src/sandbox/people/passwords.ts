@@ -1,4 +1,4 @@
-// Passwords: argon2id through node:crypto, off the event loop, a few at once, with the parameters beside the hash.
+// Hashes passwords with argon2id of node:crypto, off the event loop and a few at once. The parameters are stored with the hash.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isLonger } from '../values/text-length.ts'
@@ -10,10 +10,10 @@ const derive = promisify(argon2)
 const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-/** In characters. Nobody has a longer one, and looking at one would take its time. */
+/** In characters. Nobody has a longer one, and reading one would take long. */
 export const longestPassword = 1000
 
-/** The source of what nobody has asked for from outside. */
+/** The source of work that no request has asked for. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>
@@ -23,7 +23,7 @@ export function createPasswords(cost = usualCost) {
   const inTurn = createTurns()
 
   return {
-    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. `source` is who waits for it. */
+    /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. Throws Busy. `source`: for whom waiting places are counted. */
     hash(password: string, source = ownWork): Promise<string> {
       return inTurn(source, async () => {
         const nonce = randomBytes(16)

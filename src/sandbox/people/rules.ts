@@ -3,7 +3,7 @@ import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
 import { longestPassword } from './passwords.ts'
 
-export interface NewPerson {
+export interface AccountFields {
   email: string
   password: string
   firstName: string
@@ -15,7 +15,7 @@ export const shortestPassword = 8
 const longestName = 100
 
 /** One sentence for each field that is wrong. */
-export function findPersonProblems({ email, password, firstName, lastName }: NewPerson): Record<string, string> {
+export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): Record<string, string> {
   const problems = {
     email: findEmailProblem(email),
     password: findPasswordProblem(password, email),

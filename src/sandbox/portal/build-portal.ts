@@ -1,4 +1,5 @@
-// The login portal: every route of its listener, by hand and in order, in scopes that share only the store.
+// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name are scopes of
+// their own, with their own form of errors.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { healthRoutes, logFaultsOnly } from '../http/health.ts'
@@ -11,7 +12,7 @@ import { showCallsPage } from '../web/calls-page.ts'
 import { accessTokenRoutes } from './account/access-token.ts'
 import { requireVisitor } from './account/account.ts'
 import { allowedApplicationsRoutes, madePath } from './account/applications.ts'
-import { groupRoutes } from './account/groups.ts'
+import { groupPages } from './account/groups.ts'
 import { passwordRoutes } from './account/password.ts'
 import { profileRoutes } from './account/profile.ts'
 import { authorizeRoutes } from './authorize.ts'
@@ -142,7 +143,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.get('/account/password', password.show)
   account.post('/account/password', password.change)
 
-  const groups = groupRoutes(services)
+  const groups = groupPages(services)
   account.get('/account/groups', groups.list)
   account.post('/account/groups', groups.create)
   account.post('/account/invitations', groups.answerInvitation)

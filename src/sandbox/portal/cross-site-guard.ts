@@ -1,10 +1,10 @@
-// Refuses what browsers send from another site or origin: a forged sign-in, a consent nobody gave, guesses at a password.
+// Refuses requests that browsers send from another site or origin: forged sign-ins and consents, and guesses of passwords.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../observe/refusal.ts'
 
 /**
- * Sec-Fetch-Site where the browser sends it, the Origin where it does not; with neither there is no telling, and the
- * request is refused. `same-site` is refused too: another port of this host is another party.
+ * Checks Sec-Fetch-Site, or the Origin if the browser does not send that. A request with neither is refused. So is
+ * `same-site`: another port of this host is another party.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {
@@ -15,7 +15,7 @@ export function refuseCrossSitePosts(portalUrl: string) {
   }
 }
 
-/** For calls: servers and scripts send neither header. `none` is what somebody opened by hand. */
+/** For calls: servers and scripts send neither header. `none` means that a person has opened the address. */
 export function isFromOtherSite({ headers }: FastifyRequest, portalUrl: string): boolean {
   const { 'sec-fetch-site': site = 'none', origin = portalUrl } = headers
   return !['none', 'same-origin'].includes(String(site)) || origin !== portalUrl

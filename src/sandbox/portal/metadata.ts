@@ -1,4 +1,4 @@
-// What anybody may know of the portal: its metadata (RFC 8414) and the public halves of its keys (RFC 7517).
+// What everybody may know about the portal: its metadata (RFC 8414) and its public keys (RFC 7517).
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'

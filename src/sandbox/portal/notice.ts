@@ -1,4 +1,4 @@
-// What a page says once after a form changed something: it travels in a cookie that the page deletes as it reads it.
+// What a page says once, after a form has changed something. It travels in a cookie that the page deletes.
 import type { FastifyReply } from 'fastify'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
@@ -7,10 +7,10 @@ export const noticeCookieName = '__Host-portal-notice'
 
 /** Long enough for the redirect and for signing in on the way. */
 const lifetimeMs = 5 * 60_000
-// Strict: it is read after a redirect within the portal, and a page that another site opens must not use it up.
+// Strict: it is read after a redirect within the portal. A page that another site has opened must not use it up.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
-export type Notice =
+export type PageNotice =
   | { about: 'invited' | 'removed'; userId: string }
   | { about: 'joined'; groupId: string }
   | { about: 'left' | 'declined' }
@@ -20,9 +20,9 @@ export type Notice =
 interface AddressedNotice {
   /** The only page that shows it. */
   path: string
-  /** The only user who sees it; absent on pages for nobody. */
+  /** The only user who sees it. Undefined on pages without a user. */
   userId: string | undefined
-  notice: Notice
+  notice: PageNotice
 }
 
 type Keys = Pick<Services, 'keyRing' | 'clock'>
@@ -31,21 +31,21 @@ type Keys = Pick<Services, 'keyRing' | 'clock'>
 export function redirectWithNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,
-  { path, userId, notice }: { path: string; userId?: string; notice: Notice },
+  { path, userId, notice }: { path: string; userId?: string; notice: PageNotice },
 ): FastifyReply {
-  // Sealed: a program on another port of this host can set cookies, too, and must not put words on this page.
+  // Sealed: a program on another port of this host can set cookies, too, and must not choose the words of this page.
   const addressed: AddressedNotice = { path, userId, notice }
   const expiresAt = new Date(clock().getTime() + lifetimeMs)
   const value = makeFormToken(keyRing.sealingKey, 'notice', addressed, expiresAt)
   return reply.setCookie(noticeCookieName, value, { ...cookieOptions, maxAge: lifetimeMs / 1000 }).redirect(path, 303)
 }
 
-/** The notice for this page and user, which is used up. A notice for another page stays. */
+/** The notice for this page and user. It is used up; a notice for another page stays. */
 export function takeNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,
   { path, userId }: { path: string; userId?: string },
-): Notice | undefined {
+): PageNotice | undefined {
   const value = reply.request.cookies[noticeCookieName]
   const addressed = readFormToken<AddressedNotice>(keyRing.sealingKey, 'notice', value, clock())
   if (addressed?.path !== path || addressed.userId !== userId) return undefined

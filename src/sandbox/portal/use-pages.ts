@@ -1,4 +1,4 @@
-// What every page of the portal has: forms and cookies that are read, headers, templates, and errors that are pages.
+// What all pages of the portal share: reading forms and cookies, headers, templates and error pages.
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 
 // So many at once take a few milliseconds; and of those that are as large as a request body can make them, only a few.
 const portionSize = 20
@@ -35,7 +35,7 @@ export interface Application extends ApplicationFields {
   linkId: string
   createdAt: Date
   createdBy: string
-  /** See Maker; empty where it was made before this was noted. */
+  /** See Maker; empty if an earlier version made it, which did not store this. */
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string
@@ -243,7 +243,7 @@ function toColumns(fields: ApplicationFields) {
   }
 }
 
-function toApplication(row: Selectable<Schema['applications']>): Application {
+function toApplication(row: Selectable<Tables['applications']>): Application {
   return {
     id: row.id,
     groupId: row.group_id,

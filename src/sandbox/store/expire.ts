@@ -1,10 +1,10 @@
-// Lets what a person was given expire before its time. Each function resolves to how many it ended; of people whom neither
-// the laboratory nor the seeds made it ends nothing.
+// Lets tokens, codes and sessions expire before their time, for the laboratory: only those of people whom the laboratory or
+// the seeds have made. Each function resolves to the number that it ended.
 import { sql } from 'kysely'
 import { isMade } from './marks.ts'
 import type { Db } from './schema.ts'
 
-/** One by its hash, or all that a person was given, by one client or by any. */
+/** One, by its hash, or all of a person, from one client or from any. */
 export type Which = { hash: string } | OfPerson
 
 export interface OfPerson {
@@ -12,7 +12,7 @@ export interface OfPerson {
   clientId?: string | undefined
 }
 
-/** Those of a grant that were given with this generation or before, or all of a person. Refresh tokens go on working. */
+/** Access tokens of a grant up to this generation, or all of a person. Refresh tokens stay valid. */
 export async function expireAccessTokens(
   db: Db,
   which: { grantId: string; generation: number } | OfPerson,
@@ -29,7 +29,7 @@ export async function expireAccessTokens(
   return count('grantId' in which ? query.where('id', '=', which.grantId) : query.where(isOf(which)))
 }
 
-/** One that is listed with an application's credentials. */
+/** A token that is listed with an application's credentials. */
 export async function expireAppAccessToken(db: Db, id: string, now: Date): Promise<number> {
   return count(
     db
@@ -54,7 +54,7 @@ export async function expireRefreshTokens(db: Db, which: Which, now: Date): Prom
   return count('hash' in which ? query.where('refresh_token_hash', '=', which.hash) : query.where(isOf(which)))
 }
 
-/** Codes that nobody has redeemed. */
+/** Only codes that nobody has redeemed. */
 export async function expireCodes(db: Db, which: Which, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')

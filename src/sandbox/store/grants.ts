@@ -1,20 +1,21 @@
-// Grants: what one login of one user gave one client. First a code; once redeemed, a family of tokens.
+// Grants: what one login of one user gave to one client. First a code, and once that is redeemed, a family of tokens. Grants to
+// no client are access tokens from the portal's own page.
 import { randomUUID } from 'node:crypto'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { isPresent } from './present-applications.ts'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 
-/** No user's access token lives longer; so much longer than its end the sweep keeps a family. */
+/** No access token of a user lives longer. The sweep keeps a family for this long after its end. */
 export const longestTokenSeconds = 86_400
 
-/** A family lives this long, and unless its client is told otherwise this long without being used. */
+/** A family lives this long, and without being used for as long as the next line says. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
 
-/** So many grants of one user to one client live at once: the oldest ends when another begins. */
+/** Live grants of one user to one client. The oldest ends when another begins. */
 const mostLiveGrants = 100
 
-/** What a code is bound to. Hashes are empty where the login had no state, or no PKCE challenge. */
+/** What a code is bound to. A hash is empty if the login had no state, or no PKCE challenge. */
 export interface CodeBinding {
   codeHash: string
   clientId: string
@@ -54,7 +55,7 @@ export async function createGrant(
   return rows.length > 0
 }
 
-/** Of the next grant of this user to this client, or of the next access token from the portal's own page. */
+/** The number of the next grant of this user to this client. Null means the portal's own page. */
 function nextSequence(userId: string, clientId: string | null): RawBuilder<number> {
   return sql<number>`(select coalesce(max(sequence), 0) + 1 from grants where ${isBetween(userId, clientId)})`
 }
@@ -66,9 +67,9 @@ function isBetween(userId: string, clientId: string | null): RawBuilder<boolean>
 }
 
 /**
- * Ends the oldest grants of this user to this client (or, with null, of the portal's own access tokens) beyond the number
- * that may live at once, and deletes ended ones beyond as many again. So no number of logins fills the database. Two
- * statements: call it in the transaction that has made another grant.
+ * Ends the oldest grants of this user to this client beyond the number that may live at once, and deletes ended ones beyond
+ * that number again. So no number of logins fills the database. Null means the portal's own access tokens. Two statements:
+ * call this in the transaction that has made another grant.
  */
 export async function endSurplusGrants(db: Db, userId: string, clientId: string | null, now: Date): Promise<void> {
   const nowMs = now.getTime()
@@ -80,8 +81,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
       select id from grants where ${isIts} and ${isLive} order by sequence desc, created_at desc limit ${mostLiveGrants}
     )
   `.execute(db)
-  // Access tokens of an expired family may be good still, so it is left to the sweep. At most one row was added; two at a
-  // time catch up with many that were ended at once, and keep the transaction short.
+  // Leave expired families to the sweep, because their access tokens may still be valid. At most one row was added. Deleting
+  // two at a time catches up with many that were ended at once, and keeps the transaction short.
   const isEnded = sql`(revoked_at is not null or (redeemed_at is null and expires_at <= ${nowMs}))`
   await sql`
     delete from grants where id in (
@@ -92,8 +93,8 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
 }
 
 /**
- * Redeems a code once: of any number of callers in any number of processes one gets an answer, the others undefined.
- * Everything the code is bound to stands in the condition, so that a wrong exchange changes nothing.
+ * Redeems a code once: of any number of callers in any number of processes one gets an answer, and the others undefined.
+ * The condition names everything that the code is bound to, so a wrong exchange changes nothing.
  */
 export async function redeemGrant(
   db: Db,
@@ -102,8 +103,8 @@ export async function redeemGrant(
 ): Promise<RedeemedCode | undefined> {
   const nowMs = now.getTime()
   const { codeHash, clientId, redirectUri, stateHash, codeChallenge } = binding
-  // A login without a state has none to compare, whatever the exchange sends. As text, because building the statement
-  // anew for each exchange takes longer than running it.
+  // A login without a state has none to compare, whatever the exchange sends. The statement is text, because building it with
+  // Kysely for each exchange takes longer than running it.
   const { rows } = await sql<RedeemedCode>`
     update grants
     set redeemed_at = ${nowMs}, refresh_token_hash = ${refreshTokenHash},
@@ -135,7 +136,7 @@ export async function findGrantByCode(db: Db, codeHash: string): Promise<Grant |
   return row && toGrant(row)
 }
 
-function toGrant(row: Selectable<Schema['grants']>): Grant {
+function toGrant(row: Selectable<Tables['grants']>): Grant {
   return {
     grantId: row.id,
     userId: row.user_id,
@@ -162,11 +163,11 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
 export interface LiveGrant {
   userId: string
   clientId: string | null
-  /** Null, or the last generation whose access tokens were let expire before their time. */
+  /** The last generation whose access tokens the laboratory has let expire, if any. */
   expiredGeneration: number | null
 }
 
-/** A grant that was not revoked. Undefined as well when its application was removed. */
+/** Undefined if the grant was revoked or its application was removed. */
 export async function findLiveGrant(db: Db, grantId: string): Promise<LiveGrant | undefined> {
   return db
     .selectFrom('grants')

@@ -1,10 +1,10 @@
-// Statements that come at the same time share one transaction, because what costs is bringing a transaction to the disk.
+// Statements that arrive at the same time share one transaction, because writing a transaction to the disk is what takes time.
 
 import type { Db } from './schema.ts'
 import type { Database } from './store.ts'
 import { storeFaultOf } from './store-fault.ts'
 
-/** Runs what writes when its turn comes, and again while the database is locked. */
+/** Runs the work when its turn comes, and again while the database is locked. */
 export type Patiently = <T>(run: () => Promise<T>) => Promise<T>
 
 interface Waiting {
@@ -13,7 +13,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Each promise settles once its own change is on the disk, or is not and will not be. */
+/** Each promise settles when its own change is on the disk, or can no longer get there. */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   let waiting: Waiting[] = []
 
@@ -35,7 +35,7 @@ export function makeGroupCommit(writer: Db, patiently: Patiently): Database['wri
   return <T>(statement: (db: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ statement, resolve: result => resolve(result as T), reject })
-      // Once everything that has arrived by now is read.
+      // Everything that has arrived by then shares the transaction.
       if (waiting.length === 1) setImmediate(commitGroup)
     })
 }

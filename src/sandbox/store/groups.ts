@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { addMember } from './memberships.ts'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 
 export interface Group {
   id: string
@@ -60,6 +60,6 @@ export async function deleteEmptyGroup(db: Db, id: string): Promise<void> {
     .execute()
 }
 
-function toGroup(row: Selectable<Schema['groups']>): Group {
+function toGroup(row: Selectable<Tables['groups']>): Group {
   return { id: row.id, name: row.name, createdAt: new Date(row.created_at), createdBy: row.created_by }
 }

@@ -1,6 +1,6 @@
 // Open invitations to groups. An accepted one becomes a membership; one that was declined or taken back is deleted.
 import type { Selectable } from 'kysely'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 import { type User, userColumns } from './users.ts'
 
 export interface Invitation {
@@ -82,7 +82,7 @@ export async function listInvitationsOf(db: Db, userId: string, limit: number): 
   }))
 }
 
-function toInvitation(row: Selectable<Schema['invitations']>): Invitation {
+function toInvitation(row: Selectable<Tables['invitations']>): Invitation {
   return {
     id: row.id,
     userId: row.user_id,

@@ -1,4 +1,4 @@
-// What clients made in a user's name, and can still use, once the user does not allow them any more.
+// What clients have made in a user's name and can still use after the user has withdrawn their consent.
 import { sql } from 'kysely'
 import { selectApplicationsOf } from './applications.ts'
 import { selectApplications } from './present-applications.ts'
@@ -6,14 +6,14 @@ import type { Db } from './schema.ts'
 
 export interface MadeId {
   applicationId: string
-  /** Empty where it was made before this was noted. */
+  /** Empty if an earlier version made it, which did not store this. */
   clientId: string
 }
 
-/** An application that a client made, or one of others for which it made a secret. */
+/** An application that a client has made, or another one for which it has made a secret. */
 export interface MadeByClient extends MadeId {
   applicationName: string
-  /** Null when the client is gone, or unknown. */
+  /** Null if the client was removed, or is unknown. */
   clientName: string | null
   what: 'application' | 'secret'
   /** Whether the client was shown a secret or a token of it that still counts. */
@@ -23,8 +23,8 @@ export interface MadeByClient extends MadeId {
 }
 
 /**
- * What was made with this user's tokens of clients that the user does not allow now, as far as the user may change it:
- * first what is still known, then the newest. `id` for one alone.
+ * Applications and secrets that clients have made with this user's tokens, if the user may change them and does not allow the
+ * client now. Those that the client still knows come first, then the newest. `id`: only this one.
  */
 export async function listMadeByClients(
   db: Db,
@@ -74,8 +74,8 @@ export async function listMadeByClients(
 }
 
 /**
- * Ends every secret that the client made, and where it made the application, which shows its tokens once, those too.
- * Call it in a transaction that has claimed the application, and give it another secret where it has none left.
+ * Ends every secret that the client has made. If it has made the application, it was shown the tokens, and they end, too.
+ * Call this in a transaction that has claimed the application, and add a secret if none is left.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {
   await db

@@ -3,13 +3,13 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 import type { Database, StoreOptions } from './store.ts'
 import { type StoreFault, StoreUnreachable, storeFaultOf } from './store-fault.ts'
 
 const bigintOid = 20
 
-// Together they are the two seconds that a request may wait for the database (F-30): for a connection, then for a lock.
+// Together they are the two seconds that a request may wait for the database (F-30): first for a connection, then for a lock.
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
@@ -60,7 +60,7 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
   }
 }
 
-/** One connection that may take its time: a new index on a large table does, and whoever starts second waits for it. */
+/** One connection without a short time limit: a new index on a large table takes long, and a second instance waits for it. */
 function openPostgresForMigration(url: string): Db {
   return connect(
     { connectionString: url, max: 1, connectionTimeoutMillis: connectionTimeoutMs, lock_timeout: 60_000 },
@@ -80,14 +80,14 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
   const lost = new WeakSet<pg.PoolClient>()
   pool.on('connect', client =>
     client.on('error', error => {
-      // A reset and the end that follows it are told one by one.
+      // A reset and the end that follows it are two errors.
       if (!lost.has(client)) onLost(error)
       lost.add(client)
     }),
   )
-  // Tells of idle ones again.
+  // The pool reports idle connections once more.
   pool.on('error', () => undefined)
-  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
 // A connection that has fallen silent goes back into pg's pool, where the next request waits for it in vain. And one whose

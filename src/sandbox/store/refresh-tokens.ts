@@ -1,7 +1,7 @@
-// Refresh tokens: the newest of a family is part of its grant, those it replaced are kept to be recognised.
+// Refresh tokens: the newest of a family is part of its grant. Replaced ones are kept, so that they are recognised.
 import type { Db } from './schema.ts'
 
-/** A family, and whose it is. */
+/** A family of tokens, and its user. */
 export interface TokenFamily {
   grantId: string
   userId: string
@@ -9,7 +9,7 @@ export interface TokenFamily {
   generation: number
 }
 
-// A family keeps so many replaced tokens, to be recognised. Older ones are unknown.
+// A family keeps this many replaced tokens. Older ones are unknown.
 const mostReplaced = 100
 
 const renewalsAMinute = 60
@@ -26,9 +26,9 @@ export class RenewedTooOften extends Error {
 }
 
 /**
- * Puts the successor in the token's place, once: of any number of callers in any number of processes one gets an answer,
- * the others undefined. The end of the family does not move. Several statements: call it in a transaction, so that nothing
- * has happened when it throws RenewedTooOften.
+ * Replaces the token with its successor, once: of any number of callers in any number of processes one gets an answer, and
+ * the others undefined. The end of the family does not move. Several statements: call this in a transaction, so that nothing
+ * has changed when it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -80,11 +80,11 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // A longer wait than the whole minute was written while the clock was ahead. It is over.
+  // A wait that is longer than the minute was written while a clock was ahead. It is over.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
-/** Where a replaced token belongs to, while the family lives; `isLatest` while its own successor is the newest. */
+/** The live family that a replaced token belongs to. `isLatest`: its successor is the newest token. */
 export async function findReplacedToken(
   db: Db,
   { tokenHash, clientId, now }: { tokenHash: string; clientId: string; now: Date },
@@ -110,7 +110,7 @@ export async function findReplacedToken(
   )
 }
 
-/** The family of a refresh token of this client, be it the newest or a replaced one. Undefined when there is none. */
+/** The family of a refresh token of this client, newest or replaced. Undefined if there is none. */
 export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },
@@ -133,7 +133,7 @@ export async function findFamilyId(
   return row?.id
 }
 
-/** What is known of a token that is not taken, whoever brings it: whose it was, and whether another has its place. */
+/** For the reason of a refusal: the client that the token was given to, and whether it was replaced. */
 export async function describeToken(
   db: Db,
   tokenHash: string,

@@ -1,5 +1,5 @@
-// Removes what the laboratory made for one suite, or for all of them, and what the people of the suite made themselves.
-// An application that somebody else made stays, even in a group of the suite: the group then passes to a person who stays.
+// Removes what the laboratory has made for one suite or for all, and what the people of the suite have made themselves. An
+// application of somebody else stays, even in a group of the suite: the group then gets a new maker.
 import { sql } from 'kysely'
 import { lockGroup } from './groups.ts'
 import { isRemoved, removeApplications, selectApplications } from './present-applications.ts'
@@ -15,10 +15,10 @@ export interface Removed {
   applications: string[]
 }
 
-// Each round takes what was made in the meantime by calls that were under way.
+// Each round removes what running calls have made in the meantime.
 const mostRounds = 10
 
-/** `suite` undefined takes all suites. Others may go on working meanwhile, also in other suites. */
+/** Without `suite` all suites. Other people, and other suites, can go on working meanwhile. */
 export async function removeMade(store: Store, suite: string | undefined, now: Date): Promise<Removed> {
   const removed: Removed = { people: 0, groups: 0, applications: [] }
   const made = selectMade(suite)
@@ -42,7 +42,7 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
 
 type Made = ReturnType<typeof selectMade>
 
-/** Ids of what goes. Unions, because no index would serve an "or". `isOfSuite`: a condition for a row of a marked table. */
+/** Queries for the ids to remove. Unions, because no index serves an "or". `isOfSuite` is a condition for a marked table. */
 function selectMade(suite: string | undefined) {
   const isOfSuite = suite === undefined ? sql<boolean>`suite is not null` : sql<boolean>`suite = ${suite}`
   const people = (db: Db) => db.selectFrom('users').select('id').where(isOfSuite)
@@ -58,7 +58,7 @@ function selectMade(suite: string | undefined) {
       .select('id')
       .where(isOfSuite)
       .union(db.selectFrom('applications').select('id').where('created_by', 'in', people(db)))
-      // In a group that goes, nobody needs an application that was removed, or whose maker is gone.
+      // In a group that is removed, nobody needs an application that was removed, or whose maker is gone.
       .union(
         db
           .selectFrom('applications')
@@ -77,8 +77,8 @@ function selectMade(suite: string | undefined) {
 }
 
 /**
- * At once for everybody: clients, sessions and tokens end. `ended` are the applications that were there until now;
- * `gone` are those that are to be swept, because they stand in the way of their group.
+ * Ends clients, sessions and tokens at once. `ended` are the applications that existed until now. `gone` must be swept,
+ * because their group cannot be removed before them.
  */
 async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: string[]; gone: string[] }> {
   return store.transaction(async db => {
@@ -95,7 +95,7 @@ async function endAll(store: Store, made: Made, now: Date): Promise<{ ended: str
   })
 }
 
-/** False if there is an application of somebody who stays. Members and invitations go with it. */
+/** Also removes its memberships and invitations. False if it has an application of somebody who stays. */
 async function removeGroup(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockGroup(db, id)
@@ -109,8 +109,8 @@ async function removeGroup(store: Store, id: string): Promise<boolean> {
 }
 
 /**
- * Lets the group stay for the sake of an application that somebody else made there. Its new maker is the oldest member
- * who stays, or else who made the application.
+ * For a group with an application of somebody who stays. Its new maker is the oldest member who stays, or else the maker of
+ * that application.
  */
 async function handOver(store: Store, id: string, made: Made): Promise<void> {
   await store.transaction(async db => {
@@ -122,7 +122,7 @@ async function handOver(store: Store, id: string, made: Made): Promise<void> {
       .orderBy('created_at')
       .orderBy('id')
       .execute()
-    // It may have been removed meanwhile; the next round looks again.
+    // The application may have been removed in the meantime. The next round looks again.
     if (applications.length === 0) return
     const member = await db
       .selectFrom('memberships')
@@ -138,7 +138,7 @@ async function handOver(store: Store, id: string, made: Made): Promise<void> {
   })
 }
 
-/** False where they have made a group in this moment. Sessions, consents and memberships go with them. */
+/** Also removes their sessions, consents and memberships. False if they have made a group at this moment. */
 async function removePerson(store: Store, id: string): Promise<boolean> {
   return store.transaction(async db => {
     await lockUser(db, id)

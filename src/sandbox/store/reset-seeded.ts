@@ -1,4 +1,4 @@
-// Takes from the seeded people what they have made and given since, so that seeding finds them as at the first start.
+// Removes what the seeded people have made and given since, so that seeding finds them as at the first start.
 import { sql } from 'kysely'
 import { signOutEverywhere } from './portal-sessions.ts'
 import { removeApplications } from './present-applications.ts'
@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 import { makeRoomFor } from './sweep.ts'
 
 /**
- * Ends their sessions, tokens and consents, and removes the applications and groups that they made. The seeded
+ * Ends their sessions, tokens and consents, and removes the applications and groups that they have made. The seeded
  * application stays, and so do groups with other members or with applications that others made. Resolves to the ids of
  * the applications.
  */

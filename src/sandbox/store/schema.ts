@@ -1,7 +1,7 @@
-// The tables as Kysely sees them: times are milliseconds since 1970, and nothing that opens a door is stored in clear.
+// The tables as Kysely sees them. Times are milliseconds since 1970. Secrets, codes, tokens and session ids are stored as hashes.
 import type { Generated, Kysely } from 'kysely'
 
-export interface Schema {
+export interface Tables {
   sandbox_schema: { version: number }
   keys: { id: string; kind: 'signing' | 'sealing'; material: string; created_at: number }
   users: UserTable
@@ -17,14 +17,14 @@ export interface Schema {
   grants: GrantTable
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
-  /** Neither belongs to a row of another table: what was seeded stays marked when it is removed. */
+  /** These two refer to no other table: what was seeded stays marked after it was removed. */
   seeded_users: { email: string; user_id: string; password_hash: string }
   seeded_clients: SeededClientTable
 }
 
-/** What the laboratory may have made. */
+/** Rows that the laboratory may have made. */
 interface MarkedTable {
-  /** The suite of tests that it was made for, empty for none of a name. Null where the laboratory did not make it. */
+  /** The suite of tests that the row was made for; empty for a suite without a name. Null if the laboratory did not make it. */
   suite: Generated<string | null>
 }
 
@@ -54,14 +54,14 @@ interface ApplicationTable extends MarkedTable {
   default_redirect_uri: string
   scopes: string
   default_scopes: string
-  /** Of the fields above as JSON; see sizeOfFields. */
+  /** The size of the fields above as JSON; see sizeOfFields. */
   fields_bytes: number
   created_at: number
   created_by: string
   updated_at: number
   updated_by: string
   made_by_client: string | null
-  /** 1 at first; every write that callers can see increases it. */
+  /** Begins with 1. Every write that callers can see increases it. */
   version: Generated<number>
   /** See present-applications.ts: no other file names it. */
   removed_at: Generated<number | null>
@@ -72,7 +72,7 @@ interface ClientSecretTable {
   generation: number
   hash: string
   created_at: number
-  /** Empty like its client where it was made before this was noted. */
+  /** Empty, like its client, if an earlier version made it, which did not store this. */
   created_by: string
   made_by_client: string | null
 }
@@ -82,14 +82,14 @@ interface AppAccessTokenTable {
   application_id: string
   created_at: number
   expires_at: number
-  /** When it expired before its time; the row stays, so that the token is known to be an expired one. */
+  /** Set when the laboratory lets the token expire early. The row stays, so that the answer says that it has expired. */
   expired_at: Generated<number | null>
 }
 
 interface SeededClientTable {
-  /** Empty for one that was removed before seeds were marked: nobody knows its id any more. */
+  /** Empty for a client that was removed before seeds were marked: its id is not known any more. */
   id: string
-  /** As in client_secrets. Null, like the redirect URIs, where it was applied before seeds were marked. */
+  /** As in client_secrets. Null, like the redirect URIs, if an earlier version applied it, which did not mark seeds. */
   secret_hash: string | null
   redirect_uris: string | null
 }
@@ -98,27 +98,27 @@ interface SeededClientTable {
 interface GrantTable {
   id: string
   user_id: string
-  /** Null for the access tokens that the portal gives to its own users. */
+  /** Null for an access token from the portal's own page. */
   application_id: string | null
   created_at: number
-  /** When the row means nothing any more, and may be swept. */
+  /** From then on the row means nothing, and may be swept. */
   expires_at: number
   revoked_at: number | null
   code_hash: string | null
   redirect_uri: string
-  /** Empty when the login was started without a state, or without a PKCE challenge. */
+  /** Empty if the login was started without a state, or without a PKCE challenge. */
   state_hash: string
   code_challenge: string
   redeemed_at: number | null
   refresh_token_hash: string | null
   refresh_expires_at: number | null
-  /** How often the refresh token was rotated. */
+  /** How often the refresh token was replaced. */
   generation: number
-  /** Grows with each grant of this user to this client, whatever the clock says. 0 for those of before this was noted. */
+  /** Grows with each grant of this user to this client, whatever the clock says. 0 for grants of earlier versions. */
   sequence: Generated<number>
-  /** Access tokens given with this generation or before have expired, whatever they say themselves. */
+  /** Access tokens of this generation and earlier ones have expired, whatever their claims say. */
   expired_generation: Generated<number | null>
 }
 
 /** A connection or a transaction: every function of the store takes one. */
-export type Db = Kysely<Schema>
+export type Db = Kysely<Tables>

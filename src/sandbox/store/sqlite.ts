@@ -3,7 +3,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from 'kysely'
-import type { Db, Schema } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 
 // node:sqlite waits inside the event loop, so it may wait only for what two processes normally cost each other;
 // longer waits are awaited, by the store.
@@ -58,7 +58,7 @@ function toKysely(database: DatabaseSync): Db {
   const config = { database: withPreparedStatements(database) }
   const dialect = new SqliteDialect(config)
   dialect.createDriver = () => new ImmediateDriver(config, () => database.isTransaction)
-  return new Kysely<Schema>({ dialect })
+  return new Kysely<Tables>({ dialect })
 }
 
 class ImmediateDriver extends SqliteDriver {

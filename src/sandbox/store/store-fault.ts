@@ -1,11 +1,11 @@
-// Tells the faults of the database (a lock, a full disk, a lost connection, damage) from our own mistakes.
+// Distinguishes faults of the database (a lock, a full disk, a lost connection, damage) from our own mistakes.
 
 export type StoreFault = 'busy' | 'full' | 'read-only' | 'unreachable' | 'damaged'
 
-/** Nobody let go of the database for two seconds. */
+/** The database stayed locked for two seconds. */
 export class StoreBusy extends Error {}
 
-/** No connection to the database server: whatever its reason, it is no mistake of the request. */
+/** There is no connection to the database server. The request is not at fault. */
 export class StoreUnreachable extends Error {}
 
 // Primary result codes of SQLite (sqlite.org/rescode.html).

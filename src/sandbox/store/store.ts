@@ -1,29 +1,28 @@
-// The ways to work with the store, whichever database is behind it: read, write, transaction.
+// How to work with the store, on either database: read, write, transaction.
 import type { Db } from './schema.ts'
 
 /** A database that is open and up to date. */
 export interface Database {
   /** For queries that change nothing. They never wait for a writer. */
   readonly read: Db
-  /** One statement that changes something. When it resolves, the change is on the disk. */
+  /** For one statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * Several statements, all or none. The work may run a second time when another process was in the way,
-   * so it must do nothing but query.
+   * For several statements, all or none. The work runs again if another process was in the way, so it must only query.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
 export interface Store extends Database {
-  /** Throws when the database cannot be written to just now. */
+  /** Throws if the database cannot be written to now. */
   probe(): Promise<void>
 }
 
 export interface StoreOptions {
   clock: () => Date
-  /** Hears of connections lost while idle. */
+  /** Called for each connection that was lost. */
   onLost: (error: Error) => void
-  /** Hears that the database was empty and is new now; `wasThere` unless this start made the file. */
+  /** Called if the database was empty and was made now. `wasThere`: the file existed before this start. */
   onNew?: (wasThere: boolean) => void
 }

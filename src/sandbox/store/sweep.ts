@@ -1,16 +1,17 @@
-// Deletes what has expired or was removed, in portions, each a transaction of its own: no request waits long behind one.
+// Deletes rows that have expired or were removed, in portions. Each portion is a transaction of its own, so no request waits
+// long behind it. The sweeper does this once a minute.
 import { type RawBuilder, sql } from 'kysely'
 import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
 import { isRemoved } from './present-applications.ts'
 import type { Store } from './store.ts'
 
-// What SQLite deletes in about 2 ms, during which nothing else happens in this process.
+// SQLite deletes these in about 2 ms, and nothing else happens in this process meanwhile.
 const portionSize = 100
 
-// An access token given at the very end of a grant's life outlives it, and must still find it.
+// An access token that was issued at the end of a grant's life must still find the grant.
 const graceMs = longestTokenSeconds * 1000
-// A code that comes a little late is refused for that, and not as one that never was.
+// A code that comes a little late is refused as expired, not as unknown.
 const lateCodeMs = 10 * 60_000
 
 const expiring = [
@@ -32,7 +33,7 @@ const keys = {
 
 type Condition = RawBuilder<unknown>
 
-/** Resolves to the number of rows deleted, and before the end of the work once `signal` is aborted. */
+/** Resolves to the number of deleted rows; early if `signal` is aborted. */
 export async function sweep(store: Store, now: Date, signal?: AbortSignal): Promise<number> {
   const { deleteRows, deleteGrants } = inPortions(store, signal)
   const nowMs = now.getTime()
@@ -43,12 +44,12 @@ export async function sweep(store: Store, now: Date, signal?: AbortSignal): Prom
   return swept + (await deleteRemovedApplications(store, isRemoved, signal))
 }
 
-/** Before an application is made whose id was given: one that was removed may still stand in its place. */
+/** Call this before making an application with a given id: a removed one may still have the id. */
 export async function makeRoomFor(store: Store, applicationId: string): Promise<void> {
   await deleteRemovedApplications(store, sql`${isRemoved} and id = ${applicationId}`)
 }
 
-/** All that a person gave to applications, before the person goes. */
+/** Deletes everything that a person has given to applications, before the person is deleted. */
 export async function deleteGrantsOf(store: Store, userId: string): Promise<void> {
   await inPortions(store, undefined).deleteGrants(sql`user_id = ${userId}`)
 }
@@ -64,7 +65,7 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
       swept += await deleteGrants(isOfIt)
       swept += await deleteRows('consents', isOfIt)
       swept += await deleteRows('app_access_tokens', isOfIt)
-      // Its secrets go with it: an application without a secret would be taken for damage.
+      // Its secrets go with it: the search for damage reports an application without a secret.
       if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
     }
   }
@@ -72,8 +73,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Each portion gives way to the requests that wait. One that finds nothing is not the end: another process, which
-   * sweeps as well, may have been faster.
+   * Requests that wait come between two portions. A portion that finds nothing is not the end: another process may have
+   * deleted its rows.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))
@@ -95,7 +96,7 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
     return rows.map(row => row.id)
   }
 
-  /** A family may have spent thousands of refresh tokens, so they do not go with their grant in one statement. */
+  /** A family may have thousands of replaced refresh tokens, so one statement does not delete them with their grant. */
   async function deleteGrants(condition: Condition): Promise<number> {
     let swept = 0
     for (;;) {
@@ -111,11 +112,11 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
 export interface Sweeper {
   start(): void
-  /** Resolves once a sweep that is under way has left off, which is soon. */
+  /** Resolves when a sweep that is running has stopped, which is soon. */
   stop(): Promise<void>
 }
 
-/** `onFailed` hears why rows stay until the next sweep. */
+/** `onFailed` gets the reason why rows stay until the next sweep. */
 export function createSweeper(store: Store, onFailed: (error: Error) => void, pauseMs = 60_000): Sweeper {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -124,7 +125,7 @@ export function createSweeper(store: Store, onFailed: (error: Error) => void, pa
   function sweepLater(): void {
     if (stopping.signal.aborted) return
     timer = setTimeout(() => {
-      // The real clock: where a test or a lesson moves the other, that must not delete for good.
+      // The real clock: a test or a lesson that moves the other one must not delete rows for good.
       running = sweep(store, new Date(), stopping.signal).catch(onFailed).finally(sweepLater)
     }, pauseMs).unref()
   }

@@ -34,19 +34,19 @@ export interface RefusedToken {
 
 /** Whose access token it is (RFC 6750 2.1), or why it does not count. */
 export async function findCaller(
-  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   authorization: string | undefined,
 ): Promise<Caller | RefusedToken> {
   if (!/^Bearer +\S/i.test(authorization ?? '')) return { refusal: 'token-missing' }
   const token = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1]
   if (!token) return { refusal: 'token-malformed' }
-  const { addresses, keyRing, clock } = parts
+  const { addresses, keyRing, clock } = services
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
   if (claims === 'token-malformed') return { refusal: claims, ...claimIn(token) }
   // Its signature is right: that is looked at first.
-  if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), parts) }
-  const refusal = await findFault(parts, claims)
-  if (refusal) return { refusal, ...ownerOf(claims, parts) }
+  if (claims === 'token-expired') return { refusal: claims, ...ownerOf(decodeJwt<AccessTokenClaims>(token), services) }
+  const refusal = await findFault(services, claims)
+  if (refusal) return { refusal, ...ownerOf(claims, services) }
   return { kind: kindOf(claims, addresses.portalUrl), userId: claims.sub, clientId: claims.aud }
 }
 

@@ -8,13 +8,13 @@ import { hashToken, isEqualHash } from './opaque-token.ts'
 
 /** By the client's secret in its body, or by the access token that it carries. */
 export async function findProvenClient(
-  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { headers, body }: FastifyRequest,
 ): Promise<string | undefined> {
   const { client_id: clientId, client_secret: secret } = (body ?? {}) as Record<string, unknown>
   if (typeof clientId === 'string' && typeof secret === 'string')
-    return (await isClientSecret(parts, clientId, secret)) ? clientId : undefined
-  const caller = await findCaller(parts, headers.authorization)
+    return (await isClientSecret(services, clientId, secret)) ? clientId : undefined
+  const caller = await findCaller(services, headers.authorization)
   return 'refusal' in caller ? undefined : caller.clientId
 }
 

@@ -1,4 +1,4 @@
-// What a form carries through the browser and back: readable, but made by us, for one purpose, and for a time.
+// A text that travels through the browser and back: readable, but made by us, for one purpose and a limited time.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { isEqualHash } from './opaque-token.ts'
 
@@ -8,14 +8,14 @@ interface Envelope<T> {
   expiresAt: number
 }
 
-/** `purpose` keeps a token of one form from being used in another. */
+/** `purpose` keeps the token of one form from being used in another. */
 export function makeFormToken<T>(sealingKey: Buffer, purpose: string, content: T, expiresAt: Date): string {
   const envelope: Envelope<T> = { content, expiresAt: expiresAt.getTime() }
   const text = Buffer.from(JSON.stringify(envelope)).toString('base64url')
   return `${text}.${authenticate(sealingKey, purpose, text)}`
 }
 
-/** Undefined when the token was not made by us for this purpose, or has expired. */
+/** Undefined if the token was not made by us for this purpose, or has expired. */
 export function readFormToken<T>(sealingKey: Buffer, purpose: string, token: unknown, now: Date): T | undefined {
   const [text, mac, rest] = typeof token === 'string' ? token.split('.') : []
   if (!text || !mac || rest !== undefined) return undefined

@@ -1,4 +1,4 @@
-// The keys of the store, held in memory: looked at again after five seconds, and when a token names a key not yet known.
+// The keys of the store, in memory. They are read again after five seconds, and when a token names an unknown key.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { listKeys, type StoredKey } from '../store/keys.ts'
 import { UnusableDatabase } from '../store/migrate.ts'
@@ -13,20 +13,20 @@ export interface SigningKey {
 export interface KeyRing {
   /** The newest key: new tokens are signed with it. */
   currentSigningKey(): Promise<SigningKey>
-  /** Undefined when no key of ours has that id. */
+  /** Undefined if no key of ours has this id. */
   findSigningKey(id: string): Promise<SigningKey | undefined>
-  /** Every key whose tokens still verify, the newest first. */
+  /** All keys whose tokens are still valid, the newest first. */
   listSigningKeys(): Promise<SigningKey[]>
-  /** 32 bytes; it never changes while the database lives. */
+  /** 32 bytes. It never changes while the database exists. */
   readonly sealingKey: Buffer
 }
 
 // How long after a rotation an instance may still sign with the old key.
 const maxAgeMs = 5000
-// Neither tokens with made-up key ids nor visits to the public keys must become a query each.
+// A token with a made-up key id, or a request for the public keys, must not cause a query each.
 const minAgeMs = 1000
 
-/** Throws UnusableDatabase when a key cannot be read, and whatever else the store throws. */
+/** Throws UnusableDatabase if a key cannot be read, and what the store throws. */
 export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyRing> {
   const stored = await listKeys(store.read)
   let signingKeys = Promise.resolve(toSigningKeys(stored))
@@ -34,14 +34,14 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
   const sealing = stored.find(key => key.kind === 'sealing')
   if (!sealing || (await signingKeys).length === 0) throw new Error('the store holds no keys')
 
-  /** Whoever asks while the store is being asked waits for the same answer. */
+  /** Callers at the same time share one query. */
   function readKeys(olderThanMs: number): Promise<SigningKey[]> {
     const nowMs = clock().getTime()
-    // A clock that was set back would otherwise leave keys trusted that were removed.
+    // After a clock was set back, removed keys would otherwise stay trusted.
     if (nowMs < readAtMs || nowMs - readAtMs >= olderThanMs) {
       readAtMs = nowMs
       signingKeys = listKeys(store.read).then(toSigningKeys)
-      // What could not be read is no answer: a good token would be refused instead of told to come again.
+      // A failed query must not count as an answer: valid tokens would be refused.
       signingKeys.catch(() => {
         readAtMs = Number.NEGATIVE_INFINITY
       })
@@ -51,7 +51,7 @@ export async function openKeyRing(store: Store, clock: () => Date): Promise<KeyR
 
   return {
     sealingKey: Buffer.from(sealing.material, 'base64url'),
-    // Another instance may sign with a new key already, and whoever checks its tokens looks for the key here.
+    // Another instance may already sign with a new key, and callers that check its tokens look for the key here.
     listSigningKeys: () => readKeys(minAgeMs),
     async currentSigningKey() {
       const [newest] = await readKeys(maxAgeMs)

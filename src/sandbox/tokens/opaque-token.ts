@@ -1,4 +1,4 @@
-// Random strings that open doors (codes, refresh tokens, secrets, session ids), and the hashes under which they are stored.
+// Random strings: codes, refresh tokens, client secrets and session ids. The store has only their hashes.
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -22,12 +22,12 @@ export function deriveSuccessor(sealingKey: Buffer, refreshToken: string): strin
   return toAlphanumeric(createHmac('sha256', key).update(refreshToken).digest())
 }
 
-/** SHA-256 in base64url. One round is enough, because what is hashed here has at least 128 random bits. */
+/** SHA-256 in base64url. One round is enough for a text with at least 128 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }
 
-/** Compares two hashes (or other strings) without telling by the time taken where they differ. */
+/** Compares two hashes (or other strings) in a time that does not depend on where they differ. */
 export function isEqualHash(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)

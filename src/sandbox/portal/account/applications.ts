@@ -2,7 +2,7 @@
 // application has made stays, and is listed on the page from then on, with a way to renew its secret or to remove it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { withdrawConsent } from '../../grants/consents.ts'
-import { findMade, removeMade, renewSecretOfMade } from '../../grants/made-by-clients.ts'
+import { findMade, removeMadeByClient, renewMadeByClient } from '../../grants/made-by-clients.ts'
 import type { Services } from '../../services.ts'
 import { findApplication } from '../../store/applications.ts'
 import { listConsents } from '../../store/consents.ts'
@@ -48,7 +48,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
     const { id, fields } = readAccountForm(services, request, 'renew')
     const userId = visitorOf(request).id
     const form = { id, expiresAt: new Date(clock().getTime() + accountFormLifetimeMs) }
-    const { made, clientSecret } = await renewSecretOfMade(services, { userId, ids: fields, form })
+    const { made, clientSecret } = await renewMadeByClient(services, { userId, ids: fields, form })
     const { applicationId, clientId } = made
     request.log.info({ code: 'made-by-client-renewed', userId, appId: applicationId, clientId }, 'a secret was renewed')
     return showAccountPage(reply, 'account/secret-shown', { title: 'New secret', made, clientSecret })
@@ -69,7 +69,7 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
   async function remove(request: FastifyRequest, reply: FastifyReply) {
     const { fields } = readAccountForm(services, request, 'remove')
     const userId = visitorOf(request).id
-    const { applicationId, clientId, what } = await removeMade(services, { userId, ids: fields })
+    const { applicationId, clientId, what } = await removeMadeByClient(services, { userId, ids: fields })
     request.log.info({ code: 'made-by-client-removed', userId, appId: applicationId, clientId, what }, 'removed')
     return reply.redirect(madePath, 303)
   }

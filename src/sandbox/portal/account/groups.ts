@@ -10,7 +10,7 @@ import { findGroup } from '../../store/groups.ts'
 import { listInvitationsInto, listInvitationsOf } from '../../store/invitations.ts'
 import { countMembers, isMember, listGroupsOf, listMembers } from '../../store/memberships.ts'
 import { isId } from '../../values/is-id.ts'
-import { type Notice, redirectWithNotice, takeNotice } from '../notice.ts'
+import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
 import { makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const listPath = '/account/groups'
@@ -20,14 +20,14 @@ const membersOnPage = 100
 
 /** What the page says beside its lists: the outcome of the form that was sent. */
 interface ListOutcome {
-  notice?: Notice | undefined
+  notice?: PageNotice | undefined
   name?: string
   nameProblem?: string
   invitationProblem?: string
 }
 
 interface GroupOutcome {
-  notice?: Notice | undefined
+  notice?: PageNotice | undefined
   userId?: string
   inviteProblem?: string
   leaveProblem?: string
@@ -37,7 +37,7 @@ interface OneGroup {
   Params: { group_id: string }
 }
 
-export function groupRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
+export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store } = services
 
   async function showList(reply: FastifyReply, { notice, ...outcome }: ListOutcome) {
@@ -84,7 +84,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cloc
         )
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
     request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
-    const notice: Notice = isAccepted ? { about: 'joined', groupId } : { about: 'declined' }
+    const notice: PageNotice = isAccepted ? { about: 'joined', groupId } : { about: 'declined' }
     return redirectWithNotice(services, reply, { path: listPath, userId, notice })
   }
 
@@ -121,7 +121,7 @@ export function groupRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cloc
     const groupPath = `${listPath}/${encodeURIComponent(groupId)}`
     const log = (what: string) =>
       request.log.info({ code: `group-${what}`, userId, groupId, callerId }, 'a group was changed')
-    const goTo = (path: string, notice: Notice) =>
+    const goTo = (path: string, notice: PageNotice) =>
       redirectWithNotice(services, reply, { path, userId: callerId, notice })
 
     switch (fields.change) {
