@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { KyselyPlugin, Transaction } from 'kysely'
 import t, { type Test } from 'tap'
-import type { Db, Schema } from '../../../src/sandbox/store/schema.ts'
+import type { Db, Tables } from '../../../src/sandbox/store/schema.ts'
 import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
@@ -26,7 +26,7 @@ function failAt({ store }: TestSandbox, failing: number): void {
         },
         transformResult: async ({ result }) => result,
       }
-      return work((db as Transaction<Schema>).withPlugin(fault) as Db)
+      return work((db as Transaction<Tables>).withPlugin(fault) as Db)
     })
 }
 
