@@ -1,7 +1,7 @@
 // More about a starter of each size than eject.test.ts checks: lint finds nothing, it starts, and its guide is right.
 // .ci/test-starter runs all tests of the starter without options.
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import {
   addRequiredSetting,
@@ -17,16 +17,32 @@ t.setTimeout(600_000)
 /** Replaces the page of the bare client by the example of the guide, and changes nothing else. */
 function beginAsTheGuideSays({ folder, read, run }: Project): void {
   for (const path of ['src/client/home.ts', 'test/client/home.test.ts']) rmSync(join(folder, path))
-  for (const name of ['notes.ts', 'settings.ts']) {
-    const text = read(`test/client/example/${name}`).replaceAll("'../../../src/client/", "'./")
-    writeFileSync(join(folder, 'src/client', name), text)
+  mkdirSync(join(folder, 'src/client/notes'))
+  for (const name of ['notes/notes.ts', 'notes/live.ts', 'notes/offline.ts', 'notes/texts.ts', 'settings.ts']) {
+    const example = read(`test/client/example/${basename(name)}`)
+    const client = dirname(name) === 'notes' ? '../' : './'
+    writeFileSync(join(folder, 'src/client', name), example.replaceAll("'../../../src/client/", `'${client}`))
   }
   const [buildClient = ''] =
     /export async function buildClient[\s\S]*?\n}\n/.exec(read('test/client/example/app.ts')) ?? []
   const app = read('src/client/app.ts')
     .replace(/export async function buildClient[\s\S]*?\n}\n/, () => buildClient)
-    .replace("import { home } from './home.ts'", "import { notes, openStore } from './notes.ts'")
+    .replace("import { home } from './home.ts'", () =>
+      [
+        "import { join } from 'node:path'",
+        "import { live } from './notes/live.ts'",
+        "import { notes, openStore } from './notes/notes.ts'",
+        "import { offline, type Pool, saveConnection } from './notes/offline.ts'",
+        "import { chooseTexts } from './notes/texts.ts'",
+      ].join('\n'),
+    )
   writeFileSync(join(folder, 'src/client/app.ts'), app)
+  cpSync(join(folder, 'test/client/example/views'), join(folder, 'src/client/views'), { recursive: true })
+  // npm install @fastify/multipart
+  const manifest = JSON.parse(read('package.json'))
+  manifest.dependencies['@fastify/multipart'] = manifest.devDependencies['@fastify/multipart']
+  delete manifest.devDependencies['@fastify/multipart']
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   run('npm', 'run', 'settings')
   run('npm', 'run', 'format')
 }

@@ -22,6 +22,8 @@ import type { SessionData, Visitor } from './visitor.ts'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
+export type { Connection, Renewal } from './connections.ts'
+
 export type SignIn = {
   /** GET /login */
   begin: Handler

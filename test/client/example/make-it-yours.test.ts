@@ -131,6 +131,61 @@ t.test('the product replaces texts, and offers German to browsers that prefer it
   t.match((await browser.get('/notes', { headers: { 'accept-language': 'fr,en,de' } })).body, '<html lang="en">')
 })
 
+t.test('the live page has its script, and the script may call the site', async t => {
+  const { browser } = await buildExample(t)
+  await signIn(browser)
+  const page = await browser.get('/notes/live', { site: 'same-origin' })
+  const [, script = ''] = /src="(\/assets\/live\.[0-9a-f]+\.js)"/.exec(page.body) ?? []
+  t.match((await browser.get(script)).body, 'new EventSource(')
+  t.match(page.headers['content-security-policy'], "connect-src 'self'")
+})
+
+t.test('the stream of events has every new note, and ends when the server stops', async t => {
+  const { client, browser, file } = await buildExample(t)
+  await signIn(browser)
+  const origin = await client.listen({ host: '127.0.0.1', port: 0 })
+  const headers = { cookie: browser.cookieHeader(), accept: 'text/event-stream' }
+  const stream = await fetch(`${origin}/notes/events`, { headers })
+  t.equal(stream.headers.get('content-type'), 'text/event-stream')
+  const events = stream.body!.pipeThrough(new TextDecoderStream()).getReader()
+  t.match((await events.read()).value, /^retry: 1000\ndata: \[\]\n\n$/)
+  t.equal((await browser.fetch('/notes.json', { method: 'POST', json: { note: 'milk' } })).statusCode, 201)
+  t.equal((await events.read()).value, 'data: ["milk"]\n\n')
+  const closed = client.close()
+  t.equal((await events.read()).done, true)
+  await closed
+  t.ok(file)
+})
+
+t.test('a script whose session has ended gets a 401 with a code from every route', async t => {
+  const { browser } = await buildExample(t)
+  const json = { method: 'POST', json: { note: 'milk' } } as const
+  for (const answer of [
+    await browser.fetch('/notes.json'),
+    await browser.fetch('/notes.json', json),
+    await browser.fetch('/notes/events', { headers: { accept: 'text/event-stream' } }),
+    await browser.fetch('/notes/import', { method: 'POST', form: new FormData() }),
+  ]) {
+    t.equal(answer.statusCode, 401)
+    t.equal(answer.json().error.code, 'sign_in_required')
+  }
+})
+
+t.test('an import of more than the usual limit adds a note for each line', async t => {
+  const { browser } = await buildExample(t)
+  await signIn(browser)
+  const send = (text: string) => {
+    const form = new FormData()
+    form.set('file', new Blob([text]), 'notes.txt')
+    return browser.fetch('/notes/import', { method: 'POST', form })
+  }
+  t.same((await send(`milk\n\n${'x'.repeat(100_000)}\n`)).json(), { added: 2 })
+  t.match((await browser.fetch('/notes.json')).json().notes, ['milk', /^x+$/])
+  t.equal((await send('x'.repeat(5_000_001))).statusCode, 413)
+  const none = await browser.fetch('/notes/import', { method: 'POST', form: new FormData() })
+  t.equal(none.json().error.code, 'no_file')
+})
+
 t.test('if the session ends, the form keeps what was typed until the visitor has signed in again', async t => {
   const { browser } = await buildExample(t)
   await signIn(browser)
@@ -173,9 +228,11 @@ t.test('while isReady returns false or throws, /health/ready answers 503', async
 t.test('every code block of the guide is in the example', async t => {
   const withoutIndent = (text: string) => text.replace(/^ +/gm, '').trim()
   const example = withoutIndent(
-    ['notes', 'app', 'settings', 'texts'].map(name => read(`test/client/example/${name}.ts`)).join('\n'),
+    globSync('test/client/example/{*.ts,views/**/*.js}', { exclude: ['**/*.test.ts'] })
+      .map(read)
+      .join('\n'),
   )
-  const blocks = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => withoutIndent(block!))
+  const blocks = [...guide.matchAll(/```(?:ts|js)\n([\s\S]*?)```/g)].map(([, block]) => withoutIndent(block!))
   t.ok(blocks.length >= 4)
   for (const block of blocks) t.ok(example.includes(block), block)
 })

@@ -1,4 +1,5 @@
-// The example product of docs/make-it-yours.md. The code blocks of the guide are taken from this file and from app.ts.
+// The example product of docs/make-it-yours.md. The code blocks of the guide are taken from the files of this folder.
+import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyRequest } from 'fastify'
@@ -17,20 +18,32 @@ export function openStore(file: string) {
   const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
   const all = database.prepare('select note from notes order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
+  const changes = new EventEmitter()
   return {
     find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),
     all: () => all.all().map(({ note }) => String(note)),
-    add: (userId: string, note: string) => void add.run(userId, note),
+    add(userId: string, note: string) {
+      add.run(userId, note)
+      changes.emit(userId)
+    },
+    /** Emits the user id after each new note. With several replicas use `listen` and `notify` of PostgreSQL. */
+    changes,
     isReady: () => database.isOpen,
     close: () => database.close(),
   }
 }
 
-const applicationList = { type: 'object', required: ['ItemList'], properties: { ItemList: { type: 'array' } } } as const
+export type Store = ReturnType<typeof openStore>
+
+export const applicationList = {
+  type: 'object',
+  required: ['ItemList'],
+  properties: { ItemList: { type: 'array' } },
+} as const
 const search = { type: 'object', properties: { q: { type: 'string' } } } as const
 const newNote = { type: 'object', required: ['note'], properties: { note: { type: 'string', minLength: 1 } } } as const
 
-type NotesOptions = { store: ReturnType<typeof openStore> }
+type NotesOptions = { store: Store }
 
 export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = async (app, { store }) => {
   app.addHook('onClose', async () => store.close())
@@ -79,13 +92,14 @@ export const notes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> 
 
 const jsonNotes: FastifyPluginAsyncJsonSchemaToTs<{ Options: NotesOptions }> = async (app, { store }) => {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  app.get('/notes.json', async request => ({ notes: store.find(findUserId(request), '') }))
   app.post('/notes.json', { schema: { body: newNote } }, async (request, reply) => {
     store.add(findUserId(request), request.body.note)
     return reply.code(201).send({ notes: store.find(findUserId(request), '') })
   })
 }
 
-function findUserId({ visitor }: FastifyRequest): string {
+export function findUserId({ visitor }: FastifyRequest): string {
   if (visitor.userId) return visitor.userId
   throw new PublicError('no_user_id', 403, texts => texts.notes.noUserId)
 }

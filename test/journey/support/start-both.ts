@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
-import { buildClient } from '../../../src/client/app.ts'
+import { buildClient, type ServerOptions } from '../../../src/client/app.ts'
 import { readConfig as readClientConfig } from '../../../src/client/config.ts'
 import { productSettings } from '../../../src/client/settings.ts'
 import { keepCertificate, listenWithTls, trust } from '../../../src/demo-https.ts'
@@ -37,13 +37,18 @@ type Settings = {
   hasLab?: boolean
   /** Whether browsers reach all of them over https, as with `npm run demo -- --https`. */
   isHttps?: boolean
+  /** Builds the client. The one of app.ts unless set. */
+  build?: (config: ClientConfig, options: ServerOptions) => Promise<FastifyInstance>
 }
+
+type ClientConfig = ReturnType<typeof readClientConfig>
 
 export type Both = Awaited<ReturnType<typeof startBoth>>
 
 /** The clients stand behind a front, at the one address that a browser knows. */
 export async function startBoth(t: Teardown, settings: Settings = {}) {
   const { clock = () => new Date(), replicas = 1, portalHost = '127.0.0.1', hasLab = false, isHttps = false } = settings
+  const { build = buildClient } = settings
   const log: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void log.push(line) })
   const [publicPort, portalPort, apiPort, labPort, ...clientPorts] = await freePorts(4 + replicas)
@@ -94,7 +99,7 @@ export async function startBoth(t: Teardown, settings: Settings = {}) {
       COOKIE_KEYS: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
     }
     const config = readClientConfig(environment, productSettings)
-    const client = await buildClient(config, { clock, logger })
+    const client = await build(config, { clock, logger })
     await client.listen({ host: config.host, port: config.port })
     return client
   }

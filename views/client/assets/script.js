@@ -57,7 +57,9 @@ addEventListener('beforeunload', event => {
 
 // A button whose form is being sent says so. Back may show the same page again.
 const busy = new Map()
-addEventListener('submit', ({ submitter }) => {
+addEventListener('submit', ({ submitter, defaultPrevented }) => {
+  // A script sends the form and stays on the page.
+  if (defaultPrevented) return
   hasChanges = false
   if (!submitter || busy.has(submitter)) return
   busy.set(submitter, submitter.textContent)
