@@ -4,11 +4,10 @@ import { setImmediate as afterEvents, setTimeout as wait } from 'node:timers/pro
 import { pino } from 'pino'
 import { buildSandbox, type Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
-import { onFreePorts } from './http/free-ports.ts'
 import { describeOrdered, type FaultOrder } from './lab/faults/orders.ts'
 import type { LabStep } from './lab/recorded.ts'
 import { createPasswords } from './people/passwords.ts'
-import { startSandbox } from './start.ts'
+import { onFreePorts, startSandbox } from './start.ts'
 import { makeSecret } from './tokens/opaque-token.ts'
 import { Secret } from './values/secret.ts'
 

@@ -3,9 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 import { buildSandbox } from './app.ts'
 import { ConfigError, readConfig, type SandboxConfig } from './config.ts'
-import { onFreePorts } from './http/free-ports.ts'
 import { openLogOutput } from './http/log-output.ts'
-import { startSandbox } from './start.ts'
+import { onFreePorts, startSandbox } from './start.ts'
 import { UnusableDatabase } from './store/migrate.ts'
 
 const clock = () => new Date()

@@ -1,12 +1,16 @@
-// Starts what was built: the listeners, and the sweeper of the store.
-import type { AddressInfo } from 'node:net'
+// Starts a sandbox that has been built: its listeners and the sweeper of the store. Finds free ports for it.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Sandbox } from './app.ts'
 import type { SandboxConfig } from './config.ts'
 import { limitConnections } from './http/connections.ts'
 import { listen } from './http/listen.ts'
 
-type Doors = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
+/** How often other ports are tried. */
+const mostTries = 5
+
+type ListenSettings = Pick<SandboxConfig, 'host' | 'portalPort' | 'apiPort' | 'lab' | 'maxConnections'>
 
 /** A listener could not be opened. Its message names the settings to look at. */
 export class CannotListen extends Error {
@@ -14,7 +18,7 @@ export class CannotListen extends Error {
   /** The one that is taken, where that is the reason. */
   readonly port: number | undefined
 
-  constructor(config: Doors, cause: NodeJS.ErrnoException & { port?: number }) {
+  constructor(config: ListenSettings, cause: NodeJS.ErrnoException & { port?: number }) {
     const names = config.lab ? 'HOST, PORTAL_PORT, API_PORT, LAB_HOST or LAB_PORT' : 'HOST, PORTAL_PORT or API_PORT'
     // An AggregateError (a host with several addresses) has no message of its own.
     super(`${names} cannot be listened on (${cause.message || cause.code})`, { cause })
@@ -29,7 +33,7 @@ export class CannotListen extends Error {
  */
 export async function startSandbox(
   sandbox: Sandbox,
-  config: Doors,
+  config: ListenSettings,
 ): Promise<{ portalPort: number; apiPort: number; labPort?: number }> {
   const { portal, api, lab } = sandbox
   const { host, portalPort, apiPort } = config
@@ -49,4 +53,55 @@ export async function startSandbox(
 
 function portOf(server: FastifyInstance): number {
   return (server.server.address() as AddressInfo).port
+}
+
+/**
+ * Replaces each port of 0 by a free port and calls `start`: the addresses that clients see are part of every token, so they
+ * must be known before anything is built. If another program takes a port meanwhile, it tries again with others.
+ */
+export async function onFreePorts<T>(config: SandboxConfig, start: (config: SandboxConfig) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await start(await choosePorts(config))
+    } catch (error) {
+      const isTaken = error instanceof CannotListen && error.code === 'EADDRINUSE'
+      const given = [config.portalPort, config.apiPort, config.lab?.port]
+      if (!isTaken || given.includes(error.port) || tries === mostTries) throw error
+    }
+}
+
+async function choosePorts(config: SandboxConfig): Promise<SandboxConfig> {
+  const { lab } = config
+  const found = await Promise.all([
+    hold(config.host, config.portalPort),
+    hold(config.host, config.apiPort),
+    lab && hold(lab.host, lab.port),
+  ]).catch(error => {
+    throw new CannotListen(config, error)
+  })
+  // Held until all are known, so that no two are the same.
+  await Promise.all(found.map(held => held?.release()))
+  const [portalPort, apiPort, labPort] = found.map(held => held?.port) as [number, number, number]
+  return {
+    ...config,
+    portalPort,
+    apiPort,
+    portalUrl: follow(config.portalUrl, portalPort),
+    apiUrl: follow(config.apiUrl, apiPort),
+    lab: lab && { ...lab, port: labPort, urls: lab.urls.map(url => follow(url, labPort)) },
+  }
+}
+
+async function hold(host: string, port: number): Promise<{ port: number; release(): Promise<unknown> }> {
+  if (port !== 0) return { port, release: async () => undefined }
+  const server = createServer().listen({ host, port })
+  await once(server, 'listening')
+  return { port: (server.address() as AddressInfo).port, release: () => once(server.close(), 'close') }
+}
+
+/** An address with port 0 gets the port of its listener. */
+function follow(address: string, port: number): string {
+  const url = new URL(address)
+  if (url.port === '0') url.port = `${port}`
+  return url.origin
 }

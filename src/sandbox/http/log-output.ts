@@ -20,7 +20,7 @@ export function openLogOutput() {
     isFailing = false
   })
   setInterval(() => isFailing && output.write(''), retryMs).unref()
-  // Of what is left then pino would write all itself, and try without end where nobody reads or the disk is full.
+  // Otherwise pino would write the rest at the exit, and try forever if nobody reads or the disk is full.
   process.prependListener('exit', () => output.destroy())
   return {
     output,

@@ -7,17 +7,20 @@ import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyReply,
+  type FastifyRequest,
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
-import { finishRequests } from './finish-requests.ts'
 import { prepareToListen } from './listen.ts'
 import { boundPipelining } from './pipelining.ts'
 
 export const jsonBodyLimit = 64 * 1024
 export const formBodyLimit = 32 * 1024
+
+/** Supervisors kill a process that takes longer to stop than about 10 seconds. */
+const stopDeadlineMs = 8000
 
 type ToBody = (statusCode: number, message: string) => unknown
 
@@ -111,7 +114,33 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
   return server
 }
 
-/** Answers faults that Node finds before there is a request. The answer quotes nothing of what was sent. */
+/**
+ * Lets `close()` answer the open requests, until the deadline. A request whose connection is cut ends a moment later than
+ * the connection. `close()` waits for that, too, so that the database is closed last.
+ */
+function finishRequests(server: FastifyInstance): void {
+  const open = new Set<FastifyRequest>()
+  let onNone = () => {}
+
+  server.addHook('onRequest', async (request, reply) => {
+    open.add(request)
+    // Also if the client has left.
+    reply.raw.once('close', () => {
+      open.delete(request)
+      if (open.size === 0) onNone()
+    })
+  })
+
+  server.addHook('preClose', async () => {
+    setTimeout(() => server.server.closeAllConnections(), stopDeadlineMs).unref()
+  })
+
+  server.addHook('onClose', async () => {
+    if (open.size > 0) await new Promise<void>(resolve => (onNone = resolve))
+  })
+}
+
+/** Answers errors that Node finds before there is a request. The answer quotes nothing that was sent. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket, toBody: ToBody): void {
   // The connection is closing already, or the sender has gone.
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
@@ -133,7 +162,7 @@ function requestIdOf(header: unknown): string {
   return typeof header === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : randomUUID()
 }
 
-/** Of two Host headers Node keeps the first; whoever stands in front may have kept the other (RFC 9112 3.2). */
+/** Node keeps the first of two Host headers. A proxy in front may have kept the other one (RFC 9112 3.2). */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }

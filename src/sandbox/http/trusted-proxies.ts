@@ -4,8 +4,7 @@ import { BlockList, isIP } from 'node:net'
 
 const longestPrefix = { 4: 32, 6: 128 }
 
-/** True for an IP address or a network, `address/bits`, but for one of no bits: that would be everybody. IPv4
- * is written as IPv4. */
+/** True for an IP address or a network, `address/bits`. False for a network of 0 bits, which is everybody, and for IPv4 in IPv6 form. */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, rest] = text.split('/', 3)
   const family = isIP(address) as 0 | 4 | 6
@@ -42,7 +41,7 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
   }
 }
 
-/** An IPv4 address that comes in IPv6 form is itself. Empty for what is no address. */
+/** Converts an IPv4 address in IPv6 form to IPv4. Returns an empty text if the text is no address. */
 function toPlainAddress(text: string): string {
   const address = text.split('%', 1)[0] ?? ''
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address

@@ -15,7 +15,7 @@ import * as ofLogins from './description/login-operations.ts'
 import { schemas } from './description/schemas.ts'
 import * as ofSetUp from './description/set-up-operations.ts'
 import { eventRoutes } from './events.ts'
-import { actAtEdge, type EdgePowers } from './faults/edge.ts'
+import { actAtEdge, type PlatformAccess } from './faults/edge.ts'
 import { faultRoutes } from './faults/fault-routes.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
 import { stateReader } from './faults/state-of.ts'
@@ -49,7 +49,7 @@ export interface Lab {
   /** Where a developer reads about the step with this id, as soon as it is recorded. */
   urlOf(stepId: string): string
   /** Lets ordered faults happen on a listener; called before anything else is added to it. */
-  atEdge(powers: EdgePowers): (server: FastifyInstance, listener: Step['listener']) => void
+  atEdge(platform: PlatformAccess): (server: FastifyInstance, listener: Step['listener']) => void
   faults: OrderedFaults
   mailbox: Mailbox
 }
@@ -147,9 +147,9 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   return {
     server,
     record: step => void logins.record(recordStep(step, hide)),
-    atEdge: powers => (server, listener) => {
-      actAtEdge(server, listener, { orderedFaults, traps, powers, isOfState: stateReader({ logins, hide, clock }) })
-      traps.addTo(server, powers.noteTrap)
+    atEdge: platform => (server, listener) => {
+      actAtEdge(server, listener, { orderedFaults, traps, platform, isOfState: stateReader({ logins, hide, clock }) })
+      traps.addTo(server, platform.noteTrap)
     },
     faults: orderedFaults,
     mailbox,

@@ -8,7 +8,7 @@ import { findProvenClient } from '../tokens/find-proven-client.ts'
 import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
-import type { EdgePowers } from './faults/edge.ts'
+import type { PlatformAccess } from './faults/edge.ts'
 import { createStepFaults } from './faults/step-faults.ts'
 import type { NamesOf } from './pages.ts'
 import type { LabStep } from './recorded.ts'
@@ -36,7 +36,7 @@ export async function openLab(
     },
   }
   const stepFaults = createStepFaults()
-  const powers: EdgePowers = {
+  const platform: PlatformAccess = {
     clientOf: request => whoAndWhy(request).clientId,
     provenClientOf: request => findProvenClient(lent, request),
     enlargeToken: (accessToken, bytes) => enlargeAccessToken(lent, accessToken, bytes),
@@ -55,5 +55,5 @@ export async function openLab(
     },
     urlOf,
   }
-  return { server, mailbox, faults, observer, atEdge: lab.atEdge(powers) }
+  return { server, mailbox, faults, observer, atEdge: lab.atEdge(platform) }
 }

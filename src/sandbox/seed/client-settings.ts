@@ -1,4 +1,4 @@
-// What a client has to be told of this sandbox and of itself, by the names that clients commonly give to it.
+// The settings of a client of this sandbox, by the names that clients commonly use.
 import type { CreatedApplication } from '../applications/applications.ts'
 import type { Addresses } from '../services.ts'
 

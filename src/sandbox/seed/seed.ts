@@ -102,7 +102,7 @@ async function seedUser(
       return userId
     }
   }
-  // Whoever signed up with the address before may still be signed in, and knows what belongs to the account.
+  // The person who signed up with this address before may still be signed in and would see the seeded client.
   if (!account || account.userId !== known?.userId) {
     report.refused.push('SEED_USER_EMAIL names an account that seeding did not make. Choose another address.')
     return undefined

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { readConfig } from '../../../src/sandbox/config.ts'
-import { onFreePorts } from '../../../src/sandbox/http/free-ports.ts'
-import { CannotListen } from '../../../src/sandbox/start.ts'
+import { CannotListen, onFreePorts } from '../../../src/sandbox/start.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 

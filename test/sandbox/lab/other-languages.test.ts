@@ -5,8 +5,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildSandbox } from '../../../src/sandbox/app.ts'
 import { readConfig } from '../../../src/sandbox/config.ts'
-import { onFreePorts } from '../../../src/sandbox/http/free-ports.ts'
-import { startSandbox } from '../../../src/sandbox/start.ts'
+import { onFreePorts, startSandbox } from '../../../src/sandbox/start.ts'
 import { sessionUnder } from './support/session-in-document.ts'
 
 const run = promisify(execFile)

@@ -11,21 +11,21 @@ import { type Listener, type Place, type PlaceWords, places, placesOf } from './
 import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
-/** What the platform lends: who asks, and where one writes down what happened to a request. */
-export interface EdgePowers {
-  /** The client that the platform knows a request to be of, as far as it has got with it. */
+/** What faults need of the platform: who sends a request, and a place to note what happened to it. */
+export interface PlatformAccess {
+  /** The client of a request, as far as the platform knows it yet. */
   clientOf(request: FastifyRequest): string | undefined
-  /** The client that the request proves to be of. Nothing is counted, and nothing kept. */
+  /** The client that the request proves. The check counts no failure and stores nothing. */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
   enlargeToken(token: string, bytes: number): Promise<string>
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
 
-interface Parts {
+interface EdgeOptions {
   orderedFaults: OrderedFaults
   traps: Traps
-  powers: EdgePowers
+  platform: PlatformAccess
   /** Whether the login of this request was begun with the state whose hash is given. */
   isOfState(request: FastifyRequest, state: string, addressBack?: string): boolean
 }
@@ -38,11 +38,11 @@ const substitute = json(200, {
 export function actAtEdge(
   server: FastifyInstance,
   listener: Listener,
-  { orderedFaults, traps, powers, isOfState }: Parts,
+  { orderedFaults, traps, platform, isOfState }: EdgeOptions,
 ): void {
   const connections = trackConnections()
-  /** One request has one fault. */
-  const dealtWith = new WeakSet<FastifyRequest>()
+  /** A request has at most one fault. */
+  const withFault = new WeakSet<FastifyRequest>()
 
   server.addHook('preHandler', async (request, reply) => {
     if (orderedFaults.isEmpty()) return
@@ -54,9 +54,9 @@ export function actAtEdge(
     return goNoFurther()
   })
 
-  // A platform that has refused has not acted: what is to go wrong afterwards waits for another request.
+  // If the platform refuses, it has not acted: faults after it has acted wait for another request.
   server.addHook('onSend', async (request, reply, payload) => {
-    if (orderedFaults.isEmpty() || reply.statusCode >= 400 || dealtWith.has(request)) return payload
+    if (orderedFaults.isEmpty() || reply.statusCode >= 400 || withFault.has(request)) return payload
     const headers = toTexts(reply.getHeaders())
     const back = findRedirectBack({ headers, body: payload })
     const taken = await takeFor(request, back ? ['redirect'] : placesOf(request, listener), 'after', back)
@@ -83,15 +83,15 @@ export function actAtEdge(
     const caller = await findCaller(request, candidates, back)
     const taken = orderedFaults.take(candidates, caller, stepIdOf(request))
     if (!taken) return undefined
-    dealtWith.add(request)
-    powers.noteFault(request, stepFaultOf(taken))
+    withFault.add(request)
+    platform.noteFault(request, stepFaultOf(taken))
     return taken
   }
 
-  /** Before the portal has acted it has proven nobody. */
+  /** Before the portal has acted, it has not proven the client yet. */
   async function findCaller(request: FastifyRequest, candidates: OrderedFault[], back?: string): Promise<Caller> {
     const isAsked = candidates.some(({ clientId }) => clientId !== undefined)
-    const clientId = isAsked ? (powers.clientOf(request) ?? (await powers.provenClientOf(request))) : undefined
+    const clientId = isAsked ? (platform.clientOf(request) ?? (await platform.provenClientOf(request))) : undefined
     return { clientId, isOfState: state => isOfState(request, state, back) }
   }
 
@@ -105,20 +105,20 @@ export function actAtEdge(
       connection: connections.open(request, reply),
       setTrap() {
         const trap = traps.set(taken)
-        powers.noteFault(request, { ...stepFaultOf(taken), trap: trap.id })
+        platform.noteFault(request, { ...stepFaultOf(taken), trap: trap.id })
         return trap.path
       },
-      enlargeToken: powers.enlargeToken,
+      enlargeToken: platform.enlargeToken,
     })
   }
 }
 
-/** A hook that has resolved is followed by the handler, also where an answer was begun and its client has left. */
+/** A hook that resolves is followed by the handler, even if an answer has begun and its client has left. */
 function goNoFurther(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Headers that the platform has set and the answer has not go; those of its connection stay. */
+/** Removes the platform's headers about the body, and sets those of the other answer. */
 function replace(reply: FastifyReply, { status, headers }: Answer): void {
   for (const name of ['content-length', 'content-type', 'location']) reply.removeHeader(name)
   reply.code(status).headers(headers)

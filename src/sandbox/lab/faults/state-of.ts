@@ -1,4 +1,4 @@
-// Whether a request is of the login that was begun with some state: it says so itself, or has a token of that login.
+// Whether a request belongs to the login that began with a state: it has the state, or a token of that login.
 import type { FastifyRequest } from 'fastify'
 import type { Hide } from '../hide.ts'
 import type { Logins } from '../logins.ts'
