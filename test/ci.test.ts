@@ -139,12 +139,13 @@ t.test('what is left out is a failure in CI, and only there', async t => {
 type Wrote = [text: string, code: number]
 
 /** .ci/run, where these parts of the tests write these lines and end with these codes. */
-function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote) {
+function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: Wrote, texts: Wrote) {
   const script = ([text, code]: Wrote) => `#!/bin/sh\necho 'ok 1'\necho '${text}'\nexit ${code}\n`
   const folder = makeFolder(t, {
     'bin/npm': `#!/bin/sh
       case "$*" in
         test) exec ./tests ;;
+        'run test:texts') exec ./texts ;;
         'test -- test/**/*.ci.ts --exclude=test/container/compose.ci.ts') exec ./deeper ;;
         'test -- test/container/compose.ci.ts') exec ./compose ;;
       esac`,
@@ -155,6 +156,7 @@ function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: 
     'bin/debootstrap': '#!/bin/sh\n',
     'bin/dockerd': '#!/bin/sh\n',
     tests: script(project),
+    texts: script(texts),
     deeper: script(deeper),
     compose: script(compose),
     '.ci/make-base-image': '#!/bin/sh\n',
@@ -168,8 +170,10 @@ function runCi(t: Test, project: Wrote, deeper: Wrote, compose: Wrote, starter: 
 
 const good = '# { total: 12, pass: 12 }'
 
+const noTexts: Wrote = ['# { total: 0, pass: 0 }', 0]
+
 t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
-  for (const [project, deeper, compose, starter, lastLine, code] of [
+  for (const [project, deeper, compose, starter, lastLine, code, texts = noTexts] of [
     [[good, 0], ['# { total: 5, pass: 5 }', 0], [good, 0], ['# { total: 3, pass: 3 }', 0], '32 passed, 0 failed', 0],
     [['# { total: 12, pass: 10, fail: 2 }', 1], [good, 0], [good, 0], [good, 0], '46 passed, 2 failed', 1],
     [[good, 0], ['# { total: 3, pass: 2, fail: 1 }', 1], [good, 0], [good, 0], '38 passed, 1 failed', 1],
@@ -182,8 +186,9 @@ t.test('.ci/run adds up all parts of the tests, in its last line', async t => {
     [[good, 7], [good, 0], [good, 0], [good, 0], '48 passed, 0 failed', 7],
     [[good, 0], [good, 7], [good, 0], [good, 0], '48 passed, 0 failed', 7],
     [[good, 0], [good, 0], [good, 7], [good, 0], '48 passed, 0 failed', 7],
-  ] as [Wrote, Wrote, Wrote, Wrote, string, number][]) {
-    const ended = await runCi(t, project, deeper, compose, starter)
+    [[good, 0], [good, 0], [good, 0], [good, 0], '50 passed, 1 failed', 1, ['# { total: 3, pass: 2, fail: 1 }', 1]],
+  ] as [Wrote, Wrote, Wrote, Wrote, string, number, Wrote?][]) {
+    const ended = await runCi(t, project, deeper, compose, starter, texts)
     t.equal(ended.output.trimEnd().split('\n').at(-1), lastLine)
     t.equal(ended.code, code, lastLine)
   }

@@ -63,13 +63,19 @@ const clientArrows: [path: string, mayImport: RegExp][] = [
   ['read-settings.ts', /^secret\.ts$/],
   ['settings.ts', /^(read-settings|secret)\.ts$/],
   ['sign-in/protocol/', /^sign-in\/protocol\/|^(upstream|errors|secret)\.ts$/],
-  ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret)\.ts$|^operations\/request-log\.ts$/],
+  ['sign-in/', /^(sign-in|web)\/|^(upstream|errors|expiring-map|secret|texts)\.ts$|^operations\/request-log\.ts$/],
   // Of sign-in only the type of the visitor, which every page shows.
-  ['web/', /^web\/|^(errors|expiring-map|secret|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/],
+  [
+    'web/',
+    /^web\/|^(errors|expiring-map|secret|texts|sign-in\/visitor)\.ts$|^operations\/(request-log|connections)\.ts$/,
+  ],
   ['operations/doctor.ts', /^(config|read-settings|settings|upstream)\.ts$|^sign-in\/protocol\//],
   ['operations/', /^operations\/|^(config|upstream)\.ts$/],
-  ['upstream.ts', /^errors\.ts$/],
-  ['errors.ts', /(?!)/],
+  ['upstream.ts', /^(errors|texts)\.ts$/],
+  ['errors.ts', /^texts\.ts$/],
+  ['texts.ts', /(?!)/],
+  ['upstream-texts.ts', /(?!)/],
+  ['start-texts.ts', /(?!)/],
   ['expiring-map.ts', /(?!)/],
   ['secret.ts', /(?!)/],
   ['', /^(?!main\.ts$|app\.ts$|sign-in\/(?!(sign-in|visitor)\.ts$)|operations\/(?!request-log\.ts$))/],
@@ -97,7 +103,7 @@ t.test('the protocol of the login uses no package, and the core of the client do
       [],
       path,
     )
-  for (const name of ['upstream', 'errors', 'secret', 'expiring-map'])
+  for (const name of ['upstream', 'errors', 'texts', 'secret', 'expiring-map'])
     t.notOk(importsOf(`src/client/${name}.ts`).includes('fastify'), name)
 })
 
