@@ -18,7 +18,6 @@ import {
 } from '../store/applications.ts'
 import { addClientSecret, addFirstSecret } from '../store/client-secrets.ts'
 import { lockGroup } from '../store/groups.ts'
-import { markAsMade } from '../store/marks.ts'
 import { isMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 import { appTokenLifetime, signAppToken } from '../tokens/access-token.ts'
@@ -35,14 +34,14 @@ export interface CreatedApplication {
 }
 
 /**
- * Creates the application with its client, its first secret and its access tokens, or nothing at all. `suite` is for the
- * applications that the laboratory makes. Throws Refusal.
+ * Creates the application with its client, its first secret and its access tokens, or nothing at all. `also` runs in
+ * the same transaction. Throws Refusal.
  */
 export async function createApplication(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   data: NewApplication,
   maker: Maker,
-  { suite }: { suite?: string } = {},
+  also?: (db: Db, id: string) => Promise<unknown>,
 ): Promise<CreatedApplication> {
   const { groupId } = data
   const { userId } = maker
@@ -67,7 +66,7 @@ export async function createApplication(
     if (!(await isMember(db, groupId, userId))) throw new Refusal('not-allowed', { field: 'groupId' })
     await requireRoomForApplication(db, groupId, sizeOfFields(unsaved))
     const application = await insertApplication(db, unsaved)
-    if (suite !== undefined) await markAsMade(db, 'applications', id, suite)
+    await also?.(db, id)
     await addFirstSecret(db, id, hashToken(clientSecret), { maker, now })
     const expiresAt = new Date(now.getTime() + appTokenLifetime * 1000)
     await insertAppAccessTokens(db, { ids: tokens.map(token => token.id), applicationId: id, now, expiresAt })

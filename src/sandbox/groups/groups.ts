@@ -12,7 +12,6 @@ import {
   insertInvitation,
   listInvitationsInto,
 } from '../store/invitations.ts'
-import { markAsMade } from '../store/marks.ts'
 import { addMember, countMembers, isMember, type Membership, removeMember } from '../store/memberships.ts'
 import type { Db } from '../store/schema.ts'
 import { findUser, lockUser } from '../store/users.ts'
@@ -22,12 +21,13 @@ import { limits, requireRoomForGroup } from './limits.ts'
 const dayMs = 86_400_000
 
 /**
- * The maker becomes a member. An `id` that exists already makes nothing: a form was sent twice. `suite` is for the groups
- * that the laboratory makes. Throws Refusal.
+ * The maker becomes a member. An `id` that exists already makes nothing: a form was sent twice. `also` runs in the same
+ * transaction. Throws Refusal.
  */
 export async function makeGroup(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
-  { name, userId, id = randomUUID(), suite }: { name: string; userId: string; id?: string; suite?: string },
+  { name, userId, id = randomUUID() }: { name: string; userId: string; id?: string },
+  also?: (db: Db, id: string) => Promise<unknown>,
 ): Promise<Group> {
   return store.transaction(async db => {
     await lockUser(db, userId)
@@ -35,7 +35,7 @@ export async function makeGroup(
     if (present) return present
     await requireRoomForGroup(db, userId)
     const group = await createGroup(db, name, userId, clock(), id)
-    if (suite !== undefined) await markAsMade(db, 'groups', id, suite)
+    await also?.(db, id)
     return group
   })
 }

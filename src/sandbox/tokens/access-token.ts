@@ -2,7 +2,6 @@
 import { randomUUID, sign } from 'node:crypto'
 import { JOSEError, JWKSNoMatchingKey, JWTExpired } from 'jose/errors'
 import { jwtVerify } from 'jose/jwt/verify'
-import type { Services } from '../services.ts'
 import { longestTokenSeconds } from '../store/grants.ts'
 import type { KeyRing } from './key-ring.ts'
 
@@ -48,18 +47,6 @@ export async function signAppToken(keyRing: KeyRing, order: AccessTokenOrder & {
   return signAccessToken(keyRing, { ...claimsOf(order, appTokenLifetime), jti: order.tokenId, type: 'App' })
 }
 
-/** A token of ours once more, with so many bytes: what is added says nothing, and all else stays. */
-export async function enlargeAccessToken(
-  { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
-  token: string,
-  bytes: number,
-): Promise<string> {
-  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
-  if (!claims) return token
-  const padding = Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length)
-  return signAccessToken(keyRing, { ...claims, padding: 'x'.repeat(padding) })
-}
-
 /** The grant that a user's token lives and ends with. */
 export function grantIdOf({ jti }: AccessTokenClaims): string {
   return jti.split('.')[0] ?? ''
@@ -76,7 +63,7 @@ function claimsOf({ issuer, userId, clientId, now }: AccessTokenOrder, lifetime:
 }
 
 // Signed with node:crypto: jose takes more than twice the time, and signing leaves nothing to get wrong.
-async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims & { padding?: string }): Promise<string> {
+export async function signAccessToken(keyRing: KeyRing, claims: AccessTokenClaims): Promise<string> {
   const { id, privateKey } = await keyRing.currentSigningKey()
   const header = { alg: 'ES256', typ: 'at+jwt', kid: id }
   const content = `${encode(header)}.${encode(claims)}`

@@ -4,7 +4,8 @@ import { createApplication } from '../../applications/applications.ts'
 import { dataOfClient } from '../../applications/fields.ts'
 import { makeGroup } from '../../groups/groups.ts'
 import { clientSettings } from '../../seed/client-settings.ts'
-import type { MadePerson } from '../../store/marks.ts'
+import { type MadePerson, markAsMade } from '../../store/marks.ts'
+import type { Db } from '../../store/schema.ts'
 import { findOwnGroup } from '../../store/seeds.ts'
 import { LabError } from '../lab-error.ts'
 import { type ObjectSchema, readBody } from '../read-body.ts'
@@ -60,7 +61,9 @@ export function makeApplications(parts: ApplicationParts) {
     const groupId =
       body.groupId ?? (await findOwnGroup(store.read, owner.id)) ?? (await makeOwnGroup(parts, owner.id, suite))
     const created = await inLabWords(() =>
-      createApplication(parts, { ...data, groupId }, { userId: owner.id, clientId: null }, { suite }),
+      createApplication(parts, { ...data, groupId }, { userId: owner.id, clientId: null }, (db, id) =>
+        markAsMade(db, 'applications', id, suite),
+      ),
     )
     const { application, clientSecret, tokens } = created
     const { id: clientId, redirectUris } = application
@@ -93,5 +96,6 @@ async function findOwner(
 }
 
 async function makeOwnGroup(parts: ApplicationParts, userId: string, suite: string): Promise<string> {
-  return (await inLabWords(() => makeGroup(parts, { name: 'Developers', userId, suite }))).id
+  const mark = (db: Db, id: string) => markAsMade(db, 'groups', id, suite)
+  return (await inLabWords(() => makeGroup(parts, { name: 'Developers', userId }, mark))).id
 }

@@ -1,0 +1,39 @@
+// What the laboratory asks of the platform beside its set-up: which client a request proves, and a token of another size.
+import type { FastifyRequest } from 'fastify'
+import type { Services } from '../services.ts'
+import { listSecretHashes } from '../store/client-secrets.ts'
+import { signAccessToken, verifyAccessToken } from '../tokens/access-token.ts'
+import { findCaller } from '../tokens/find-caller.ts'
+import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
+import { isId } from '../values/is-id.ts'
+
+/** By the secret in the body, or by the access token. No failure is counted, and nothing noted. */
+export async function findProvenClient(
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  { headers, body }: FastifyRequest,
+): Promise<string | undefined> {
+  const { client_id: clientId, client_secret: secret } = (body ?? {}) as Record<string, unknown>
+  if (typeof clientId === 'string' && typeof secret === 'string')
+    return (await isClientSecret(services, clientId, secret)) ? clientId : undefined
+  const caller = await findCaller(services, headers.authorization)
+  return 'refusal' in caller ? undefined : caller.clientId
+}
+
+async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: string, secret: string): Promise<boolean> {
+  if (!isId(clientId)) return false
+  const hash = hashToken(secret)
+  return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
+}
+
+/** The token with so many bytes. What is added says nothing; everything else stays. */
+export async function enlargeAccessToken(
+  { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
+  token: string,
+  bytes: number,
+): Promise<string> {
+  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now: clock() })
+  if (!claims) return token
+  const padding = 'x'.repeat(Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length))
+  const padded: typeof claims & { padding: string } = { ...claims, padding }
+  return signAccessToken(keyRing, padded)
+}
