@@ -64,7 +64,7 @@ t.test(
   'tests that run side by side never find the same port, and none that a system gives to anybody else',
   async t => {
     // Two copies of one file are to each other what two processes are; both begin to look at the same place.
-    const copy = (await import(`../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }
+    const copy = (await import(`../../support/free-port.ts${'?copy'}`)) as { findFreePort: typeof findFreePort }
     const find = () => Promise.all([findFreePort(), copy.findFreePort()])
     const ports = (await Promise.all(Array.from({ length: 24 }, find))).flat()
     t.equal(new Set(ports).size, 48)
