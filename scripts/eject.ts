@@ -19,6 +19,7 @@ import { toBareApp, toBareStartTexts, toBareTest, toBareTexts } from './starter/
 import { rewriteDockerfile, rewriteDocument, writeReadme } from './starter/documents.ts'
 import { applications, leftBehind } from './starter/left-behind.ts'
 import { type Manifest, slim } from './starter/manifest.ts'
+import { pruneStyle } from './starter/prune-style.ts'
 import { type Move, renameAll } from './starter/rename-all.ts'
 import { formatRecord, recordFile } from './starter-record.ts'
 
@@ -31,6 +32,7 @@ const app = 'src/client/app.ts'
 const startPage = 'views/client/home.eta'
 const startTexts = 'src/client/start-texts.ts'
 const bareFiles = { page: 'src/client/home.ts', texts: 'src/client/home-texts.ts', test: 'test/client/home.test.ts' }
+const style = 'views/client/assets/style.css'
 
 const help = `npm run eject -- --name NAME [options]
 
@@ -64,9 +66,10 @@ const changing = [
   app,
   startPage,
   startTexts,
+  style,
   ...documents,
 ]
-const added = ['.ci', recordFile, ...(size.bare ? Object.values(bareFiles) : [])]
+const added = ['.ci', '.github', 'compose.yaml', recordFile, ...(size.bare ? Object.values(bareFiles) : [])]
 
 const project = process.cwd()
 const isDataNew = !existsSync('data')
@@ -113,6 +116,8 @@ function makeStarter(copy: string): void {
     yours: size.bare ? Object.values(bareFiles) : applications,
   })
   const ciRun = readFileSync('scripts/starter/ci-run')
+  const workflow = readFileSync('scripts/starter/ci.yaml')
+  const compose = readFileSync('scripts/starter/compose.yaml', 'utf8')
   const bare = {
     page: readFileSync('scripts/starter/bare/home.ts', 'utf8'),
     texts: readFileSync('scripts/starter/bare/home-texts.ts', 'utf8'),
@@ -125,6 +130,9 @@ function makeStarter(copy: string): void {
     writeFileSync(recordFile, record)
     mkdirSync('.ci')
     writeFileSync('.ci/run', ciRun, { mode: 0o755 })
+    mkdirSync('.github/workflows', { recursive: true })
+    writeFileSync('.github/workflows/ci.yaml', workflow)
+    writeFileSync('compose.yaml', compose.replaceAll('application-client', name))
     if (size.bare) {
       rewrite(app, toBareApp)
       rewrite(startTexts, toBareStartTexts)
@@ -133,6 +141,7 @@ function makeStarter(copy: string): void {
       writeFileSync(bareFiles.test, toBareTest(bare.test))
       writeFileSync(startPage, bare.startPage)
     }
+    rewrite(style, pruneStyle)
     rewrite('Dockerfile', text => rewriteDockerfile(text, name))
     for (const path of documents) rewrite(path, text => rewriteDocument(path, text, size))
     writeFileSync('README.md', writeReadme(name, size))

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { listAsTable, listForEnvironment } from '../scripts/list-settings.ts'
+import { findUsedClasses } from '../scripts/used-classes.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
@@ -164,7 +165,7 @@ function findCycle(graph: Map<string, string[]>): string[] | undefined {
 
 t.test('applications, groups, people and grants of the sandbox know no HTTP', async t => {
   const paths = globSync('src/sandbox/{applications,groups,people,grants}/*.ts')
-  t.ok(paths.length > 10)
+  t.ok(paths.length > 10 || sandboxFiles.length === 0, 'a starter may have no sandbox')
   for (const path of paths) {
     t.notMatch(importsOf(path).join('\n'), /^fastify|sandbox\/http\//m, path)
     t.notMatch(read(path), /statusCode|\breply\b/, path)
@@ -253,6 +254,28 @@ t.test('only programs that are started read the environment', async t => {
 t.test('.env.example and the README list the settings as the code has them: npm run settings', async t => {
   t.equal(read('.env.example'), listForEnvironment())
   t.match(read('README.md'), `\n${listAsTable()}\n`)
+})
+
+t.test('a view or a script uses each class of the client’s style sheet', async t => {
+  const style = read('views/client/assets/style.css').replace(/\/\*[\s\S]*?\*\//g, '')
+  const classes = new Set([...style.matchAll(/\.([a-z][\w-]*)(?=[^{}]*\{)/g)].map(([, name]) => name!))
+  t.ok(classes.size > 20)
+  const used = findUsedClasses()
+  t.same(
+    [...classes].filter(name => !used.has(name)),
+    [],
+  )
+})
+
+t.test('another file imports each export of the client, or the guide names it', async t => {
+  const guide = read('docs/make-it-yours.md')
+  const texts = globSync(['{src,test,scripts}/**/*.ts']).map(path => ({ path, text: read(path) }))
+  for (const path of clientFiles) {
+    const importers = texts.filter(other => importsOf(other.path, other.text).includes(path))
+    for (const [, name] of read(path).matchAll(/^export (?:async )?(?:const|function|class|type) (\w+)/gm))
+      if (!guide.includes(`\`${name}\``) && !importers.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)))
+        t.fail(`${path} exports ${name}, which nobody imports and docs/make-it-yours.md does not name`)
+  }
 })
 
 t.test('every script, link and path in a document exists', async t => {

@@ -19,10 +19,18 @@ const ofSandbox = [
 ]
 const ofBoth = ['test/journey', 'test/browser']
 const ofBare = ['src/client/home.ts', 'test/client/home.test.ts']
-const always = ['docs/design/client.md', 'docs/make-it-yours.md', 'docs/security-model.md', 'docs/operations.md']
+const always = [
+  '.github/workflows/ci.yaml',
+  'compose.yaml',
+  'test/client/browser.test.ts',
+  'docs/design/client.md',
+  'docs/make-it-yours.md',
+  'docs/security-model.md',
+  'docs/operations.md',
+]
 const never = [
   'bench',
-  'compose.yaml',
+  'compose.scale.yaml',
   'scripts/eject.ts',
   'scripts/starter',
   'docs/container.md',
@@ -99,6 +107,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       t.match(read('Dockerfile'), 'image.title="my-client"')
       t.notMatch(read('Dockerfile'), /sandbox|application|two images/i)
       t.notMatch(read('.env.example'), /127\.0\.0\.1|:400\d/, 'the settings name no address of the sandbox')
+      t.match(read('compose.yaml'), 'image: my-client')
       t.match(read('.ci/run'), 'npm run validate')
       t.notMatch(read('.ci/run'), /starter|chromium/)
 
@@ -106,7 +115,7 @@ for (const { options, stays, goes, login, stop } of sizes)
       // Without garbage collection tsc is faster, and needs half a gigabyte more.
       const { status, output } = run('env', 'GOGC=off', 'node', '--run', 'types')
       t.equal(status, 0, `node --run types finds nothing: ${output}`)
-      passesTests(t, project, 'test/layout.test.ts', login, ...(stop ? [stop] : []))
+      passesTests(t, project, 'test/layout.test.ts', 'test/client/browser.test.ts', login, ...(stop ? [stop] : []))
     },
   )
 

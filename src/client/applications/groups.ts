@@ -24,7 +24,7 @@ function isUnauthorized(error: unknown): boolean {
 }
 
 /** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
-export async function createGroup({ api }: Visitor, name: string): Promise<string> {
+async function createGroup({ api }: Visitor, name: string): Promise<string> {
   const refused = (reasons: Sentence[]) => new FieldError({ groupName: reasons })
   const notCreated = refused([texts => texts.applications.form.problems.groupNotCreated])
   try {

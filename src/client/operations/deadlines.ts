@@ -15,8 +15,6 @@ declare module 'fastify' {
 
 type AnswerClientError = (error: NodeJS.ErrnoException, socket: Socket) => void
 
-export type Deadlines = ReturnType<typeof createDeadlines>
-
 /** `defaultMs` is for a whole request, including all calls to the portal and the API. Shorter than `connectionTimeout`. */
 export function createDeadlines(defaultMs: number) {
   /** The requests of routes with a deadline of their own. */

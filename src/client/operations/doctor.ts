@@ -17,7 +17,7 @@ Checks the settings in the environment or .env, the portal, the API and the clie
   --redirect-uri URI   checks the settings of another client, which has this redirect URI
   --help               this text`
 
-export type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
+type Finding = { answer: 'yes' | 'no' | 'cannot tell'; text: string }
 
 const yes = (text: string): Finding => ({ answer: 'yes', text })
 const no = (text: string): Finding => ({ answer: 'no', text })

@@ -18,7 +18,7 @@ export type Registration = {
 }
 
 /** What the portal's metadata document offers (RFC 8414). No address is taken from it: all addresses are settings. */
-export type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
+type Metadata = { usesPkce: boolean; isIssuerRequired: boolean; hasRevocation: boolean; hasSignOutPage: boolean }
 
 export type Tokens = {
   accessToken: string

@@ -1,0 +1,26 @@
+// Removes the rules of a style sheet for classes that no view and no script of the starter has.
+import { findUsedClasses } from '../used-classes.ts'
+
+/** Call this after the files have been removed. The formatter's layout of the style sheet stays. */
+export function pruneStyle(css: string): string {
+  const used = findUsedClasses()
+  const isUsed = (selector: string) => [...selector.matchAll(/\.([a-z][\w-]*)/g)].every(([, name]) => used.has(name!))
+  return (
+    css
+      // A comment, if there is one, the selectors, and the declarations. Only innermost blocks have no braces inside.
+      .replace(
+        /^([ \t]*\/\*[^*]*\*\/\n)?([ \t]*)([^\s{}@/][^{}@/]*?) \{[^{}]*\}\n+/gm,
+        (rule, comment = '', indent, selectors) => {
+          const all = selectors.split(/,\s*/)
+          const kept = all.filter(isUsed)
+          if (kept.length === all.length) return rule
+          if (kept.length === 0) return ''
+          return rule.replace(`${comment}${indent}${selectors}`, `${comment}${indent}${kept.join(`,\n${indent}`)}`)
+        },
+      )
+      .replace(/^@media[^{}]*\{\s*\}\n+/gm, '')
+      // A rule whose last neighbour in the block went.
+      .replace(/\n\n+(?=[ \t]*\}\n)/g, '\n')
+      .replace(/\n*$/, '\n')
+  )
+}
