@@ -3,24 +3,14 @@ import { setImmediate } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
-import type { Db, Tables } from './schema.ts'
+import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
 
 // So many at once take a few milliseconds; and of those that are as large as a request body can make them, only a few.
 const portionSize = 20
 const portionBytes = 32 * 1024
 
 /** The fields that a developer gives. */
-export interface ApplicationFields {
-  name: string
-  description: string
-  webPageUrl: string
-  iconUrl: string
-  privacyPolicyUrl: string
-  redirectUris: string[]
-  defaultRedirectUri: string
-  scopes: string
-  defaultScopes: string
-}
+export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
 /** Who made something, and with which client's token: null with one of the portal's own page, or with none. */
 export interface Maker {
@@ -222,41 +212,28 @@ export async function countApplicationsIn(db: Db, groupId: string): Promise<{ co
 
 /** In bytes of JSON, by which the fields of a group's applications are bounded. */
 export function sizeOfFields(fields: ApplicationFields): number {
-  const { name, description, webPageUrl, iconUrl, privacyPolicyUrl, defaultRedirectUri, scopes, defaultScopes } = fields
-  const redirectUris = fields.redirectUris.join(',')
-  const urls = { webPageUrl, iconUrl, privacyPolicyUrl, redirectUris, defaultRedirectUri }
-  return Buffer.byteLength(JSON.stringify({ name, description, ...urls, scopes, defaultScopes }))
+  return Buffer.byteLength(JSON.stringify(toTexts(fields)))
+}
+
+const fieldNames = Object.keys(fieldColumns) as FieldName[]
+
+function toTexts(fields: ApplicationFields): Record<FieldName, string> {
+  const texts = { ...fields, redirectUris: fields.redirectUris.join(',') }
+  return mapNames(fieldNames, name => [name, texts[name]])
 }
 
 function toColumns(fields: ApplicationFields) {
-  return {
-    name: fields.name,
-    description: fields.description,
-    web_page_url: fields.webPageUrl,
-    icon_url: fields.iconUrl,
-    privacy_policy_url: fields.privacyPolicyUrl,
-    redirect_uris: fields.redirectUris.join(','),
-    default_redirect_uri: fields.defaultRedirectUri,
-    scopes: fields.scopes,
-    default_scopes: fields.defaultScopes,
-    fields_bytes: sizeOfFields(fields),
-  }
+  const texts = toTexts(fields)
+  return { ...mapNames(fieldNames, name => [fieldColumns[name], texts[name]]), fields_bytes: sizeOfFields(fields) }
 }
 
 function toApplication(row: Selectable<Tables['applications']>): Application {
   return {
+    ...mapNames(fieldNames, name => [name, row[fieldColumns[name]]]),
+    redirectUris: row.redirect_uris.split(','),
     id: row.id,
     groupId: row.group_id,
     linkId: row.link_id,
-    name: row.name,
-    description: row.description,
-    webPageUrl: row.web_page_url,
-    iconUrl: row.icon_url,
-    privacyPolicyUrl: row.privacy_policy_url,
-    redirectUris: row.redirect_uris.split(','),
-    defaultRedirectUri: row.default_redirect_uri,
-    scopes: row.scopes,
-    defaultScopes: row.default_scopes,
     createdAt: new Date(row.created_at),
     createdBy: row.created_by,
     updatedAt: new Date(row.updated_at),
@@ -264,4 +241,11 @@ function toApplication(row: Selectable<Tables['applications']>): Application {
     madeByClient: row.made_by_client,
     version: row.version,
   }
+}
+
+function mapNames<Key extends string>(
+  names: FieldName[],
+  map: (name: FieldName) => [Key, string],
+): Record<Key, string> {
+  return Object.fromEntries(names.map(map)) as Record<Key, string>
 }

@@ -38,23 +38,32 @@ interface UserTable extends MarkedTable {
   created_at: number
 }
 
-interface ApplicationTable extends MarkedTable {
+/** Which column of an application holds which field that its developer gives. The table and the record follow from it. */
+export const fieldColumns = {
+  name: 'name',
+  description: 'description',
+  webPageUrl: 'web_page_url',
+  iconUrl: 'icon_url',
+  privacyPolicyUrl: 'privacy_policy_url',
+  /** Comma-separated, as on the wire: a redirect URI cannot hold a comma. */
+  redirectUris: 'redirect_uris',
+  defaultRedirectUri: 'default_redirect_uri',
+  scopes: 'scopes',
+  defaultScopes: 'default_scopes',
+} as const
+
+export type FieldName = keyof typeof fieldColumns
+
+/** All of them are texts. */
+type FieldColumns = Record<(typeof fieldColumns)[FieldName], string>
+
+interface ApplicationTable extends MarkedTable, FieldColumns {
   /** Also the client id. */
   id: string
   group_id: string
   /** Id of the DeveloperOf link from the group to the application. */
   link_id: string
-  name: string
-  description: string
-  web_page_url: string
-  icon_url: string
-  privacy_policy_url: string
-  /** Comma-separated, as on the wire; a redirect URI cannot hold a comma. */
-  redirect_uris: string
-  default_redirect_uri: string
-  scopes: string
-  default_scopes: string
-  /** The size of the fields above as JSON; see sizeOfFields. */
+  /** Of the fields that the developer gives, as JSON; see sizeOfFields. */
   fields_bytes: number
   created_at: number
   created_by: string
