@@ -8,7 +8,6 @@ import type { Secret } from '../values/secret.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
 import type { Addresses } from './addresses.ts'
-import { checkParameters } from './check-parameters.ts'
 import { descriptionOf } from './description/description.ts'
 import * as ofFaults from './description/fault-operations.ts'
 import * as ofLogins from './description/login-operations.ts'
@@ -20,7 +19,7 @@ import { faultRoutes } from './faults/fault-routes.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
 import { stateReader } from './faults/state-of.ts'
 import { createTraps } from './faults/traps.ts'
-import { guardLab } from './guard.ts'
+import { guardLab, refuseUnreadBody } from './guard.ts'
 import { guidanceOf } from './guidance.ts'
 import { createHide } from './hide.ts'
 import { answerInLabDialect } from './lab-error.ts'
@@ -90,9 +89,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     })
   })
   server.addHook('onRequest', guardLab(labUrls, token))
-  server.addHook('preHandler', checkParameters)
-  // Each call checks its fields itself.
-  server.setValidatorCompiler(() => () => true)
+  server.addHook('preHandler', refuseUnreadBody)
 
   await describeRoutes(server, schemas, descriptionOf(addresses, token))
   server.get('/lab/v1/openapi.json', async () => server.swagger())
@@ -105,7 +102,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/events', { schema: ofLogins.streamEvents }, events.stream)
 
   const faults = faultRoutes(orderedFaults)
-  server.post('/lab/v1/faults', { schema: ofFaults.orderFault }, faults.order)
+  server.post('/lab/v1/faults', { schema: ofFaults.orderFault, attachValidation: true }, faults.order)
   server.get('/lab/v1/faults', { schema: ofFaults.listFaults }, faults.list)
   server.delete('/lab/v1/faults', { schema: ofFaults.removeFaults }, faults.removeAll)
   server.get('/lab/v1/faults/catalogue', { schema: ofFaults.showCatalogue }, faults.showCatalogue)

@@ -46,3 +46,21 @@ function isEqual(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
+
+/** A preHandler hook. DELETE with {"clientId": …} would otherwise remove the faults of everybody. Throws LabError 422. */
+export async function refuseUnreadBody({ routeOptions, body }: FastifyRequest): Promise<void> {
+  const { body: schema, querystring } = (routeOptions.schema ?? {}) as Record<
+    string,
+    { properties?: object } | undefined
+  >
+  if (!routeOptions.schema || schema || !hasFields(body)) return
+  const known = Object.keys(querystring?.properties ?? {})
+  const accepted = known.length > 0 ? `This call takes ${known.join(', ')}.` : 'This call takes none.'
+  throw new LabError(422, {
+    body: [`This call reads no body. Leave it out, or use the parameters of the address. ${accepted}`],
+  })
+}
+
+function hasFields(body: unknown): boolean {
+  return typeof body === 'object' && body !== null ? Object.keys(body).length > 0 : Boolean(body)
+}

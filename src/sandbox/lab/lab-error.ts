@@ -1,10 +1,10 @@
 // Errors of the laboratory: a page for whoever opens an address, the dialect of the application API for all others.
-import type { FastifyInstance } from 'fastify'
+import type { ErrorObject } from 'ajv'
+import type { FastifyError, FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
+import { type FieldMessages, messagesOf } from './check-request.ts'
 import { pageHeaders } from './page-headers.ts'
-
-export type FieldMessages = Record<string, string[]>
 
 export class LabError extends Error {
   readonly statusCode: number
@@ -59,6 +59,8 @@ function refusalPage(title: string, message: string): string {
 
 function toLabError(error: unknown): LabError {
   if (error instanceof LabError) return error
+  const { validation, validationContext } = error as Partial<FastifyError>
+  if (validation) return new LabError(422, messagesOf(validation as ErrorObject[], validationContext))
   const { statusCode } = faultOf(error)
   if (statusCode === 503) return new LabError(503, 'Service Unavailable')
   return statusCode < 500

@@ -4,12 +4,11 @@ import type { FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
 import { toHar } from './har.ts'
 import type { Hide } from './hide.ts'
-import { type FieldMessages, LabError } from './lab-error.ts'
+import { LabError } from './lab-error.ts'
 import type { Logins, Wanted } from './logins.ts'
 import { identityOf, type RecordedLogin } from './recorded.ts'
 import { tellLogin, tellSummary } from './tell.ts'
 
-const longestWaitSeconds = 30
 const mostListed = 100
 
 type Parts = { logins: Logins; hide: Hide; addresses: Addresses; clock: () => Date }
@@ -21,9 +20,11 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
   return {
     /** The newest hundred; `cursor` is the `after` of the next question. */
     async list(request: FastifyRequest) {
-      const { clientId, state, after, waitSeconds } = readQuestion(request.query as Record<string, string | undefined>)
+      const given = Object.entries(request.query as Record<string, string>).filter(([, value]) => value !== '')
+      const { clientId, state, after, wait = '0' }: Partial<Record<string, string>> = Object.fromEntries(given)
+      const waitSeconds = Number(wait)
       const stateHash = state === undefined ? undefined : identityOf(hide.value('state', state, clock()))
-      const wanted = { clientId, state: stateHash, after }
+      const wanted = { clientId, state: stateHash, after: after === undefined ? undefined : Number(after) }
       const found = logins.list(wanted)
       if (found.length === 0 && waitSeconds > 0 && !isOver) await somethingNew(request, wanted, waitSeconds)
       const cursor = logins.newest()
@@ -70,32 +71,4 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
     stop()
     waits.delete(enough)
   }
-}
-
-interface Question {
-  clientId: string | undefined
-  state: string | undefined
-  after: number | undefined
-  waitSeconds: number
-}
-
-/** Throws LabError 422. */
-function readQuestion(query: Record<string, string | undefined>): Question {
-  const problems: FieldMessages = {}
-  const read = (name: string) => query[name] || undefined
-  const readNumber = (name: string, most: number): number | undefined => {
-    const text = read(name)
-    if (text === undefined || (/^\d{1,15}$/.test(text) && Number(text) <= most))
-      return text === undefined ? undefined : Number(text)
-    problems[name] = [`This must be a whole number from 0 to ${most}.`]
-    return undefined
-  }
-  const question = {
-    clientId: read('clientId'),
-    state: read('state'),
-    after: readNumber('after', Number.MAX_SAFE_INTEGER),
-    waitSeconds: readNumber('wait', longestWaitSeconds) ?? 0,
-  }
-  if (Object.keys(problems).length > 0) throw new LabError(422, problems)
-  return question
 }

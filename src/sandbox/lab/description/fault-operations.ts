@@ -1,5 +1,6 @@
 // The calls that order faults, in the words of the description.
 import { answer, parameters } from '../../http/describe.ts'
+import { queryOf } from '../check-request.ts'
 import { clientId, id, refuse } from './refusals.ts'
 
 const faults = { tags: ['Faults'] }
@@ -12,6 +13,7 @@ export const orderFault = {
     'A fault is named by `fault`, or by `place`, `kind` and `when`. It lets `skip` matching requests pass and then happens ' +
     '`times` times. `clientId` and `state` limit it to the requests of one client or of one login. A fault expires after ' +
     'ten minutes without a matching request.',
+  querystring: queryOf(),
   body: {
     type: 'object',
     additionalProperties: false,
@@ -34,7 +36,7 @@ export const listFaults = {
   ...faults,
   operationId: 'listFaults',
   summary: 'List the faults that were ordered',
-  querystring: parameters(clientId),
+  querystring: queryOf(clientId),
   response: {
     200: answer('Those that wait, and those that are over for less than ten minutes.', 'OrderedFaults'),
     ...refuse(),
@@ -46,6 +48,7 @@ export const showFault = {
   operationId: 'showFault',
   summary: 'Show a fault that was ordered',
   params: parameters(id),
+  querystring: queryOf(),
   response: { 200: answer('It, and what became of it.', 'OrderedFault'), ...refuse(404) },
 }
 
@@ -55,6 +58,7 @@ export const removeFault = {
   summary: 'Take a fault back',
   description: 'Like every call that changes something, it carries Content-Type: application/json.',
   params: parameters(id),
+  querystring: queryOf(),
   response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(404, 415) },
 }
 
@@ -62,7 +66,7 @@ export const removeFaults = {
   ...faults,
   operationId: 'removeFaults',
   summary: 'Take all faults back',
-  querystring: parameters(clientId),
+  querystring: queryOf(clientId),
   response: { 200: answer('How many.', 'RemovedFaults'), ...refuse(415) },
 }
 
@@ -70,6 +74,6 @@ export const showCatalogue = {
   ...faults,
   operationId: 'showCatalogue',
   summary: 'List the faults that can be ordered',
-  querystring: parameters({ place: { type: 'string', description: 'Of this place alone.', examples: ['exchange'] } }),
+  querystring: queryOf({ place: { type: 'string', description: 'Of this place alone.', examples: ['exchange'] } }),
   response: { 200: answer('By name.', 'FaultCatalogue'), ...refuse() },
 }

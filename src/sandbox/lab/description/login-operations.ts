@@ -1,5 +1,6 @@
 // The calls that tell what happened, in the words of the description.
 import { answer, parameters } from '../../http/describe.ts'
+import { queryOf } from '../check-request.ts'
 import { clientId, id, refuse } from './refusals.ts'
 
 const happened = { tags: ['What happened'] }
@@ -8,11 +9,21 @@ export const listLogins = {
   ...happened,
   operationId: 'listLogins',
   summary: 'List logins, the newest hundred',
-  querystring: parameters({
+  querystring: queryOf({
     ...clientId,
     state: { type: 'string', description: 'The one that was begun with this state.' },
-    after: { type: 'integer', minimum: 0, description: 'With steps since this `cursor` alone.' },
-    wait: { type: 'integer', minimum: 0, maximum: 30, description: 'Seconds to wait where there is nothing yet.' },
+    after: {
+      type: 'string',
+      pattern: '^\\d{0,15}$',
+      title: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+      description: 'With steps since this `cursor` alone.',
+    },
+    wait: {
+      type: 'string',
+      pattern: '^(0*([12]?\\d|30))?$',
+      title: 'a whole number from 0 to 30',
+      description: 'Seconds to wait where there is nothing yet.',
+    },
   }),
   response: { 200: answer('The newest first.', 'LoginList'), ...refuse() },
 }
@@ -22,6 +33,7 @@ export const showLogin = {
   operationId: 'showLogin',
   summary: 'Show what happened in one login, why something was refused, and what was noticed about the client',
   params: parameters(id),
+  querystring: queryOf(),
   response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },
 }
 
@@ -29,7 +41,7 @@ export const listMail = {
   ...happened,
   operationId: 'listMail',
   summary: 'List the messages that the portal would have sent, the newest hundred',
-  querystring: parameters({ to: { type: 'string', description: 'To this e-mail address alone.' } }),
+  querystring: queryOf({ to: { type: 'string', description: 'To this e-mail address alone.' } }),
   response: { 200: answer('The newest first.', 'MailList'), ...refuse() },
 }
 
@@ -38,6 +50,7 @@ export const showHar = {
   operationId: 'showHar',
   summary: 'Show one login as HAR 1.2',
   params: parameters(id),
+  querystring: queryOf(),
   response: { 200: answer('The login.', 'Har'), ...refuse(404) },
 }
 
@@ -45,7 +58,7 @@ export const streamEvents = {
   ...happened,
   operationId: 'streamEvents',
   summary: 'Stream each step as it comes in',
-  querystring: parameters(clientId),
+  querystring: queryOf(clientId),
   response: {
     200: {
       description:

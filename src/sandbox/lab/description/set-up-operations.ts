@@ -1,5 +1,6 @@
 // The calls that make, end and remove, in the words of the description.
 import { answer, parameters } from '../../http/describe.ts'
+import { queryOf } from '../check-request.ts'
 import { applicationBody } from '../set-up/applications.ts'
 import { expireBody } from '../set-up/expire.ts'
 import { groupBody } from '../set-up/groups.ts'
@@ -9,7 +10,7 @@ import { resetBody } from '../set-up/reset.ts'
 import { signInBody } from '../set-up/sign-in.ts'
 import { id, refuse } from './refusals.ts'
 
-const setUp = { tags: ['Set-up'] }
+const setUp = { tags: ['Set-up'], querystring: queryOf() }
 
 export const makePerson = {
   ...setUp,

@@ -7,7 +7,9 @@ import { places } from './places.ts'
 
 export function faultRoutes(faults: OrderedFaults) {
   return {
+    /** The body is read by readOrder, which knows the faults and their options. */
     async order(request: FastifyRequest, reply: FastifyReply) {
+      if (request.validationError?.validationContext === 'querystring') throw request.validationError
       return reply.code(201).send(describeOrdered(faults.order(request.body)))
     },
 

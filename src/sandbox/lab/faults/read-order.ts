@@ -1,5 +1,6 @@
 // Reads an order: which fault, for whom, how often, with which options.
-import { type FieldMessages, LabError } from '../lab-error.ts'
+import type { FieldMessages } from '../check-request.ts'
+import { LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
 import type { When } from './kind.ts'
 import { type Place, places } from './places.ts'

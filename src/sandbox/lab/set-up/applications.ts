@@ -1,5 +1,6 @@
 // POST /lab/v1/applications: a client. Its redirect URIs go in, and everything that it needs as settings comes out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { createApplication } from '../../applications/applications.ts'
 import { dataOfClient } from '../../applications/fields.ts'
 import { makeGroup } from '../../groups/groups.ts'
@@ -7,27 +8,28 @@ import { clientSettings } from '../../seed/client-settings.ts'
 import { type MadePerson, markAsMade } from '../../store/marks.ts'
 import type { Db } from '../../store/schema.ts'
 import { findOwnGroup } from '../../store/seeds.ts'
+import { storable } from '../check-request.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
-import { findPerson, type PersonFields, personProperties } from './find-person.ts'
+import { findPerson, personProperties } from './find-person.ts'
 import { inLabWords } from './in-lab-words.ts'
-import { lifetimesBody, type NewLifetimes } from './lifetimes.ts'
+import { lifetimesBody } from './lifetimes.ts'
 import { makePerson, type Person } from './people.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 import { suiteProperty } from './suite.ts'
 
-const uri = { type: 'string', minLength: 1, maxLength: 2048 } as const
+const uri = { type: 'string', pattern: storable, minLength: 1, maxLength: 2048 } as const
 
-export const applicationBody: ObjectSchema = {
+export const applicationBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
     redirectUri: { ...uri, description: 'Where the portal leads back to: this or redirectUris.' },
     redirectUris: { type: 'array', minItems: 1, maxItems: 20, items: uri },
-    name: { type: 'string', minLength: 1, maxLength: 200 },
+    name: { type: 'string', pattern: storable, minLength: 1, maxLength: 200 },
     ...personProperties,
     groupId: {
       type: 'string',
+      pattern: storable,
       minLength: 1,
       maxLength: 64,
       description:
@@ -36,24 +38,17 @@ export const applicationBody: ObjectSchema = {
     lifetimes: lifetimesBody,
     suite: suiteProperty,
   },
-}
+} as const satisfies JSONSchema
 
-interface NewApplication extends PersonFields {
-  redirectUri?: string
-  redirectUris?: string[]
-  name?: string
-  groupId?: string
-  lifetimes?: NewLifetimes
-  suite?: string
-}
+type NewApplication = FromSchema<typeof applicationBody>
 
 type ApplicationParts = Pick<SetUpParts, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'lifetimes' | 'clock'>
 
 export function makeApplications(parts: ApplicationParts) {
   const { addresses, store, lifetimes } = parts
 
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const body = readBody<NewApplication>(request.body, applicationBody)
+  return async (request: FastifyRequest<{ Body: NewApplication }>, reply: FastifyReply) => {
+    const { body } = request
     // All that can be refused, before anybody is made.
     const data = await inLabWords(async () => readFields(body))
     const { owner, person } = await findOwner(parts, body)

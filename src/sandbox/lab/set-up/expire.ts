@@ -1,5 +1,6 @@
 // POST /lab/v1/expire: what would have expired some day expires now, and is answered as ever when it comes.
 import type { FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import {
   expireAccessTokens,
   expireAppAccessToken,
@@ -10,21 +11,22 @@ import {
 } from '../../store/expire.ts'
 import { generationOf, grantIdOf, readAccessToken } from '../../tokens/access-token.ts'
 import { hashToken } from '../../tokens/opaque-token.ts'
+import { storable } from '../check-request.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
-import { findPerson, type PersonFields, personProperties } from './find-person.ts'
+import { findPerson, personProperties } from './find-person.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 
 const kinds = ['access-token', 'refresh-token', 'code', 'portal-session'] as const
 
-export const expireBody: ObjectSchema = {
+export const expireBody = {
   type: 'object',
   additionalProperties: false,
   required: ['what'],
   properties: {
-    what: { type: 'string', enum: [...kinds] },
+    what: { type: 'string', enum: kinds },
     value: {
       type: 'string',
+      pattern: storable,
       minLength: 1,
       maxLength: 8192,
       description: 'The token or code itself, or the value of the portal’s session cookie: this, or a person.',
@@ -32,24 +34,21 @@ export const expireBody: ObjectSchema = {
     ...personProperties,
     clientId: {
       type: 'string',
+      pattern: storable,
       minLength: 1,
       maxLength: 64,
       description: 'With a person: what this client was given alone.',
     },
   },
-}
+} as const satisfies JSONSchema
 
-interface Wanted extends PersonFields {
-  what: (typeof kinds)[number]
-  value?: string
-  clientId?: string
-}
+type Wanted = FromSchema<typeof expireBody>
 
 type ExpireParts = Pick<SetUpParts, 'addresses' | 'store' | 'keyRing' | 'clock'>
 
 export function expire(parts: ExpireParts) {
-  return async (request: FastifyRequest) => {
-    const wanted = readBody<Wanted>(request.body, expireBody)
+  return async (request: FastifyRequest<{ Body: Wanted }>) => {
+    const wanted = request.body
     const { what, value, clientId } = wanted
     if (value === undefined) {
       if (clientId !== undefined && what === 'portal-session')

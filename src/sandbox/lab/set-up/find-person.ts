@@ -3,8 +3,8 @@
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/marks.ts'
 import { isId } from '../../values/is-id.ts'
+import { storable } from '../check-request.ts'
 import { LabError } from '../lab-error.ts'
-import type { ValueSchema } from '../read-body.ts'
 
 /** One of the two; both are known from `POST /lab/v1/people`. */
 export interface PersonFields {
@@ -13,9 +13,21 @@ export interface PersonFields {
 }
 
 export const personProperties = {
-  userId: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the person: this or the e-mail address.' },
-  email: { type: 'string', minLength: 3, maxLength: 254, description: 'E-mail address of the person.' },
-} satisfies Record<string, ValueSchema>
+  userId: {
+    type: 'string',
+    pattern: storable,
+    minLength: 1,
+    maxLength: 64,
+    description: 'Id of the person: this or the e-mail address.',
+  },
+  email: {
+    type: 'string',
+    pattern: storable,
+    minLength: 3,
+    maxLength: 254,
+    description: 'E-mail address of the person.',
+  },
+} as const
 
 /** Throws LabError 422 unless one of the two is given, 404 when it names nobody who was made. */
 export async function findPerson(

@@ -1,45 +1,40 @@
 // POST /lab/v1/groups: a group with its members, without invitations.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { requireRoomForGroup } from '../../groups/limits.ts'
 import { createGroup } from '../../store/groups.ts'
 import { markAsMade } from '../../store/marks.ts'
 import { addMember } from '../../store/memberships.ts'
 import { lockUser } from '../../store/users.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
+import { storable } from '../check-request.ts'
 import { findPerson } from './find-person.ts'
 import { inLabWords } from './in-lab-words.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 import { suiteProperty } from './suite.ts'
 
-export const groupBody: ObjectSchema = {
+export const groupBody = {
   type: 'object',
   additionalProperties: false,
   required: ['members'],
   properties: {
-    name: { type: 'string', minLength: 1, maxLength: 200 },
+    name: { type: 'string', pattern: storable, minLength: 1, maxLength: 200 },
     members: {
       type: 'array',
       minItems: 1,
       maxItems: 20,
-      items: { type: 'string', minLength: 1, maxLength: 64 },
+      items: { type: 'string', pattern: storable, minLength: 1, maxLength: 64 },
       description: 'Ids of people. The first one is the maker of the group.',
     },
     suite: suiteProperty,
   },
-}
-
-interface NewGroup {
-  name?: string
-  members: string[]
-  suite?: string
-}
+} as const satisfies JSONSchema
 
 export function makeGroups(parts: Pick<SetUpParts, 'store' | 'clock'>) {
   const { store, clock } = parts
 
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const body = readBody<NewGroup>(request.body, groupBody)
+  return async (request: FastifyRequest<{ Body: FromSchema<typeof groupBody> }>, reply: FastifyReply) => {
+    const { body } = request
     const { name = `Group ${randomBytes(4).toString('hex')}` } = body
     const people = await Promise.all([...new Set(body.members)].map(userId => findPerson(parts, { userId })))
     const [maker] = people

@@ -1,16 +1,13 @@
 // PUT /lab/v1/applications/{id}/lifetimes: how long what one client is given lives from now on.
 import type { FastifyRequest } from 'fastify'
-import type { Lifetimes } from '../../services.ts'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isMadeApplication } from '../../store/marks.ts'
 import { isId } from '../../values/is-id.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 
-export type NewLifetimes = Partial<Lifetimes>
-
-export const lifetimesBody: ObjectSchema = {
+export const lifetimesBody = {
   type: 'object',
   additionalProperties: false,
   description: 'In seconds. Of what is left out the settings of the sandbox count.',
@@ -29,15 +26,14 @@ export const lifetimesBody: ObjectSchema = {
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },
-}
+} as const satisfies JSONSchema
 
 export function setLifetimes({ store, lifetimes }: Pick<SetUpParts, 'store' | 'lifetimes'>) {
-  return async (request: FastifyRequest) => {
-    const { id } = request.params as { id: string }
-    const wanted = readBody<NewLifetimes>(request.body, lifetimesBody)
+  return async (request: FastifyRequest<{ Params: { id: string }; Body: FromSchema<typeof lifetimesBody> }>) => {
+    const { id } = request.params
     if (!isId(id) || !(await isMadeApplication(store.read, id)))
       throw new LabError(404, 'Neither the laboratory nor the seeds made such an application.')
-    lifetimes.set(id, wanted)
+    lifetimes.set(id, request.body)
     return lifetimes.of(id)
   }
 }

@@ -1,37 +1,38 @@
 // POST /lab/v1/people: somebody who can sign in. What is left out is made up.
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { accountBucket } from '../../people/password.ts'
 import { findPersonProblems } from '../../people/rules.ts'
 import { forgetFailures } from '../../store/failures.ts'
 import { markAsMade } from '../../store/marks.ts'
 import { createUser, normaliseEmail } from '../../store/users.ts'
+import { storable } from '../check-request.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 import { suiteProperty } from './suite.ts'
 
-export interface NewPerson {
-  email?: string
-  password?: string
-  firstName?: string
-  lastName?: string
-  suite?: string
-}
+const name = { type: 'string', pattern: storable, minLength: 1, maxLength: 100 } as const
 
-const name = { type: 'string', minLength: 1, maxLength: 100 } as const
-
-export const personBody: ObjectSchema = {
+export const personBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    email: { type: 'string', minLength: 3, maxLength: 254, description: 'An address that nobody has yet.' },
-    password: { type: 'string', minLength: 8, maxLength: 1000 },
+    email: {
+      type: 'string',
+      pattern: storable,
+      minLength: 3,
+      maxLength: 254,
+      description: 'An address that nobody has yet.',
+    },
+    password: { type: 'string', pattern: storable, minLength: 8, maxLength: 1000 },
     firstName: name,
     lastName: name,
     suite: suiteProperty,
   },
-}
+} as const satisfies JSONSchema
+
+export type NewPerson = FromSchema<typeof personBody>
 
 export interface Person {
   userId: string
@@ -43,8 +44,8 @@ export interface Person {
 }
 
 export function makePeople(parts: Pick<SetUpParts, 'store' | 'passwords' | 'clock'>) {
-  return async (request: FastifyRequest, reply: FastifyReply) =>
-    reply.status(201).send(await makePerson(parts, readBody<NewPerson>(request.body, personBody)))
+  return async (request: FastifyRequest<{ Body: NewPerson }>, reply: FastifyReply) =>
+    reply.status(201).send(await makePerson(parts, request.body))
 }
 
 /** Throws LabError 422. */

@@ -1,14 +1,14 @@
 // POST /lab/v1/reset: removes what was made for a suite of tests, or returns to what the seeds make. What others made stays.
 import type { FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { forgetAllFailures } from '../../store/failures.ts'
 import { removeMade } from '../../store/remove-made.ts'
 import { resetSeeded } from '../../store/reset-seeded.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 import { suiteProperty } from './suite.ts'
 
-export const resetBody: ObjectSchema = {
+export const resetBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -27,21 +27,15 @@ export const resetBody: ObjectSchema = {
         'What was made for whatever suite, the seeds, and the failures that were counted: for a sandbox of one’s own.',
     },
   },
-}
-
-interface Wanted {
-  suite?: string
-  seeds?: boolean
-  all?: boolean
-}
+} as const satisfies JSONSchema
 
 /** `forgetFaults`: of clients that are gone, which nobody can consume any more. */
 export function reset(
   { store, lifetimes, clock, applySeeds }: Pick<SetUpParts, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>,
   forgetFaults: (clientIds: readonly string[]) => void,
 ) {
-  return async (request: FastifyRequest) => {
-    const { suite, seeds = false, all = false } = readBody<Wanted>(request.body, resetBody)
+  return async (request: FastifyRequest<{ Body: FromSchema<typeof resetBody> }>) => {
+    const { suite, seeds = false, all = false } = request.body
     if (all && suite !== undefined) throw new LabError(422, { all: ['Name a suite, or reset all of them, not both.'] })
     const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
     const seeded = all || seeds ? await resetSeeded(store, clock()) : []

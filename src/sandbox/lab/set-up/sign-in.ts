@@ -1,6 +1,7 @@
 // POST /lab/v1/sign-in: a person's tokens without a browser, or a login that a client began, to its end.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { issueTokens } from '../../grants/tokens.ts'
 import { sessionCookieName } from '../../portal/session.ts'
 import { type Application, findApplication } from '../../store/applications.ts'
@@ -10,18 +11,19 @@ import { createPortalSession, deletePortalSession } from '../../store/portal-ses
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
+import { storable } from '../check-request.ts'
 import { LabError } from '../lab-error.ts'
-import { type ObjectSchema, readBody } from '../read-body.ts'
-import { findPerson, type PersonFields, personProperties } from './find-person.ts'
+import { findPerson, personProperties } from './find-person.ts'
 import type { SetUpParts } from './set-up-parts.ts'
 
-export const signInBody: ObjectSchema = {
+export const signInBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
     ...personProperties,
     clientId: {
       type: 'string',
+      pattern: storable,
       minLength: 1,
       maxLength: 64,
       description:
@@ -29,24 +31,20 @@ export const signInBody: ObjectSchema = {
     },
     url: {
       type: 'string',
+      pattern: storable,
       minLength: 1,
       maxLength: 8192,
       description: 'Where a client has sent the browser to begin a login. The answer says where the portal leads back.',
     },
   },
-}
-
-interface Wanted extends PersonFields {
-  clientId?: string
-  url?: string
-}
+} as const satisfies JSONSchema
 
 type SignInParts = Pick<SetUpParts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
 
 /** `explain`: what went wrong at the request with this id, in a sentence. */
 export function signIn(parts: SignInParts, explain: (requestId: string) => string | undefined) {
-  return async (request: FastifyRequest) => {
-    const wanted = readBody<Wanted>(request.body, signInBody)
+  return async (request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) => {
+    const wanted = request.body
     const { clientId, url } = wanted
     if (clientId !== undefined && url !== undefined)
       throw new LabError(422, { clientId: ['The address names the client. Leave this out.'] })

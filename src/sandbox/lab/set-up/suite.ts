@@ -1,5 +1,4 @@
 // The suite of tests that something is made for. Each resets its own, and several share a sandbox.
-import type { ValueSchema } from '../read-body.ts'
 
 export const suiteProperty = {
   type: 'string',
@@ -8,4 +7,4 @@ export const suiteProperty = {
   examples: ['my-tests-1'],
   description:
     'The suite of tests that this is for. Who names one in /lab/v1/reset removes what was made for it, and no more.',
-} satisfies ValueSchema
+} as const
