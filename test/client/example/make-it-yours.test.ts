@@ -114,7 +114,7 @@ t.test('a plain JSON POST is parsed, checked, and answered in JSON', async t => 
 
 t.test('the product replaces texts, and offers German to browsers that prefer it', async t => {
   const { client, browser } = await buildExample(t)
-  t.match(textOf(await browser.get('/')), 'Your notes, in one place')
+  t.match(textOf(await browser.get('/')), 'Keep your notes in one place.')
   const inGerman = { headers: { 'accept-language': 'de-AT,de;q=0.9,en;q=0.8' } }
   t.match((await browser.get('/nowhere', inGerman)).body, '<html lang="de">')
   t.match(textOf(await browser.get('/nowhere', inGerman)), 'Unter dieser Adresse gibt es keine Seite.')
@@ -240,7 +240,8 @@ t.test('every code block of the guide is in the example', async t => {
 t.test('the table in the guide lists every file with the mark "Yours:", and no other', async t => {
   // A starter's product belongs to its owner, so the guide does not list its files.
   const isStarter = !guide.includes('npm run eject')
-  const isOfProduct = (path: string) => /^src\/client\/(?!app\.ts|settings\.ts|sign-in\/|web\/|operations\/)/.test(path)
+  const isOfProduct = (path: string) =>
+    /^src\/client\/(?!app\.ts|start-texts\.ts|settings\.ts|sign-in\/|web\/|operations\/)/.test(path)
   const marked = globSync(['src/client/**/*.ts', 'views/client/**/*.{eta,css}']).filter(
     path => read(path).includes('Yours:') && !(isStarter && isOfProduct(path)),
   )

@@ -31,7 +31,7 @@ declare module '../../../src/client/texts.ts' {
   }
 }
 
-const english: SomeTexts = { start: { heading: 'Your notes, in one place', goHome: 'Go to your notes' } }
+const english: SomeTexts = { start: { lead: 'Keep your notes in one place.', goHome: 'Go to your notes' } }
 
 const german: SomeTexts = {
   lang: 'de',
