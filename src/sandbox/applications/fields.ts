@@ -141,7 +141,8 @@ function splitUris(list: unknown): string[] {
     .filter(uri => uri !== '')
 }
 
-const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
+/** What a new application leaves out. */
+export const emptyFields = Object.fromEntries(Object.keys(fields).map(name => [name, ''])) as Record<
   keyof typeof fields,
   string
 >

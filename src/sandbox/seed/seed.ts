@@ -1,6 +1,7 @@
 // Makes the first user and client, with a group. A setting is applied only if it has changed since it was applied last:
 // a restart brings back nothing that people changed, and takes nothing that they made.
 import { randomUUID } from 'node:crypto'
+import { emptyFields } from '../applications/fields.ts'
 import type { Seed } from '../config.ts'
 import { requireRoomForApplication, requireRoomForGroup, requireRoomForGrowth } from '../groups/limits.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -161,15 +162,11 @@ async function seedClient(db: Db, seeding: Seeding, userId: string | undefined):
 async function insertSeededApplication(db: Db, { seed, now, report }: Seeding, userId: string): Promise<boolean> {
   const { clientId, redirectUris } = seed
   const fields = {
+    ...emptyFields,
     name: 'Reference client',
     description: 'Lists and creates your applications.',
-    webPageUrl: '',
-    iconUrl: '',
-    privacyPolicyUrl: '',
     redirectUris,
     defaultRedirectUri: redirectUris[0] ?? '',
-    scopes: '',
-    defaultScopes: '',
   }
   const ownGroupId = await findOwnGroup(db, userId)
   const hasRoom = await isAllowed(report, 'SEED_CLIENT_ID was not made into an application', async () => {
