@@ -1,5 +1,6 @@
 // People, groups and applications in number, put where they are without asking anybody.
 import { randomUUID } from 'node:crypto'
+import { emptyFields } from '../../../src/sandbox/applications/fields.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'
 import { addClientSecret } from '../../../src/sandbox/store/client-secrets.ts'
 import { createGroup } from '../../../src/sandbox/store/groups.ts'
@@ -9,15 +10,10 @@ import type { TestSandbox } from './build-test-sandbox.ts'
 type Filled = Pick<TestSandbox, 'store' | 'now'>
 
 const noFields: ApplicationFields = {
+  ...emptyFields,
   name: 'Filler',
-  description: '',
-  webPageUrl: '',
-  iconUrl: '',
-  privacyPolicyUrl: '',
   redirectUris: ['https://filler.example.test/'],
   defaultRedirectUri: 'https://filler.example.test/',
-  scopes: '',
-  defaultScopes: '',
 }
 
 /** Ids of new users, who have no password. */
