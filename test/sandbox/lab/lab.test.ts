@@ -91,7 +91,7 @@ t.test('a request that is too long to keep is shown as far as it is kept, and sa
   t.match((await get(`/logins/${id}`)).body, 'This request was too long to keep.')
 })
 
-t.test('a refused exchange is told with its reason, what was compared, and how to mend it', async t => {
+t.test('a refused exchange is told with its reason, what was compared, and how to fix it', async t => {
   const { observe, refuseExchange, get, lab } = await buildTestLab(t)
   observe()
   refuseExchange()

@@ -208,7 +208,7 @@ t.test('what looks like a mistake and is none is not noticed', async t => {
   )
 })
 
-t.test('a notice says what is wrong, why it matters and how to mend it, in a sentence each', async t => {
+t.test('a notice says what is wrong, why it matters and how to fix it, in a sentence or two each', async t => {
   for (const { id, found, why, fix, reference } of notices) {
     t.match(id, /^[a-z]+(-[a-z]+)*$/)
     for (const sentence of [found, why, fix]) t.match(sentence, /^[A-Z].*\.$/, `${id}: ${sentence}`)
