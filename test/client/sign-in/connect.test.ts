@@ -1,6 +1,8 @@
 // Connections: a second login whose tokens go to the product, and their renewal without a session.
+
 import t, { type Test } from 'tap'
 import type { Connection } from '../../../src/client/sign-in/connections.ts'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { beginLogin, buildTestClient, callbackUrl, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { goesOnTo } from '../support/read-response.ts'
@@ -109,7 +111,7 @@ t.test(
       platform.answer('POST /api/exchangeToken', giveTokens({ ...given, access_token }))
       const page = await browser.get(callbackUrl(await connect(), { subject: 'visitor-1' }), { site: 'cross-site' })
       t.equal(page.statusCode, 409)
-      t.match(textOf(page), 'You signed in at the login portal as somebody else than here, so nothing was connected.')
+      t.match(textOf(page), signInTexts.loginErrors.other_user)
       t.ok(linksOf(page).includes('/page/1'))
     }
     t.same(connected, [])
@@ -121,7 +123,7 @@ t.test('if the product cannot store the tokens, they are revoked and the visitor
   const { browser, connect, revoked, log } = await start(t, () => Promise.reject(new Error('the database is gone')))
   const page = await browser.get(callbackUrl(await connect()), { site: 'cross-site' })
   t.equal(page.statusCode, 500)
-  t.match(textOf(page), 'This site could not keep the connection, so nothing was connected. Please try again.')
+  t.match(textOf(page), signInTexts.loginErrors.not_connected)
   t.same(revoked(), [given.refresh_token])
   t.match(log.join(''), 'the database is gone')
   t.notMatch(log.join(''), given.refresh_token)
