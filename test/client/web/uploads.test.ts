@@ -1,10 +1,13 @@
 // Large bodies: only visitors with a session may send them, and a route can raise its limit and its deadline.
+
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import fastifyMultipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { signInTexts } from '../../../src/client/sign-in/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, publicUrl, signIn } from '../support/build-test-client.ts'
 import { textOf } from '../support/read-form.ts'
 import { smallApi, smallProduct } from '../support/small-product.ts'
@@ -61,7 +64,7 @@ t.test('a file that is longer than the route allows is a 413 in JSON for a scrip
   ] as const) {
     const answer = await browser.fetch(path, { method: 'POST', form: file(bytes) })
     t.equal(answer.statusCode, 413, `${path} ${bytes}`)
-    t.match(answer.json().error, { code: 'bad_request', message: 'This is too long to send at once.' })
+    t.match(answer.json().error, { code: 'bad_request', message: webTexts.errors.byStatus[413]! })
   }
 })
 
@@ -123,7 +126,7 @@ t.test('a stranger may still send a form within the limit, and reads what to do 
     headers: { origin: publicUrl, 'content-type': 'multipart/form-data; boundary=x' },
   })
   t.equal(upload.statusCode, 401)
-  t.match(textOf(upload), 'Nothing was done. Please sign in and try again.')
+  t.match(textOf(upload), signInTexts.sessionEnded.message)
 })
 
 t.test('RF-09: a session that must be renewed is renewed after the body was accepted, and not before', async t => {
