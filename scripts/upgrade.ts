@@ -59,7 +59,8 @@ function upgrade(folder: string): number {
   makeStarter(newer, from, join(old, prefix), record)
   const version = makeStarter(newer, to, join(next, prefix), record)
   const settled = settlePackages(join(old, prefix), join(next, prefix))
-  writeFileSync(join(next, prefix, recordFile), formatRecord({ ...record, version, commit: to }))
+  const yours = mergeYours(record.yours, readYours(join(old, prefix)), readYours(join(next, prefix)))
+  writeFileSync(join(next, prefix, recordFile), formatRecord({ ...record, version, commit: to, yours }))
   cpSync(recordFile, join(old, prefix, recordFile))
 
   const duties = readDuties(newer, to, record.version)
@@ -96,6 +97,16 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
   if (runGit(newer, ['merge-base', '--is-ancestor', from, to]).status !== 0)
     throw new Error(`${folder} is not newer than this starter: ${to} does not come after ${from}.`)
   return { newer, from, to }
+}
+
+function readYours(folder: string): string[] {
+  return (readJson(join(folder, recordFile)) as Pick<StarterRecord, 'yours'>).yours
+}
+
+/** The owner's list, with the paths that the newer version adds to its own list. */
+function mergeYours(mine: string[], old: string[], next: string[]): string[] {
+  const kept = next.filter(path => mine.includes(path) || !old.includes(path))
+  return [...kept, ...mine.filter(path => !kept.includes(path))]
 }
 
 /** Makes the starter that the owner would have if it had been made at this commit. Returns the version of the commit. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { exchange } from '../support/browser.ts'
+import { exchange, getAccessToken } from '../support/browser.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { findBrokenPromises, findHalves } from '../support/check-promises.ts'
@@ -60,10 +60,12 @@ for (const database of await openDatabases(t)) {
     const databaseUrl = await database.make(t)
     const start = () => startSandbox(t, { databaseUrl, nodeOptions: quickArgon2 })
     const survivor = await start()
-    const visitor = await prepareVisitor(survivor)
+    const prepared = await prepareVisitor(survivor)
     let victim = await start()
     const totals = { applications: 0, codes: 0, unanswered: 0 }
     for (let kill = 1; kill <= kills; kill += 1) {
+      // A user has at most 100 grants for one client. The logins of earlier rounds have ended the oldest ones.
+      const visitor = { ...prepared, accessToken: await getAccessToken(survivor) }
       const loads = [putUnderLoad(victim, visitor), putUnderLoad(survivor, visitor, { workers: 1 })]
       const momentMs = 20 + Math.random() * 400
       await wait(momentMs)
