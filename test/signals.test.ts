@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
+import { productEnvironment } from './client/support/product-environment.ts'
 import { findFreePort } from './support/free-port.ts'
 
 t.setTimeout(240_000)
@@ -32,12 +33,17 @@ const credentials = { CLIENT_ID: 'client-1', CLIENT_SECRET: 'a-good-client-crede
 const scripts = [
   {
     script: 'start',
-    settings: { ...elsewhere, ...credentials, COOKIE_KEYS: randomBytes(32).toString('base64url') },
+    settings: {
+      ...productEnvironment,
+      ...elsewhere,
+      ...credentials,
+      COOKIE_KEYS: randomBytes(32).toString('base64url'),
+    },
     isUp: 'listening',
     lastWords: 'stopping',
   },
   { script: 'sandbox', settings: {}, isUp: 'the sandbox is ready', lastWords: 'the sandbox has stopped' },
-  { script: 'demo', settings: {}, isUp: 'Lab: ', lastWords: '' },
+  { script: 'demo', settings: productEnvironment, isUp: 'Lab: ', lastWords: '' },
 ]
 
 for (const { script, settings, isUp, lastWords } of scripts.filter(

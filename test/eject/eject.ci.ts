@@ -30,7 +30,7 @@ function beginAsTheGuideSays({ folder, read, run }: Project): void {
     .replace("import { home } from './home.ts'", () =>
       [
         "import { join } from 'node:path'",
-        "import { live } from './notes/live.ts'",
+        "import { livePage } from './notes/live.ts'",
         "import { notes, openStore } from './notes/notes.ts'",
         "import { offline, type Pool, saveConnection } from './notes/offline.ts'",
         "import { chooseTexts } from './notes/texts.ts'",

@@ -70,7 +70,7 @@ export const webTexts = {
       400: 'The request could not be understood.',
       404: 'There is nothing at this address.',
       408: 'The request took too long to arrive.',
-      413: 'This is too long to send at once. Please shorten it.',
+      413: 'This is too large to send at once. Please send less.',
       414: 'There is no page at this address: it is too long.',
       415: 'This content type is not accepted here.',
       429: 'There were too many requests. Please wait a moment, then try again.',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { buildServer, type ServerOptions } from '../../../src/client/app.ts'
 import type { Config } from '../../../src/client/config.ts'
-import { live } from './live.ts'
+import { livePage } from './live.ts'
 import { notes, openStore } from './notes.ts'
 import { offline, type Pool, saveConnection } from './offline.ts'
 import type { ProductConfig } from './settings.ts'
@@ -35,7 +35,7 @@ export async function buildClient(
   await app.register(async signedIn => {
     app.signIn.protect(signedIn)
     await signedIn.register(notes, { store })
-    await signedIn.register(live, { store, pool })
+    await signedIn.register(livePage, { store, pool })
     if (pool) await signedIn.register(offline, { store, pool })
   })
   return app

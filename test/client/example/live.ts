@@ -9,7 +9,7 @@ import { isConnected, type Pool } from './offline.ts'
 
 type LiveOptions = { store: Store; pool: Pool | undefined }
 
-export const live: FastifyPluginAsync<LiveOptions> = async (app, { store, pool }) => {
+export const livePage: FastifyPluginAsync<LiveOptions> = async (app, { store, pool }) => {
   app.get('/notes/live', async (request, reply) =>
     reply.page('live', {
       title: request.texts.notes.live,

@@ -66,7 +66,7 @@ t.test('the settings of the example have defaults, and name the moderators', asy
     CLIENT_SECRET: 'a-credential-for-tests',
     COOKIE_KEYS: randomBytes(32).toString('base64url'),
   }
-  t.same(readConfig(environment, productSettings).product, { file: 'notes.db', moderators: [] })
+  t.same(readConfig(environment, productSettings).product, { file: 'data/notes.db', moderators: [] })
   const { product } = readConfig({ ...environment, NOTES_MODERATORS: 'ann,ben' }, productSettings)
   t.same(product.moderators, ['ann', 'ben'])
 })

@@ -1,5 +1,7 @@
 // The example product of docs/make-it-yours.md. The code blocks of the guide are taken from the files of this folder.
 import { EventEmitter } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyRequest } from 'fastify'
@@ -13,12 +15,14 @@ declare module '../../../src/client/sign-in/visitor.ts' {
 }
 
 export function openStore(file: string) {
+  mkdirSync(dirname(file), { recursive: true })
   const database = new DatabaseSync(file)
   database.exec('create table if not exists notes (user_id text not null, note text not null) strict')
   const find = database.prepare('select note from notes where user_id = ? and instr(note, ?) > 0 order by rowid')
   const all = database.prepare('select note from notes order by rowid')
   const add = database.prepare('insert into notes (user_id, note) values (?, ?)')
-  const changes = new EventEmitter()
+  // Each open stream listens.
+  const changes = new EventEmitter().setMaxListeners(0)
   return {
     find: (userId: string, words: string) => find.all(userId, words).map(({ note }) => String(note)),
     all: () => all.all().map(({ note }) => String(note)),

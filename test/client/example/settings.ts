@@ -3,7 +3,7 @@ import { defineSettings } from '../../../src/client/read-settings.ts'
 
 export const productSettings = defineSettings({
   list: [
-    { name: 'NOTES_FILE', default: 'notes.db', about: 'The database file of the notes.' },
+    { name: 'NOTES_FILE', default: 'data/notes.db', about: 'The database file of the notes.' },
     { name: 'NOTES_MODERATORS', default: '', about: "User ids of those who see everybody's notes, comma-separated." },
   ],
   read: ({ text }) => ({ file: text('NOTES_FILE'), moderators: text('NOTES_MODERATORS').split(',').filter(Boolean) }),
