@@ -1,23 +1,23 @@
 // How much the laboratory keeps of one step. A caller must not decide how much memory that takes.
 import type { Value } from './recorded.ts'
 
-/** Of one step, in JSON. */
+/** The most bytes that are kept of one step, as JSON. */
 export const mostStepBytes = 8 * 1024
 export const mostStepValues = 200
 
-/** At most, in JSON: two short hashes, two numbers, and a truth value. */
+/** The most bytes of a hidden value in JSON: two short hashes, two numbers and a boolean. */
 const hiddenBytes = 100
 
-/** What may still be kept of a step. */
+/** Counts down how much may still be kept of a step. */
 export type Allowance = ReturnType<typeof createAllowance>
 
 export function createAllowance({ bytes = mostStepBytes, values = mostStepValues } = {}) {
   const left = { bytes, values }
   let isExceeded = false
   return {
-    /** False if there is no room for the value, which is then left out. */
+    /** Returns false if there is no room for the value. The caller then leaves it out. */
     take(name: string, value: Value): boolean {
-      // Beside name and value: a colon, a comma, and the brackets of a list.
+      // Room for a colon, a comma and the brackets of a list.
       const size = sizeInJson(name) + (typeof value === 'string' ? sizeInJson(value) : hiddenBytes) + 4
       if (left.values < 1 || left.bytes < size) {
         isExceeded = true
@@ -35,7 +35,7 @@ export function createAllowance({ bytes = mostStepBytes, values = mostStepValues
   }
 }
 
-/** Printable ASCII but for the quotation mark and the backslash: in JSON it is as it is. */
+/** Printable ASCII without the quotation mark and the backslash. JSON does not escape these characters. */
 const plain = /^[ !#-[\]-~]*$/
 
 /** In bytes. */

@@ -1,4 +1,5 @@
-// The laboratory: what clients did, and why it failed, and whom they can do it with. A listener of its own.
+// The laboratory: shows what clients did and why it failed, orders faults, and makes people and clients for tests. It has a
+// listener of its own.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { describeRoutes } from '../http/describe.ts'
 import { createServer } from '../http/server.ts'
@@ -43,7 +44,7 @@ const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
 export interface Lab {
   server: FastifyInstance
-  /** Takes up a step of the portal or the API. */
+  /** Records a step of the portal or the API. */
   record(step: LabStep): void
   /** Where a developer reads about the step with this id, as soon as it is recorded. */
   urlOf(stepId: string): string
@@ -55,12 +56,12 @@ export interface Lab {
 
 export interface LabOptions {
   addresses: Omit<Addresses, 'labUrl'>
-  /** Public addresses, the first of which is told. */
+  /** Public addresses. Links use the first one. */
   labUrls: string[]
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
-  /** What set-up works with. Without it the laboratory only looks on. */
+  /** What the set-up calls work with. Without it the laboratory has no set-up calls. */
   setUp?: SetUpParts | undefined
   namesOf?: NamesOf
   bounds?: Bounds

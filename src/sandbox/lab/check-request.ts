@@ -4,10 +4,10 @@ import type { ErrorObject } from 'ajv'
 /** What is wrong, by field. */
 export type FieldMessages = Record<string, string[]>
 
-/** NUL has no place in PostgreSQL's text, and half a surrogate pair none in UTF-8. */
+/** PostgreSQL cannot store NUL in a text, and UTF-8 cannot encode half a surrogate pair. */
 export const storable = '^[^\\0\\p{Cs}]*$'
 
-/** The parameters of a call's address. No other is taken: a misspelled parameter must never widen what the call does. */
+/** The parameters of a call's address. Unknown ones are refused: a misspelled parameter must not widen what the call does. */
 export function queryOf(properties: Record<string, object> = {}) {
   return { type: 'object', additionalProperties: false, properties } as const
 }
@@ -20,7 +20,7 @@ export function messagesOf(errors: ErrorObject[], place: string | undefined): Fi
   const lists = errors.filter(({ keyword }) => /^(min|max)Items$/.test(keyword)).map(error => `${error.instancePath}/`)
   let unknown = 0
   for (const error of errors) {
-    // Items of a list that is too long or too short are not looked at one by one.
+    // The items of a list that is too long or too short are not checked.
     if (lists.some(list => error.instancePath.startsWith(list))) continue
     if (error.keyword === 'additionalProperties' && ++unknown > mostUnknown) continue
     const [name, message] = place === 'querystring' ? inAddress(error) : inBody(error)

@@ -3,7 +3,7 @@
 import type { Addresses } from './addresses.ts'
 import type { RecordedStep, Value, Values } from './recorded.ts'
 
-/** Headers that curl or the other side's own rules make. */
+/** Headers that curl sets by itself, or that are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
 
 export function toCurlLine(step: RecordedStep, addresses: Pick<Addresses, 'portalUrl' | 'apiUrl'>): string {
@@ -27,7 +27,7 @@ export function addressOf(
   return (listener === 'api' ? apiUrl : portalUrl) + request.path + (search && `?${search}`)
 }
 
-/** Each value by its name; one that is hidden is told by its name in angle brackets. */
+/** Pairs of name and value. For a hidden value, the name in angle brackets takes its place. */
 export function entriesOf(values: Values): [string, string][] {
   return Object.entries(values).flatMap(([name, value]) =>
     [value].flat().map((one): [string, string] => [name, textOf(name, one)]),
@@ -38,7 +38,7 @@ function textOf(name: string, value: Value): string {
   return typeof value === 'string' ? value : `<${name}>`
 }
 
-/** `data.name` is the name inside data. */
+/** Turns `data.name` into the member `name` of the object `data`. */
 function nest(fields: [string, string][]): object {
   const whole = Object.create(null)
   for (const [path, value] of fields) {
@@ -46,7 +46,7 @@ function nest(fields: [string, string][]): object {
     const last = names.pop()!
     let inner = whole
     for (const name of names) {
-      // A value may stand where another field has members; the later one is told.
+      // The same name may have come as a value and as an object. The later one wins.
       if (typeof inner[name] !== 'object') inner[name] = Object.create(null)
       inner = inner[name]
     }
@@ -55,7 +55,7 @@ function nest(fields: [string, string][]): object {
   return whole
 }
 
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -6,19 +6,19 @@ import { LabError } from './lab-error.ts'
 import type { Logins } from './logins.ts'
 import { tellStep, tellSummary } from './tell.ts'
 
-/** Pages stay open in forgotten tabs. */
+/** A limit, because pages stay open in forgotten tabs. */
 const mostListeners = 50
 const heartbeatMs = 15_000
-/** Of a reader who does not read. */
+/** A stream with more unread bytes than this is closed. */
 const mostWaitingBytes = 1024 * 1024
 
 type Parts = { logins: Logins; addresses: Addresses }
 
 export function eventRoutes({ logins, addresses }: Parts) {
-  /** With the client that each asks for. */
+  /** The open streams. The value is the client that the stream is limited to, if any. */
   const open = new Map<PassThrough, string | undefined>()
 
-  // Each step is put into words once, however many pages are open.
+  // The JSON of a step is made once, however many pages are open.
   logins.listen((login, step, number) => {
     const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
     if (listeners.length === 0) return
@@ -31,7 +31,7 @@ export function eventRoutes({ logins, addresses }: Parts) {
   })
 
   return {
-    /** Each event is named `step`: `{"login": …, "step": …}`, numbered as `after` of the list wants it. */
+    /** Each event is named `step` and holds `{"login": …, "step": …}`. Its id is a number that the list takes as `after`. */
     async stream(request: FastifyRequest, reply: FastifyReply) {
       const { clientId } = request.query as { clientId?: string }
       if (open.size >= mostListeners) throw new LabError(503, 'Too many listen already. Close some of the pages.')
@@ -42,12 +42,12 @@ export function eventRoutes({ logins, addresses }: Parts) {
         clearInterval(heartbeat)
         open.delete(events)
       })
-      // Something at once, so that a page knows that it is connected.
+      // Sent at once, so that the page knows that it is connected.
       events.write('retry: 2000\n\n')
       return reply.type('text/event-stream').send(events)
     },
 
-    /** A stream has no end of its own, so that whoever stops the laboratory ends it. */
+    /** Ends all streams. Call this when the laboratory stops: a stream does not end by itself. */
     endAll(): void {
       for (const events of open.keys()) events.end()
     },

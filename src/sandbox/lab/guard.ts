@@ -20,7 +20,7 @@ export function guardLab(urls: readonly string[], token: Secret | undefined): on
     const isForeign =
       (site !== undefined && site !== 'same-origin' && site !== 'none') ||
       (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host))
-    // A link of the portal leads here from another port.
+    // Links on the portal's pages lead here from another port.
     if (isForeign && !(isRead && isNavigation)) throw new LabError(403, 'A page of another site may not ask this.')
     if (request.method === 'POST' && !/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       throw new LabError(415, 'Send application/json.')

@@ -1,4 +1,4 @@
-// Hides what may be secret as it arrives: a short keyed hash is left, by which equal values are known from others.
+// Hides values that may be secret as soon as they arrive. A short keyed hash stays, so that equal values can be recognised.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import type { Hidden, Value, Values } from './recorded.ts'
@@ -27,16 +27,16 @@ const shown = new Set(
   ].map(name => name.toLowerCase()),
 )
 
-/** In bytes of JSON. */
+/** A shown value is cut to this many bytes of JSON. */
 const longestShown = 500
 const dayMs = 24 * 60 * 60_000
 
 export type Hide = ReturnType<typeof createHide>
 
-/** The key is of this process alone, so that a hash that was written down says nothing about another day. */
+/** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
-  // In one call, because a step has some twenty values. HMAC adds nothing here: nobody can lengthen a hash that is cut.
+  // A one-shot hash, because a step has about twenty values. HMAC is not needed: a cut hash allows no length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
   function hide(text: string, at: Date): Hidden {
@@ -57,11 +57,11 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     value: hideUnlessShown,
 
     /**
-     * Headers, a query or the fields of a body. A field inside another is named `outer.inner`. The first value that the
-     * allowance has no room for is left out, and so are those after it: each takes time to hash, too.
+     * Headers, a query or the fields of a body. A field inside another is named `outer.inner`. The first value for which
+     * the allowance has no room is left out, and so are all values after it, because hashing them takes time.
      */
     values(fields: Iterable<[string, unknown]>, at: Date, allowance = createAllowance()): Values {
-      // A name may be anything, `__proto__` too.
+      // A name may be anything, even `__proto__`.
       const values: Values = Object.create(null)
       for (const [path, text] of flatten(fields)) {
         const value = hideUnlessShown(path.slice(path.lastIndexOf('.') + 1), text, at)
@@ -77,7 +77,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
 
 const deepest = 4
 
-/** One by one, so that what is not wanted is never made. */
+/** A generator, so that no value is made after the allowance is used up. */
 function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): Generator<[string, string]> {
   for (const [name, value] of fields) {
     const path = prefix + name.slice(0, 100)
@@ -88,7 +88,7 @@ function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): 
   }
 }
 
-/** An upper bound: nobody can see whether a text is random, but a short one or one of two letters is not. */
+/** An upper bound. Nobody can see whether a text is random, but a short text, or one of two letters, certainly is not. */
 function bitsOf(text: string): number {
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.test(text)) return 122
   const alphabet = [
@@ -100,7 +100,7 @@ function bitsOf(text: string): number {
   ] as const
   const size = alphabet.find(([pattern]) => pattern.test(text))?.[1] ?? 95
   const letters = countLetters(text, fewLetters + 1)
-  // Random text of this length would not make do with so few.
+  // A random text of this length would have more different letters.
   return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : size)
 }
 

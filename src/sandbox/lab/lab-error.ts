@@ -1,4 +1,4 @@
-// Errors of the laboratory: a page for whoever opens an address, the dialect of the application API for all others.
+// Errors of the laboratory: browsers get a page, and all other callers get the dialect of the application API.
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
@@ -10,7 +10,7 @@ export class LabError extends Error {
   readonly statusCode: number
   readonly told: string | FieldMessages
 
-  /** `told`: a sentence, or for 422 what is wrong with which field. */
+  /** `told` is what the caller reads: a sentence or, for 422, the problems of each field. */
   constructor(statusCode: number, told: string | FieldMessages) {
     super(typeof told === 'string' ? told : sentenceOf(told))
     this.statusCode = statusCode
@@ -18,7 +18,7 @@ export class LabError extends Error {
   }
 }
 
-/** For callers in the same process. */
+/** The message of the error, for callers in the same process. */
 function sentenceOf(messages: FieldMessages): string {
   return Object.entries(messages)
     .map(([field, problems]) => `${field}: ${problems.join(' ')}`)
@@ -33,7 +33,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
     // One header for each scheme. Chromium reads only the first scheme of a header, and would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
-    // Browsers alone ask for text/html by themselves; a described call answers as described, whoever makes it.
+    // Only browsers ask for text/html without being told to. A described call answers as described, even to a browser.
     const isCall = request.routeOptions.schema !== undefined
     if (isCall || typeof told !== 'string' || !request.headers.accept?.includes('text/html'))
       return reply.send({ error: { status: statusCode, message: told } })
@@ -47,7 +47,7 @@ export function answerInLabDialect(scope: FastifyInstance): void {
   })
 }
 
-/** Complete by itself: whoever is refused is refused the stylesheet, too. Takes words of ours alone. */
+/** A page without a stylesheet, because that request would be refused, too. Nothing is escaped: pass only words of our own. */
 function refusalPage(title: string, message: string): string {
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title} · Laboratory</title>`,

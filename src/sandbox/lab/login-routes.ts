@@ -1,4 +1,4 @@
-// GET /lab/v1/logins, one of them, and one as HAR: what clients did, as JSON.
+// GET /lab/v1/logins, GET /lab/v1/logins/{id} and the same login as HAR: what clients did, as JSON.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { Addresses } from './addresses.ts'
@@ -18,7 +18,7 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
   let isOver = false
 
   return {
-    /** The newest hundred; `cursor` is the `after` of the next question. */
+    /** The newest hundred logins. The caller sends `cursor` as `after` to get what is newer. */
     async list(request: FastifyRequest) {
       const given = Object.entries(request.query as Record<string, string>).filter(([, value]) => value !== '')
       const { clientId, state, after, wait = '0' }: Partial<Record<string, string>> = Object.fromEntries(given)
@@ -45,7 +45,7 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
       return toHar(requireLogin(request), addresses)
     },
 
-    /** Whoever stops the laboratory does not wait for what may still come. */
+    /** Ends all long polls. Call this when the laboratory stops. */
     endWaits(): void {
       isOver = true
       for (const wait of waits) wait.abort()
@@ -59,7 +59,7 @@ export function loginRoutes({ logins, hide, addresses, clock }: Parts) {
     return login
   }
 
-  /** Resolves when there is a step that is wanted, the time is over, or nobody waits any more. */
+  /** Resolves when a wanted step has come, the time is over, or the caller has gone. */
   async function somethingNew(request: FastifyRequest, wanted: Wanted, seconds: number): Promise<void> {
     const enough = new AbortController()
     waits.add(enough)

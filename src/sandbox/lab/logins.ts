@@ -5,7 +5,7 @@ import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values
 
 export type Logins = ReturnType<typeof createLogins>
 
-/** Which logins are meant; `state` is the hash of one, `after` the number of the last step that was seen. */
+/** Selects logins. `state` is the hash of a state; `after` is the number of the last step that the caller has seen. */
 export interface Wanted {
   clientId?: string | undefined
   state?: string | undefined
@@ -14,30 +14,30 @@ export interface Wanted {
 
 export interface Bounds {
   logins: number
-  /** Of one login. */
+  /** The most steps of one login. */
   steps: number
-  /** Of one login, in JSON, with the keys by which its steps are found. */
+  /** The most bytes of one login: its steps as JSON, and the keys that find it. */
   bytes: number
 }
 
 export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 }
 
 type Kept = RecordedLogin & {
-  /** Whose share of the memory it takes: a client's that the portal knows, or that of all others. */
+  /** The client whose share of the memory the login uses. All clients that the portal does not know have one share. */
   share: string
-  /** By which its next steps are known: hashes of what was given out, or sent at the start. */
+  /** Find the login for its next steps: hashes of what the portal gave out, or of what the client sent at the start. */
   keys: Set<string>
   bytes: number
   /** The number of its last step. */
   lastStep: number
-  /** Whether a code was exchanged; the same start again is then another login. */
+  /** Whether a code was exchanged. After that, the same start again begins another login. */
   isExchanged: boolean
 }
 
-/** The first one, by which the login was begun, and the newest: those of some 25 renewals. */
+/** A login keeps its first key, from its start, and its newest keys: enough for about 25 renewals. */
 const mostKeys = 50
 
-/** Anybody can make up client ids: what names none that the portal knows shares one place. */
+/** Anybody can make up client ids. So logins of clients that the portal does not know have one share together. */
 const unknownClients = ''
 
 export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: mostBytes }: Bounds = usualBounds) {
@@ -55,7 +55,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     const { provenClientId, claimedClientId } = step.about
     const knownBefore = login.clientId
     login.clientId ??= provenClientId ?? claimedClientId
-    // The portal has found the client where it went on with its login.
+    // If the portal went on with the login, it has found the client.
     const known = provenClientId ?? (step.start && !step.reason ? claimedClientId : undefined)
     if (known && known !== login.share) moveToShare(login, known)
     login.steps.push(step)
@@ -87,7 +87,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of cluesOf(step)) {
       const login = byKey.get(key)
       if (!login || isOfAnotherClient(step, login)) continue
-      // The portal leads back to the start after a sign-in, and visitors reload it; after the exchange it is a new one.
+      // The same start comes again after signing in, and when visitors reload. After the exchange it begins a new login.
       if (!(step.kind === 'authorize' && login.isExchanged)) return login
     }
     return undefined
@@ -111,7 +111,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     return login
   }
 
-  /** Of the client that has the most, so that a busy one pushes out nobody's logins but its own. */
+  /** The oldest login of the client that has the most. So a busy client pushes out only logins of its own. */
   function oldestOfTheMost(): Kept {
     let most = new Set<Kept>()
     for (const share of shares.values()) if (share.size > most.size) most = share
@@ -140,7 +140,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     for (const key of [...login.keys]) removeKey(login, key)
   }
 
-  /** The start of a login and its faults say most; a call of the API that went well says least. */
+  /** Removes steps until the login is within its bounds: successful API calls first, then steps from the middle. */
   function leaveOutSteps(login: Kept): RecordedStep[] {
     const leftOut: RecordedStep[] = []
     while (login.steps.length > 1 && (login.steps.length > mostSteps || login.bytes > mostBytes)) {
@@ -171,7 +171,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
     find: (id: string): RecordedLogin | undefined => all.get(id),
 
-    /** The step with this id, or the latest one whose request had it, and its login. */
+    /** Finds a step and its login, by the id of the step or of its request. Of several requests with this id it is the latest. */
     findStep(id: string): { login: RecordedLogin; step: RecordedStep } | undefined {
       let found: { login: RecordedLogin; step: RecordedStep } | undefined
       for (const login of all.values())
@@ -184,13 +184,13 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
     othersOf: comparison.othersOf,
 
-    /** Whether the login is one of those. */
+    /** Whether `wanted` selects the login. */
     isWanted: (login: RecordedLogin, wanted: Wanted): boolean => {
       const kept = all.get(login.id)
       return kept !== undefined && isWanted(kept, wanted)
     },
 
-    /** Whether this token is of a login that was begun with this state; both are hashes. */
+    /** Whether the token belongs to a login that began with this state. Both are hashes. */
     isOfState(token: string, state: string): boolean {
       const key = `token ${token}`
       const login = byKey.get(key)
@@ -200,7 +200,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     /** The number of the newest step of all. */
     newest: () => stepsSoFar,
 
-    /** Gives back what ends it. */
+    /** Returns a function that removes the listener. */
     listen(listener: (login: RecordedLogin, step: RecordedStep, number: number) => void): () => void {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -213,12 +213,12 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
   }
 }
 
-/** A step belongs to the client that it proves to come from, whatever else it brings along. */
+/** A step belongs to its proven client, whatever code, token or state it carries. */
 function isOfAnotherClient({ about: { provenClientId } }: RecordedStep, { clientId }: RecordedLogin): boolean {
   return provenClientId !== undefined && clientId !== undefined && provenClientId !== clientId
 }
 
-/** What the step gives out, or proves to have been given, by which later ones are known. */
+/** The keys that find this login for later steps: what the step gave out, and a token that it was accepted with. */
 function keysOf(step: RecordedStep): string[] {
   const { about, request, response } = step
   return [
@@ -230,7 +230,7 @@ function keysOf(step: RecordedStep): string[] {
   ]
 }
 
-/** What the step brought, the surest first. */
+/** The keys with which the step may find its login, the most reliable first. */
 function cluesOf(step: RecordedStep): string[] {
   const { request } = step
   return [
@@ -244,7 +244,7 @@ function cluesOf(step: RecordedStep): string[] {
   ]
 }
 
-/** A login is known by its state; one without a state by its challenge, or at the last by its client alone. */
+/** A login is found by its state; without a state by its challenge; without both only by its client. */
 function startKeys({ start }: RecordedStep): string[] {
   if (!start) return []
   const byState = stateKeys(start)
@@ -262,7 +262,7 @@ function stateKey(clientId: string | undefined, hash: string): string {
   return keyOf('state', clientId, hash)
 }
 
-/** Ids of the platform's clients have 64 characters at most. */
+/** Client ids are cut to 64 characters. Real ones are not longer. */
 function keyOf(kind: string, clientId = '', hash: string): string {
   return `${kind} ${clientId.slice(0, 64)} ${hash}`
 }
@@ -271,7 +271,7 @@ function clientIdOf(values: Values): string | undefined {
   return identityOf(firstOf(values, 'client_id'))
 }
 
-/** Who follows a redirect may bring nothing along, and is known by where it led. */
+/** A request that follows a redirect to a trap may carry no code or token. The trap identifies its login. */
 function trapKeys({ fault }: RecordedStep): string[] {
   return fault?.trap ? [`trap ${fault.trap}`] : []
 }

@@ -1,4 +1,4 @@
-// The mail that the portal would have sent, as JSON and as a page. What is in it opens accounts: that is what it is for.
+// The mail that the portal would have sent, as JSON and as a page. Its links open accounts; tests need them for that.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Mail, Mailbox } from '../people/mail.ts'
@@ -9,13 +9,13 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// The latest for each address. A stranger who asks for mail to many accounts must not push out somebody else's link.
+// Each address has a limit of its own: a stranger who asks for mail to many accounts must not push out another's link.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100
 
 export interface KeptMail extends Mailbox {
-  /** The newest first; `to` for one address alone. */
+  /** The newest first. `to` limits the list to one address. */
   list(to?: string): DeliveredMail[]
 }
 

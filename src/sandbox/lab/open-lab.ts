@@ -1,4 +1,4 @@
-// The laboratory as part of a sandbox: what the platform lends it to act with.
+// Builds the laboratory as part of a sandbox, and gives it what it needs of the platform.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import type { Observer } from '../observe/steps.ts'
@@ -15,13 +15,13 @@ import type { SetUpParts } from './set-up/set-up-parts.ts'
 
 interface Lent extends Omit<SetUpParts, 'askPortal'> {
   logger: FastifyBaseLogger
-  /** It is built after the laboratory, which has to be there when it is. */
+  /** A function, because the portal is built after the laboratory and needs it. */
   portal: () => FastifyInstance
-  /** Gets every step after the laboratory. */
+  /** Called with every step, after the laboratory has recorded it. */
   onStep: ((step: LabStep) => void) | undefined
 }
 
-/** As buildLab, for listeners that know what to tell of their requests. */
+/** Calls buildLab, and returns the observer that the portal and the API report their steps to. */
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
   { logger, portal, onStep, ...lent }: Lent,
@@ -42,7 +42,7 @@ export async function openLab(
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }
-  // Where the store cannot be asked, a login is still told by its client's id.
+  // If the store cannot be read, pages show the id of the client instead of its name.
   const namesOf: NamesOf = ids => findApplicationNames(lent.store.read, ids.filter(isId)).catch(() => new Map())
   const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
   const { server, mailbox, faults, urlOf } = lab

@@ -1,4 +1,4 @@
-// Security headers of every page of the laboratory, beside those of all its answers.
+// Security headers of the laboratory's pages, in addition to those of all its answers.
 
 export const pageHeaders = {
   'content-security-policy': [

@@ -12,12 +12,12 @@ import { faultsOf, outcomeOf, tellNotices, tellStep } from './tell.ts'
 
 const mostListed = 100
 
-/** By client id; a client that nobody registered, or that is gone, has none. */
+/** Names by client id. Clients that were never registered, or were removed, are left out. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
 type Parts = { logins: Logins; orderedFaults: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
 
-/** One of each kind, as buttons; all others have a field. */
+/** These faults have a button, one for each kind. The others are typed into a field. */
 const usualFaults = [
   'exchange-reset',
   'exchange-503',
@@ -73,7 +73,7 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
       })
     },
 
-    /** Where the portal's error pages and errors lead: the login is not known before they are sent. */
+    /** The portal's error pages and refused calls link here by step: when they are sent, their login is not known yet. */
     async showRequest(request: FastifyRequest, reply: FastifyReply) {
       const found = logins.findStep((request.params as { id: string }).id)
       if (found)
@@ -119,14 +119,14 @@ function showNone(reply: FastifyReply, title: string) {
 
 const laneNames = { browser: 'Browser', client: 'Client', portal: 'Portal', api: 'API' }
 
-/** Pages are asked for by a browser; everything else is a call from the client's server. */
+/** A request for a page comes from a browser. Every other request is a call from the client's server. */
 function lanesOf({ kind, listener }: RecordedStep) {
   const byBrowser = ['authorize', 'sign-in', 'sign-up', 'consent', 'page'].includes(kind)
   const from: keyof typeof laneNames = byBrowser ? 'browser' : 'client'
   return { from, to: listener, fromName: laneNames[from], toName: laneNames[listener] }
 }
 
-/** What the request was, in the words of somebody who looks at the picture. */
+/** What the request was, in words for the picture. */
 const kindWords: Record<RecordedStep['kind'], string> = {
   authorize: 'Begins the login',
   'sign-in': 'Signs in',
@@ -146,13 +146,13 @@ function wordsOf({ kind, request, route }: RecordedStep): string {
   return kind === 'api' ? `${request.method} ${route}` : kindWords[kind]
 }
 
-/** What the browser takes to the client, where the portal sends it there. */
+/** What the browser brings to the client, if the portal sends it there. */
 function backOf({ response: { location } }: RecordedStep): string | undefined {
   if (location.error) return 'Comes back with an error'
   return location.code ? 'Comes back with a code' : undefined
 }
 
-/** Names and values, of what has any. */
+/** Tables of names and values. Empty ones are left out. */
 function tablesOf({ request, response }: RecordedStep) {
   const rows = (values: Values) =>
     Object.entries(values).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))

@@ -1,4 +1,4 @@
-// What the laboratory asks of the platform beside its set-up: which client a request proves, and a token of another size.
+// What faults need of the platform: which client a request proves to come from, and access tokens of another size.
 import type { FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import { listSecretHashes } from '../store/client-secrets.ts'
@@ -7,7 +7,7 @@ import { findCaller } from '../tokens/find-caller.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
-/** By the secret in the body, or by the access token. No failure is counted, and nothing noted. */
+/** The client is proven by the secret in the body or by the access token. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
   { headers, body }: FastifyRequest,
@@ -25,7 +25,7 @@ async function isClientSecret({ store }: Pick<Services, 'store'>, clientId: stri
   return (await listSecretHashes(store.read, clientId)).some(valid => isEqualHash(valid, hash))
 }
 
-/** The token with so many bytes. What is added says nothing; everything else stays. */
+/** The same token with `padding` as an additional claim, so that it has so many bytes. */
 export async function enlargeAccessToken(
   { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
   token: string,

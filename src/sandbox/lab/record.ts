@@ -1,12 +1,12 @@
-// Turns a step into what is remembered of it: no secret comes past this file.
+// Turns a step into what the laboratory remembers of it. No secret gets past this file.
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
 import type { LabStep, RecordedStep } from './recorded.ts'
 
-/** Of an id of a client or a user, in bytes; those of the platform are shorter. */
+/** In bytes. Longer ids of clients or users are cut; those of the platform are shorter. */
 const longestId = 200
 
-/** At most mostStepBytes and mostStepValues, whatever was sent. */
+/** The result never exceeds mostStepBytes and mostStepValues, whatever was sent. */
 export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, ...who } = about
@@ -34,14 +34,14 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     values: mostStepValues - 2 * checks.length,
   })
   const keep = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
-  // First what tells the login and its outcome, so that a long body costs nothing but itself.
+  // First the fields that identify the login and its outcome. So a long body can push out only itself.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
     recorded.start = keep([...start].filter(([name]) => startNames.includes(name)))
   recorded.request.query = keep(query)
   recorded.request.headers = keep(readHeaders(request.headers))
   recorded.response.location = keep(readLocation(response.headers.location))
-  // What the API gave is long, and says nothing of the login.
+  // Successful answers of the API are long, and say nothing about the login.
   recorded.response.body = keep(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
   recorded.request.body = keep(fieldsOf(request.body))
   recorded.response.headers = keep(readHeaders(response.headers))
@@ -50,10 +50,10 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   return recorded
 }
 
-/** By these a login is known. */
+/** The parameters that identify a login. */
 const startNames = ['client_id', 'state', 'code_challenge']
 
-/** By hand: what was sent need not be an address, and `//` is one that URL cannot parse. */
+/** Not with URL, which cannot parse `//` and other things that a caller may send as a path. */
 function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = url.split('?')
   return { path, query: new URLSearchParams(query.join('?')) }
@@ -61,7 +61,7 @@ function splitUrl(url: string): { path: string; query: URLSearchParams } {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** An address that is not ours can be anything, a token too, and so can what stands in the place of an id. */
+/** The path of the route, with its ids only if they are UUIDs: anything else in a path could be a secret. */
 function readPath(route: string, path: string): string {
   const segments = path.split('/')
   const read = (name: string, index: number) => (uuid.test(segments[index] ?? '') ? segments[index] : name)
@@ -71,7 +71,7 @@ function readPath(route: string, path: string): string {
     .join('/')
 }
 
-/** Of no use to anyone who looks for a mistake, and the same every time; the Location has a place of its own. */
+/** Headers that do not help to find a mistake. The Location is kept separately. */
 const leftOut = new Set([
   ...['accept-encoding', 'cache-control', 'connection', 'content-length', 'content-security-policy', 'date'],
   ...['keep-alive', 'location', 'permissions-policy', 'pragma', 'priority', 'referrer-policy', 'set-cookie'],
@@ -81,8 +81,8 @@ const leftOut = new Set([
 const leftOutFamilies = ['cross-origin-', 'sec-ch-']
 
 /**
- * A token is known by its own hash wherever it is sent, so the scheme before it is taken off. It comes first: it says
- * which login a call belongs to.
+ * The scheme before a token is removed, so that the token has the same hash wherever it is sent. The token comes first,
+ * because it says which login a call belongs to.
  */
 function readHeaders(headers: Record<string, string>): [string, string][] {
   const { authorization, ...others } = headers
@@ -93,15 +93,15 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
   return kept
 }
 
-/** Where the browser is sent, and with what; a path of ours holds nothing that the next step does not tell. */
+/** Where the browser is sent, and with which parameters. A path of the portal is left out: the next step shows it. */
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // The address is shown like the redirect URI that it is.
+  // Under this name the address is shown, not hidden.
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 
-/** Of a form, of JSON as an object, or of JSON as a text; anything else has none. */
+/** The fields of a body: a form, a JSON object, or a text that is JSON. Any other body has none. */
 function fieldsOf(body: unknown): [string, unknown][] {
   const value = typeof body === 'string' ? parseJson(body) : body
   return typeof value === 'object' && value !== null ? Object.entries(value) : []

@@ -1,4 +1,4 @@
-// What the laboratory remembers of a request and of a login. Nothing in here opens a door.
+// What the laboratory remembers of a request and of a login. It holds no secrets.
 import type { Reason } from '../observe/reasons.ts'
 import type { About, CheckName, Step, StepKind } from '../observe/steps.ts'
 
@@ -6,9 +6,9 @@ import type { About, CheckName, Step, StepKind } from '../observe/steps.ts'
 export interface StepFault {
   id: string
   name: string
-  /** Whether the platform had done by then what it was asked to. */
+  /** Whether the platform had carried out the request when the fault happened. */
   acted: 'before' | 'after'
-  /** For a redirect: the trap that it led to, or that this request came to. */
+  /** The trap that a redirect led to, or that this request reached. */
   trap?: string
 }
 
@@ -22,21 +22,21 @@ export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
   fault?: StepFault | undefined
 }
 
-/** A value that is not shown: two that are equal have the same hash, and the rest says how good a secret it would be. */
+/** A value that is not shown. Equal values have the same hash. The other fields say how good a secret it would be. */
 export interface Hidden {
   hash: string
   /** In characters. */
   length: number
-  /** Random bits at most, judged by length and alphabet. */
+  /** At most so many random bits, estimated from the length and the alphabet. */
   bits: number
-  /** The hash of its first half, because values that begin alike can be guessed; empty for short ones. */
+  /** The hash of the first half, because values that begin alike can be guessed. Empty for short values. */
   beginning: string
-  /** Whether it is the time at which it came, in seconds or milliseconds since 1970. */
+  /** Whether the value is the time of the request, in seconds or milliseconds since 1970. */
   isTime: boolean
 }
 
 export type Value = string | Hidden
-/** By name; a name that stood more than once has them all. */
+/** Values by name. A name that was sent more than once has a list. */
 export type Values = Record<string, Value | Value[]>
 
 export interface RecordedCheck {
@@ -57,20 +57,20 @@ export interface RecordedStep {
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
   response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
   about: Omit<About, 'startPath'>
-  /** What tells the login that the step begins or continues: client_id, state and code_challenge. */
+  /** What identifies the login that the step begins or continues: client_id, state and code_challenge. */
   start: Values | undefined
   checks: RecordedCheck[]
   reason: StepReason | undefined
   fault?: StepFault | undefined
   /** Whether values were left out, because there were too many or they were too long. */
   isShortened: boolean
-  /** How many it takes in JSON, at most. */
+  /** An upper bound of its size as JSON. */
   bytes: number
 }
 
 export interface RecordedLogin {
   id: string
-  /** The client that it is of, as far as anybody said. */
+  /** The proven or claimed client. Undefined if no step has named one. */
   clientId: string | undefined
   /** In the order of their arrival. */
   steps: RecordedStep[]
@@ -78,13 +78,13 @@ export interface RecordedLogin {
   leftOut: number
 }
 
-/** The first value of a name; undefined where there is none. */
+/** The first value of this name. Undefined if there is none. */
 export function firstOf(values: Values, name: string): Value | undefined {
   const value = values[name]
   return Array.isArray(value) ? value[0] : value
 }
 
-/** A text by which two values can be compared, whether they are shown or hidden. */
+/** A text for comparing two values, whether they are shown or hidden. */
 export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }

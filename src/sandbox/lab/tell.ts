@@ -1,4 +1,4 @@
-// How a login is told as JSON: what happened at each step, what it means, and what was noticed about the client.
+// A login as JSON: what happened at each step, what it means, and the notices about the client.
 import type { Guidance } from '../observe/reasons.ts'
 import type { Addresses } from './addresses.ts'
 import { toCurlLine } from './curl-line.ts'
@@ -8,8 +8,8 @@ import { findNotices } from './notices/notices.ts'
 import type { RecordedLogin, RecordedStep } from './recorded.ts'
 
 /**
- * `signed in` once tokens were given, `refused` after a step that failed, `under way` before either, and `no login` for
- * what any program may ask without one.
+ * `signed in` after tokens were given, `refused` after a step that failed, and `under way` before either. `no login` is
+ * for requests that a program may make without a login.
  */
 export type Outcome = 'signed in' | 'refused' | 'under way' | 'no login'
 
@@ -22,18 +22,18 @@ export function outcomeOf({ steps }: RecordedLogin): Outcome {
   return steps.some(({ kind }) => !outsideLogins.includes(kind)) ? 'under way' : 'no login'
 }
 
-/** The names of those that happened to it. */
+/** The names of the faults that happened to the login. */
 export function faultsOf({ steps }: RecordedLogin): string[] {
   return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
 }
 
-/** A fault may stand in for the answer of a platform that has not acted; then there are no tokens in it. */
+/** A fault may answer instead of the platform, before that has acted. Such an answer has no tokens. */
 function isExchanged({ kind, response, fault }: RecordedStep): boolean {
   const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined
   return kind === 'exchange' && response.status === 200 && hasActed
 }
 
-/** A line of the list. */
+/** A login as one line of the list. */
 export function tellSummary(login: RecordedLogin, { labUrl }: Pick<Addresses, 'labUrl'>) {
   const { id, clientId, steps, leftOut } = login
   return {

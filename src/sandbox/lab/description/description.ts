@@ -1,4 +1,4 @@
-// What the description of the laboratory says of the whole.
+// The title and introduction of the laboratory's description.
 import type { Description } from '../../http/describe.ts'
 import type { Secret } from '../../values/secret.ts'
 import type { Addresses } from '../addresses.ts'

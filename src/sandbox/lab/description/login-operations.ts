@@ -1,4 +1,4 @@
-// The calls that tell what happened, in the words of the description.
+// Descriptions of the calls that show what happened.
 import { answer, parameters } from '../../http/describe.ts'
 import { queryOf } from '../check-request.ts'
 import { clientId, id, refuse } from './refusals.ts'

@@ -1,4 +1,4 @@
-// The refusals that calls of the laboratory can get, as their descriptions say them, and what several calls take.
+// The refusals in the descriptions of the laboratory's calls, and parameters that several calls share.
 import { answer } from '../../http/describe.ts'
 
 const refusals = {
@@ -14,7 +14,7 @@ const refusals = {
   503: answer('Too much to do, or no database just now. See Retry-After.', 'Error'),
 }
 
-/** Those that any call can get, and those given. */
+/** The refusals that every call can get, and the given ones. */
 export function refuse(...statuses: (keyof typeof refusals)[]) {
   return Object.fromEntries(
     [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),

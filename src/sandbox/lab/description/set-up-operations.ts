@@ -1,4 +1,4 @@
-// The calls that make, end and remove, in the words of the description.
+// Descriptions of the calls that make, expire and remove things.
 import { answer, parameters } from '../../http/describe.ts'
 import { queryOf } from '../check-request.ts'
 import { applicationBody } from '../set-up/applications.ts'

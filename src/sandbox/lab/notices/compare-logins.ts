@@ -1,4 +1,4 @@
-// What the logins of a client have in common, counted as steps are recorded: no notice has to read all other logins.
+// Counts what the logins of a client have in common, as steps are recorded. So no notice has to read all other logins.
 import type { RecordedLogin, RecordedStep } from '../recorded.ts'
 import { challengeOf, firstSignIn, type OtherLogins, stateOf, stepsOf } from './notice.ts'
 
@@ -17,10 +17,10 @@ interface SignIn {
 }
 
 export function createLoginComparison() {
-  /** Of each login what counts for it, and of all logins how many have it. */
+  /** The marks of each login, such as its state; `counts` says how many logins have each mark. */
   const marksOfLogin = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
-  /** By client and user. `newest`: of two logins, and undefined when it has to be found again. */
+  /** By client and user. `newest` holds the newest two sign-ins, or undefined when they must be found again. */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
 
@@ -50,7 +50,7 @@ export function createLoginComparison() {
   return {
     forget,
 
-    /** To be called whenever the client of a login, or a step that is compared, has changed. */
+    /** Call this whenever the client of a login or one of its compared steps has changed. */
     update(login: Login): void {
       forget(login)
       if (login.clientId === undefined) return

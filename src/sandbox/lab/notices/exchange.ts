@@ -47,7 +47,7 @@ export const exchangeNotices: Notice[] = [
     find: ({ steps }) =>
       steps.flatMap((step, index) => {
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
-        // To revoke what was not wanted is right.
+        // It is right to revoke tokens that are not needed.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
         return place ? steps.slice(index + 1).filter(({ kind }) => continues.includes(kind)) : []
       }),

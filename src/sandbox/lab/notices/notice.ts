@@ -15,7 +15,7 @@ type Login = Pick<RecordedLogin, 'steps'>
 export interface Notice extends Guidance {
   /** Stable: tests and documents name it. */
   id: string
-  /** The steps of the login that show it. It depends on nothing else, and is asked whenever somebody looks. */
+  /** Finds the steps of the login that show it. Must depend on nothing else: it is called each time somebody reads the login. */
   find(login: Login, others: OtherLogins): RecordedStep[]
 }
 
@@ -30,7 +30,7 @@ export interface OtherLogins {
   signedInAfter(userId: string, time: Date): boolean
 }
 
-/** For a notice about something that the platform refuses, too: why, the fix and the reference of that refusal. */
+/** The words of a refusal, for a notice about the same mistake: why it matters, the fix and the reference. */
 export function asFor(reason: keyof typeof reasons): Omit<Guidance, 'found'> {
   const { why, fix, reference } = reasons[reason]
   return { why, fix, reference }
@@ -45,7 +45,7 @@ export function stepsOf({ steps }: Login, ...kinds: RecordedStep['kind'][]): Rec
   return steps.filter(({ kind }) => kinds.includes(kind))
 }
 
-/** For `find` of a notice that is about nothing but a refusal. */
+/** For `find` of a notice that is only about a refusal. */
 export function refusedFor(...reasons: StepReason[]): (login: Login) => RecordedStep[] {
   return ({ steps }) => steps.filter(({ reason }) => reason !== undefined && reasons.includes(reason))
 }

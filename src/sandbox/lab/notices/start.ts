@@ -36,7 +36,7 @@ export const startNotices: Notice[] = [
       stepsOf(login, 'authorize').filter(step => {
         const state = stateOf(step)
         if (!state) return false
-        // A long state may begin with something that is no secret: its other half is long enough.
+        // The first half of a long state need not be secret: its other half is long enough.
         const isLong = state.bits / 2 >= enoughBits
         return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
       }),

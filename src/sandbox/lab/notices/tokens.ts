@@ -84,7 +84,7 @@ function hasBrowserHeaders({ request: { headers } }: RecordedStep): boolean {
     headers.referer !== undefined ||
     headers['sec-fetch-site'] !== undefined ||
     text('user-agent').startsWith('Mozilla/') ||
-    // The fetch of Node sends a star, which says nothing about anybody.
+    // Node's fetch sends `*`, which says nothing about the visitor.
     !['', '*'].includes(text('accept-language'))
   )
 }

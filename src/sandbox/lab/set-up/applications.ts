@@ -1,4 +1,4 @@
-// POST /lab/v1/applications: a client. Its redirect URIs go in, and everything that it needs as settings comes out.
+// POST /lab/v1/applications: makes a client from its redirect URIs, and answers with all the settings that it needs.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { createApplication } from '../../applications/applications.ts'
@@ -49,7 +49,7 @@ export function makeApplications(parts: ApplicationParts) {
 
   return async (request: FastifyRequest<{ Body: NewApplication }>, reply: FastifyReply) => {
     const { body } = request
-    // All that can be refused, before anybody is made.
+    // Everything that can be refused is checked before a person is made.
     const data = await inLabWords(async () => readFields(body))
     const { owner, person } = await findOwner(parts, body)
     const suite = body.suite ?? owner.suite ?? ''
@@ -73,12 +73,12 @@ export function makeApplications(parts: ApplicationParts) {
 function readFields({ redirectUri, redirectUris = [], name = 'Test client' }: NewApplication) {
   const uris = redirectUri === undefined ? redirectUris : [redirectUri, ...redirectUris]
   if (uris.length === 0) throw new LabError(422, { redirectUri: ['Say where the portal is to lead back to.'] })
-  // It would be taken for two.
+  // A URI with a comma would be read as two.
   if (uris.some(uri => uri.includes(','))) throw new LabError(422, { redirectUri: ['It cannot hold a comma.'] })
   return dataOfClient({ name, redirectUris: uris })
 }
 
-/** `person` is there when one was made, with the password. */
+/** `person` is set, with the password, if the call made one. */
 async function findOwner(
   parts: ApplicationParts,
   { userId, email, groupId, suite }: NewApplication,

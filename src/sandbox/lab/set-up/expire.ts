@@ -1,4 +1,4 @@
-// POST /lab/v1/expire: what would have expired some day expires now, and is answered as ever when it comes.
+// POST /lab/v1/expire: lets tokens, codes and sessions expire now. They are then refused like any that have expired.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import {
@@ -82,7 +82,7 @@ async function endThose({ store, clock }: ExpireParts, what: Wanted['what'], whi
   })
 }
 
-/** With it end those of its family that were given before. */
+/** Earlier access tokens of the same family end, too. */
 async function endAccessToken({ addresses, store, keyRing, clock }: ExpireParts, token: string): Promise<number> {
   const now = clock()
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })

@@ -1,4 +1,4 @@
-// The person that a call is about: one whom the laboratory or the seeds made. Everybody else is left alone.
+// Finds the person that a call is about. Only people whom the laboratory or the seeds made can be named.
 
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/marks.ts'
@@ -29,7 +29,7 @@ export const personProperties = {
   },
 } as const
 
-/** Throws LabError 422 unless one of the two is given, 404 when it names nobody who was made. */
+/** Throws LabError 422 unless exactly one of the two is given, and 404 if no such person was made. */
 export async function findPerson(
   { store }: Pick<Services, 'store'>,
   { userId, email }: PersonFields,

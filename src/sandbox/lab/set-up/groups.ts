@@ -42,7 +42,7 @@ export function makeGroups(parts: Pick<SetUpParts, 'store' | 'clock'>) {
     const members = people.map(({ id }) => id)
     const group = await inLabWords(() =>
       store.transaction(async db => {
-        // In one order, so that two of these calls never wait for each other.
+        // Always in the same order, so that two such calls cannot deadlock.
         for (const userId of members.toSorted()) {
           await lockUser(db, userId)
           await requireRoomForGroup(db, userId)

@@ -3,7 +3,7 @@ import { toApiError } from '../../api/api-error.ts'
 import { Refusal } from '../../observe/refusal.ts'
 import { LabError } from '../lab-error.ts'
 
-/** Throws LabError for what the API would refuse; anything else as it is. */
+/** Turns a Refusal into a LabError with the API's words. Throws any other error unchanged. */
 export async function inLabWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-// PUT /lab/v1/applications/{id}/lifetimes: how long what one client is given lives from now on.
+// PUT /lab/v1/applications/{id}/lifetimes: sets how long the codes and tokens of one client live from now on.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'

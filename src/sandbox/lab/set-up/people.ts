@@ -1,4 +1,4 @@
-// POST /lab/v1/people: somebody who can sign in. What is left out is made up.
+// POST /lab/v1/people: makes a person who can sign in. Fields that are left out get made-up values.
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
@@ -64,7 +64,7 @@ export async function makePerson(
     const userId = await createUser(db, { ...person, passwordHash }, clock())
     if (!userId) return undefined
     await markAsMade(db, 'users', userId, suite)
-    // Somebody who had the address before may have been locked out.
+    // An earlier person with this address may have been locked out.
     await forgetFailures(db, accountBucket(person.email))
     return userId
   })

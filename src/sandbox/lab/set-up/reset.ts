@@ -1,4 +1,4 @@
-// POST /lab/v1/reset: removes what was made for a suite of tests, or returns to what the seeds make. What others made stays.
+// POST /lab/v1/reset: removes what the laboratory made for a suite of tests, or goes back to the seeds. Everything else stays.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { forgetAllFailures } from '../../store/failures.ts'
@@ -29,7 +29,7 @@ export const resetBody = {
   },
 } as const satisfies JSONSchema
 
-/** `forgetFaults`: of clients that are gone, which nobody can consume any more. */
+/** `forgetFaults` drops the faults ordered for removed clients, which no request can match any more. */
 export function reset(
   { store, lifetimes, clock, applySeeds }: Pick<SetUpParts, 'store' | 'lifetimes' | 'clock' | 'applySeeds'>,
   forgetFaults: (clientIds: readonly string[]) => void,
@@ -40,7 +40,7 @@ export function reset(
     const removed = await removeMade(store, all ? undefined : (suite ?? ''), clock())
     const seeded = all || seeds ? await resetSeeded(store, clock()) : []
     if (all || seeds) await applySeeds()
-    // An address is of every suite on its machine: no suite alone may take back what was counted for it.
+    // All suites on a machine share its address. So one suite must not reset the failures that were counted for it.
     if (all) await store.write(forgetAllFailures)
     const applications = [...removed.applications, ...seeded]
     lifetimes.forget(applications)

@@ -1,4 +1,4 @@
-// POST /lab/v1/sign-in: a person's tokens without a browser, or a login that a client began, to its end.
+// POST /lab/v1/sign-in: gives a person's tokens without a browser, or completes a login that a client began.
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
@@ -41,7 +41,7 @@ export const signInBody = {
 
 type SignInParts = Pick<SetUpParts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
 
-/** `explain`: what went wrong at the request with this id, in a sentence. */
+/** `explain` says in a sentence why the request with this id failed. */
 export function signIn(parts: SignInParts, explain: (requestId: string) => string | undefined) {
   return async (request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) => {
     const wanted = request.body
@@ -77,7 +77,7 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInParts
   return { accessToken: await signUserToken(keyRing, order), expiresIn: userTokenLifetime }
 }
 
-/** As a login would have given them: the code is made and redeemed in one go. */
+/** The same tokens as from a login: a code is made, and redeemed at once. */
 async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: string; clientId: string }) {
   const { store, lifetimes, clock } = parts
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
@@ -103,8 +103,8 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
 }
 
 /**
- * Opens the address in a session of its own, by somebody who has allowed the application: the portal does what it does
- * for a browser, and is watched and made to fail like that.
+ * Opens the address in a new session of a person who has allowed the application. The portal does what it does for a
+ * browser; the steps are recorded, and ordered faults happen.
  */
 async function finishLogin(
   { store, clock, askPortal }: SignInParts,

@@ -1,4 +1,4 @@
-// The suite of tests that something is made for. Each resets its own, and several share a sandbox.
+// The suite of tests that something is made for. Several suites share a sandbox, and each resets only its own.
 
 export const suiteProperty = {
   type: 'string',
