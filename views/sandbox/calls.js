@@ -11,7 +11,7 @@ let described
 let isChange = false
 let token
 
-/** Our page has said what this is, and calls go to where it came from: what is left is to authorize, and the calls. */
+/** Leaves out the introduction, which our page has, and the choice of server: only authorization and the calls remain. */
 const layout = ({ React }) => ({
   components: {
     CallsLayout({ getComponent }) {
@@ -33,7 +33,7 @@ const resolver = () => ({
   },
 })
 
-/** The same value with what is meant in place of each reference, under whose name it is shown; none leads back to itself. */
+/** The same value with each reference replaced by its schema, titled with its name. No schema refers to itself. */
 function inline(value, document) {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(one => inline(one, document))
@@ -46,7 +46,7 @@ function inline(value, document) {
   return { ...Object.fromEntries(entries), ...($ref && { $$ref: $ref }) }
 }
 
-/** Names for what has none, and the keyboard for what scrolls. */
+/** Gives names to elements without one, and keyboard access to areas that scroll. */
 function mend() {
   const mendEach = (selector, change) => {
     for (const element of place.querySelectorAll(selector)) change(element)
@@ -91,7 +91,7 @@ async function start() {
       return request
     },
     responseInterceptor: response => {
-      // What was made is an example from now on, and what was removed is one no longer.
+      // Ids of things that were just made become examples. Ids of removed things stop being examples.
       if (caller && isChange && response.ok) setTimeout(() => fillIn(ui))
       return response
     },
@@ -105,7 +105,7 @@ async function start() {
   })
 }
 
-/** Puts ids of the caller's own in the examples. */
+/** Puts ids of the caller into the examples. */
 async function fillIn(ui) {
   const asked = token
   const own = asked ? await findOwn(asked) : {}

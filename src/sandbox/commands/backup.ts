@@ -14,7 +14,7 @@ export const backUp = defineCommand({ usage, failure: 'Nothing was copied' }, as
   if (!copyPath || others.length > 0) throw new NothingDone('Name one file for the copy, which is not there yet.')
   const path = sqlitePathOf(config)
   if (!path) throw new NothingDone('PostgreSQL is copied by its own pg_dump: docs/backup.md has the line.')
-  // Not through the store, which would bring the database up to date: a copy is made before that, above all.
+  // Not through the store, which would migrate the database. Backups are most needed before a migration.
   backUpSqlite(path, copyPath)
   return `The database is copied to ${copyPath}, keys and all: keep it as safe as the database.`
 })

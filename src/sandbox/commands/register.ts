@@ -61,7 +61,7 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
   return createApplication(parts, { ...data, groupId }, { userId, clientId: null })
 }
 
-/** The person who is named, else the seeded one, else the only one. Throws NothingDone. */
+/** The named person, otherwise the seeded one, otherwise the only one. Throws NothingDone if there is none. */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail
   const named = wanted === undefined ? undefined : await findCredentials(store.read, wanted)
@@ -76,7 +76,7 @@ async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email
   return first
 }
 
-/** Throws NothingDone for what the API would refuse. */
+/** Throws NothingDone if the API would refuse these fields. */
 async function inSentences<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -6,10 +6,10 @@ import { UnusableDatabase } from '../store/migrate.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** What the operator has to do, in a sentence. */
+/** The message tells the operator in one sentence what to do. */
 export class NothingDone extends Error {}
 
-/** Resolves to what the operator is told; never rejects. */
+/** Resolves to the text for the operator. Never rejects. */
 export type Command = (
   environment: NodeJS.ProcessEnv,
   args: string[],
@@ -24,7 +24,7 @@ export function defineCommand(
   work: (config: SandboxConfig, args: string[]) => Promise<string>,
 ): Command {
   return async (environment, args) => {
-    // Before the settings are read: help must not need any.
+    // Before the settings are read, because help must work without them.
     if (args.includes('--help')) return { exitCode: 0, stdout: `${usage}\n`, stderr: '' }
     try {
       return { exitCode: 0, stdout: `${await work(readConfig(environment), args)}\n`, stderr: '' }
@@ -42,7 +42,7 @@ export function defineCommand(
   }
 }
 
-/** For the process that was started for it. */
+/** Runs a command as a process of its own. */
 export async function runCommand(command: Command): Promise<void> {
   const { exitCode, stdout, stderr } = await command(process.env, process.argv.slice(2))
   process.stdout.write(stdout)
@@ -52,7 +52,7 @@ export async function runCommand(command: Command): Promise<void> {
 
 /** Opens the database, brings it up to date, and closes it after the work. */
 export async function onStore<T>(config: SandboxConfig, work: (store: Store) => Promise<T>): Promise<T> {
-  // Opening would make it, and the running sandbox would go on with its own unnoticed.
+  // Opening would create the file, while the running sandbox uses another one. Nobody would notice.
   sqlitePathOf(config)
   const store = await openStore(config.databaseUrl, { clock: () => new Date(), onLost: () => undefined })
   try {
@@ -62,7 +62,7 @@ export async function onStore<T>(config: SandboxConfig, work: (store: Store) => 
   }
 }
 
-/** Undefined for PostgreSQL. Throws NothingDone where there is no such file. */
+/** Undefined for PostgreSQL. Throws NothingDone if there is no such file. */
 export function sqlitePathOf({ databaseUrl }: SandboxConfig): string | undefined {
   const [, path] = /^sqlite:(.+)$/.exec(databaseUrl.reveal()) ?? []
   if (path && !existsSync(path))

@@ -35,7 +35,7 @@ export function answer(description: string, schema: string) {
   return { description, content: { 'application/json': { schema: ref(schema) } } }
 }
 
-/** In an address; none of them is needed, unless it is part of the path. */
+/** Parameters of an address. All are optional, except those that are part of the path. */
 export function parameters(properties: Record<string, object>) {
   return { type: 'object', properties }
 }
@@ -46,9 +46,9 @@ export interface Description {
   description: string
   url: string
   tags: readonly string[]
-  /** The name of what every call carries, and what that is. */
+  /** The name of the security scheme of all calls, and the scheme itself. */
   security: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
-  /** Whether calls may go without. */
+  /** Whether calls also work without it. */
   isOpen?: boolean
 }
 
@@ -77,7 +77,7 @@ export async function describeRoutes(
   })
 }
 
-/** Descriptions say which forms a body may have; which of them is meant is for the check to know. */
+/** A description lists the forms that a body may have. The check needs to know which of them was meant. */
 function toAnyOf(body: unknown): unknown {
   const { if: condition, then, else: otherwise, ...others } = (body ?? {}) as Schema
   return condition ? { anyOf: [then, otherwise], ...others } : body

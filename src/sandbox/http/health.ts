@@ -7,15 +7,15 @@ import { storeFaultOf } from '../store/store-fault.ts'
 const probeLifetimeMs = 1000
 
 /**
- * The store's probe, at most once a second for all who ask on both listeners: anybody may ask, and each probe is a
- * transaction that writes. What it found, good or bad, counts for that second.
+ * Probes the store at most once a second, for both listeners together: anybody may ask, and each probe is a transaction
+ * that writes. The result, good or bad, counts for that second.
  */
 export function createProbe(store: Store, clock: () => Date): () => Promise<void> {
   let startedAtMs = Number.NEGATIVE_INFINITY
   let latest = Promise.resolve()
   return () => {
     const nowMs = clock().getTime()
-    // Also where the clock was set back.
+    // Also if the clock was set back.
     if (Math.abs(nowMs - startedAtMs) >= probeLifetimeMs) {
       startedAtMs = nowMs
       latest = store.probe()
@@ -24,7 +24,7 @@ export function createProbe(store: Store, clock: () => Date): () => Promise<void
   }
 }
 
-/** Asked every few seconds: at info there would be nothing else to see in the log. */
+/** Probes come every few seconds. At level info they would fill the log. */
 export const logFaultsOnly = { exposeHeadRoute: true, logLevel: 'warn' } as const
 
 /** `isStopping` makes readiness fail first, so that no new requests are sent here while the last ones are answered. */

@@ -37,7 +37,7 @@ function reasonOf(statusCode: number): Reason {
   return reasons[statusCode] ?? 'internal'
 }
 
-/** What every dialect has words for, beside its own refusals. */
+/** Every dialect has words for these, in addition to its own refusals. */
 export type FaultReason =
   | 'busy'
   | 'store-unavailable'
@@ -46,7 +46,7 @@ export type FaultReason =
   | 'body-unreadable'
   | 'internal'
 
-/** Classifies whatever is thrown: by us, by the framework, by the database. What is not ours to tell is internal. */
+/** Classifies any thrown error: ours, the framework's or the database's. Callers learn nothing about an internal error. */
 export function faultOf(error: unknown): { statusCode: number; reason: FaultReason } {
   if (error instanceof Busy) return { statusCode: 503, reason: 'busy' }
   if (storeFaultOf(error)) return { statusCode: 503, reason: 'store-unavailable' }
@@ -59,7 +59,7 @@ export function faultOf(error: unknown): { statusCode: number; reason: FaultReas
   return { statusCode: 500, reason: 'internal' }
 }
 
-/** How long to wait where there is too much to do, or no database. */
+/** How long to wait if the sandbox is overloaded or has no database. */
 export const retryAfterFaultSeconds = 2
 
 /**

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Call this when the server is made: `listen` may come when it takes no more hooks. */
+/** Call this right after making the server: once it is ready, Fastify takes no more hooks. */
 export function prepareToListen(server: FastifyInstance): void {
   const furtherListeners: Server[] = []
   server.decorate('furtherListeners', furtherListeners)
@@ -37,7 +37,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
       else await listenFurther(server, address, taken)
       taken ??= (server.server.address() as AddressInfo).port
     } catch (error) {
-      // Hosts files name ::1 on machines without it, too.
+      // Hosts files name ::1 even on machines without IPv6.
       if (host !== 'localhost' || (error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') throw error
       unavailable = error
     }
@@ -47,7 +47,7 @@ export async function listen(server: FastifyInstance, host: string, port: number
 
 async function listenFurther(server: FastifyInstance, address: string, port: number): Promise<void> {
   const handOver = (socket: Socket) => server.server.emit('connection', socket)
-  // As Node's HTTP server has it.
+  // The same as in Node's HTTP server.
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, handOver)
   await once(listener.listen(port, address), 'listening')
   server.getDecorator<Server[]>('furtherListeners').push(listener)

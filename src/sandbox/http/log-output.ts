@@ -1,4 +1,4 @@
-// Where log lines go: to the standard output, and never in the way of a request or of the process's end.
+// Writes log lines to standard output. A blocked output never delays a request or the end of the process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
 
@@ -6,12 +6,12 @@ const retryMs = 1_000
 const lastLinesMs = 500
 
 /**
- * Not synchronous, for a log that nobody reads would stop the process. What does not fit into 1 MiB is lost, and a full
- * disk is no fault of the process: it is tried again until there is space.
+ * Asynchronous, because a log that nobody reads would stop the process. Lines that do not fit into 1 MiB are lost. If the
+ * disk is full, writing is tried again until there is space.
  */
 export function openLogOutput() {
   let isFailing = false
-  // Rather than 1: a pipe does not block any more once process.stdout was asked for.
+  // Not 1: after process.stdout was read once, a pipe no longer blocks.
   const output = pino.destination({ dest: process.stdout.fd, sync: false, maxLength: 1024 * 1024 })
   output.on('error', () => {
     isFailing = true
@@ -24,7 +24,7 @@ export function openLogOutput() {
   process.prependListener('exit', () => output.destroy())
   return {
     output,
-    /** Resolves when all lines are written; when that does not succeed at once, they are given up. */
+    /** Resolves when all lines are written, or after half a second. Lines that are not written by then are dropped. */
     async flush(): Promise<void> {
       const written = new Promise(resolve => output.once('drain', resolve))
       output.write('')

@@ -1,4 +1,4 @@
-// Answers 405 with Allow, where a path exists and the method does not: Fastify alone would say 404.
+// Answers 405 with Allow if the path exists and the method does not. Without this, Fastify would answer 404.
 // For the type of `hide`: these answers have no place in the description of the API.
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
@@ -26,9 +26,9 @@ export function trackMethods(scope: FastifyInstance): (refuse: () => never) => v
         url: url.slice(scope.prefix.length) || '/',
         method: others,
         schema: { hide: true },
-        // It is the same step, done in a wrong way.
+        // The request counts as the same step, with the wrong method.
         config,
-        // Before the body is read: what it holds does not matter.
+        // Before the body is read, because its content does not matter.
         onRequest: async (_request, reply) => {
           reply.header('allow', [...allowed].join(', '))
           refuse()

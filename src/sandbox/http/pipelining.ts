@@ -6,15 +6,15 @@ import type { Socket } from 'node:net'
 const mostUnderWay = 8
 
 /**
- * Classes for a server. Node begins all the requests that it finds in 64 KiB, thousands of them, and each would hold its
- * answer for a sender who reads nothing; with these the connection ends at the first one too many, and the rest is not
- * even parsed.
+ * Classes for a server. Node begins all requests that it finds in 64 KiB. These can be thousands, and each would hold its
+ * answer for a sender that reads nothing. With these classes the connection ends at the first request too many, and the
+ * rest is not even parsed.
  */
 export function boundPipelining() {
   const underWay = new WeakMap<Socket, number>()
   const countOf = (socket: Socket) => underWay.get(socket) ?? 0
 
-  // A function, because the answer is an object of one class or the other; not an arrow, which nobody can call with `new`.
+  // A function, because it returns an object of one class or the other. An arrow function cannot be called with `new`.
   function makeRequest(socket: Socket): IncomingMessage {
     return countOf(socket) < mostUnderWay ? new IncomingMessage(socket) : makeOneTooMany(socket)
   }
@@ -30,7 +30,7 @@ export function boundPipelining() {
   return { IncomingMessage: makeRequest as unknown as typeof IncomingMessage, ServerResponse: CountedResponse }
 }
 
-/** Node stops reading at a request to CONNECT, and closes the connection where nobody offers that. */
+/** Node stops reading at a request to CONNECT, and closes the connection if there is no listener for it. */
 function makeOneTooMany(socket: Socket): IncomingMessage {
   const fixed = (value: unknown) => ({ get: () => value, set() {} })
   // Node writes what it has read into both; they stay as they are.

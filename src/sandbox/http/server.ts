@@ -35,15 +35,15 @@ const ajv: FastifyServerOptions['ajv'] = {
     verbose: true,
   },
   onCreate(instance) {
-    // Measured first: to parse an address takes a time that grows faster than its length.
+    // The length is checked first, because the time to parse an address grows faster than its length.
     instance.addFormat('uri', (text: string) => text.length <= longestUrl && URL.canParse(text))
   },
 }
 const longestUrl = 2048
 
 /**
- * A Fastify instance without routes. Nothing of it is left to a default that matters. `toBody` makes the body of faults
- * that no route can be asked about: an address with a broken percent-encoding, headers without end.
+ * A Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of errors that happen
+ * before there is a route: an address with a broken percent-encoding, or too many headers.
  */
 export function createServer(logger: FastifyBaseLogger, toBody: ToBody): FastifyInstance {
   const server = Fastify({
@@ -69,7 +69,7 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     // All three are needed: Node takes the larger of the first two, and looks only every interval.
     requestTimeout: 10_000,
     http: { headersTimeout: 5000, connectionsCheckingInterval: 1000, ...boundPipelining() },
-    // Without a sign of life, for a response that nobody reads.
+    // Ends a connection without any traffic, such as a response that nobody reads.
     connectionTimeout: 35_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -79,8 +79,8 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
   // The schemas of answers describe them; tests hold the answers to them.
   server.setSerializerCompiler(() => JSON.stringify)
   server.removeContentTypeParser('text/plain')
-  // Answers leave a connection in the order of its requests, so none is made before its turn: it would be held for
-  // somebody who perhaps reads nothing. One whose connection ends before is dropped.
+  // Answers leave a connection in the order of its requests. So no answer is made before its turn: it would be held in
+  // memory for a sender that may read nothing. Requests of a connection that ends first are dropped.
   server.addHook('onRequest', (_request, reply, next) => {
     if (reply.raw.socket) next()
     else reply.raw.once('socket', () => next())
@@ -95,14 +95,14 @@ export function createServer(logger: FastifyBaseLogger, toBody: ToBody): Fastify
     isClosing = true
   })
   server.addHook('onSend', async (_request, reply) => {
-    // What still arrives is answered as ever, and the next request goes to another instance.
+    // Requests that still arrive are answered. The closed connection sends the next one to another instance.
     if (isClosing) reply.header('connection', 'close')
   })
   server.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {
         method: request.method,
-        // The pattern, not the path: a path is whatever a stranger typed.
+        // The pattern, not the path: strangers can type anything into a path.
         route: request.routeOptions.url ?? '(none)',
         statusCode: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime),

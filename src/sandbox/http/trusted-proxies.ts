@@ -1,4 +1,4 @@
-// Where a request comes from, as the proxies in front of us tell it; only those that the operator named are believed.
+// Finds out where a request comes from. Only proxies that the operator has named are believed.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
@@ -13,9 +13,9 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * What failures and waiting places are counted for: an IPv4 address, or the /64 of an IPv6 one, which is what one
- * household or one machine has. Of X-Forwarded-For it is the rightmost address that is not a trusted proxy's: all that
- * stands left of it is whatever the sender wrote.
+ * The source that failures and places in a queue are counted for: an IPv4 address, or the /64 of an IPv6 address, because
+ * one household or machine has a whole /64. In X-Forwarded-For it is the rightmost address that is not a trusted proxy's:
+ * the sender can write anything to the left of it.
  */
 export function createSourceReader(trustedProxies: string[]): (request: IncomingMessage) => string {
   const trusted = { 4: new BlockList(), 6: new BlockList() }
@@ -33,7 +33,7 @@ export function createSourceReader(trustedProxies: string[]): (request: Incoming
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join().split(',')
     while (address && isTrusted(address)) {
       const next = toPlainAddress(forwarded.pop()?.trim() ?? '')
-      // Nothing more, or no address: then it is the last proxy that is known.
+      // The list has ended, or this is no address. Then the source is the last known proxy.
       if (!next) break
       address = next
     }

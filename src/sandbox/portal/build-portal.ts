@@ -34,7 +34,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
-      // For this host alone: other names below it are not ours to decide about.
+      // Only for this host: names below it are not ours to decide about.
       reply.header('strict-transport-security', 'max-age=31536000')
     })
 
@@ -172,7 +172,7 @@ function redirectTo(path: string) {
   return async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(path, 303)
 }
 
-/** For a page that is always the same. */
+/** A handler for a page that is always the same. */
 function show(page: string, title: string) {
   return async (_request: FastifyRequest, reply: FastifyReply) => reply.viewAsync(page, { title })
 }

@@ -31,8 +31,8 @@ export async function useClientCalls(
 }
 
 /**
- * A body of another type is refused, as it is without this. A developer looks for that refusal by the client, so the body
- * is read as far as it names one.
+ * A body of another type is refused with or without this. The body is read only to find the client id, because developers
+ * look for the refusal under their client.
  */
 function readClaimsOfOtherTypes(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', (request, payload, done) => {

@@ -13,7 +13,7 @@ function answer(description: string, schema: Schema) {
   return { description, content: jsonOf(schema) }
 }
 
-/** A form; the same fields are taken as JSON. `example`: what works with them, as far as it can be known. */
+/** A form. The same fields are accepted as JSON. `example` has values that work, where they can be known. */
 function form(properties: Record<string, Schema>, { optional = [] as string[], example = {} } = {}) {
   const schema = object(properties, { optional })
   return {
@@ -55,7 +55,7 @@ const tooMany = { ...answer('Too many failures. See Retry-After.', named('Messag
 const oauth = { tags: ['OAuth'], security: [] }
 const scripts = { tags: ['For scripts and tests'], security: [] }
 
-/** `portalUrl` is where it is served. */
+/** `portalUrl` is the address that serves the description. */
 export function describePortalCalls({ portalUrl }: Pick<Addresses, 'portalUrl'>) {
   return {
     openapi: '3.1.0',
@@ -228,7 +228,7 @@ const keys = {
   responses: { 200: answer('The keys.', object({ keys: listOf({ type: 'object' }) })) },
 }
 
-/** Of the page to read them and to try them. */
+/** Settings of the page for reading and trying the calls. */
 export function callsPageOf({ portalUrl, apiUrl }: Addresses) {
   return {
     title: 'The login portal’s calls',

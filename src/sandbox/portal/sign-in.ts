@@ -134,7 +134,7 @@ async function checkAndSignIn(
   return credentials
 }
 
-/** Makes the answer a 429 and returns the sentence for the page. `what`: of which there were too many. */
+/** Makes the answer a 429 and returns the sentence for the page. `what` names the things that were too many. */
 export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
   const minutes = Math.ceil(retryAfterSeconds / 60)
@@ -155,7 +155,7 @@ function keepsCookies(request: FastifyRequest): boolean {
   return Object.keys(request.cookies).some(name => name.startsWith(cookiePrefix))
 }
 
-/** Instead of the sign-in form, which would come back for ever. Call this before the password is checked. */
+/** Shown instead of the sign-in form, which would come back forever. Call this before the password is checked. */
 function showMissingCookies(
   reply: FastifyReply,
   { addresses: { portalUrl } }: Pick<Services, 'addresses'>,

@@ -8,7 +8,7 @@ async function send(method, path, body) {
   })
   if (response.ok) return location.reload()
   const { message } = (await response.json()).error
-  // Of an unknown fault the names of all others are told; the first sentence is enough here.
+  // The error for an unknown fault lists all names. Its first sentence is enough here.
   tell(
     typeof message === 'string'
       ? message

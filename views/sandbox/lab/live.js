@@ -2,7 +2,7 @@
 const live = document.getElementById('live')
 const main = document.getElementById('main')
 const loginId = location.pathname.startsWith('/logins/') ? location.pathname.slice('/logins/'.length) : undefined
-// Every open page asks the sandbox that is being tested, so a busy client must not make it ask without end.
+// Each open page loads the sandbox under test, so a busy client must not make it reload without end.
 const pauseMs = 1000
 let isBusy = false
 let isStale = false
@@ -25,7 +25,7 @@ async function refresh() {
   }
 }
 
-// What is open stays open, and the focus stays where it is: nothing is replaced under somebody's hands.
+// Open details stay open, and the focus stays where it is: nothing in use is replaced.
 function show(html) {
   if (main.contains(document.activeElement) && document.activeElement !== main) return
   const open = [...main.querySelectorAll('details')].map(details => details.open)

@@ -12,7 +12,7 @@ import { accountFormLifetimeMs, makeAccountForm, readAccountForm, showAccountPag
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// Of each list, because a person reads it. What is withdrawn or removed leaves the list, and what is renewed goes to its end.
+// The most entries of each list, because a person reads it. Withdrawn and removed ones leave it; renewed ones go to its end.
 const mostShown = 100
 
 export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {

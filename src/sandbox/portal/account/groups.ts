@@ -18,7 +18,7 @@ const longestName = 200
 const invitationsOnPage = 20
 const membersOnPage = 100
 
-/** What the page says beside its lists: the outcome of the form that was sent. */
+/** The outcome of the submitted form, which the page shows with its lists. */
 interface ListOutcome {
   notice?: PageNotice | undefined
   name?: string

@@ -23,7 +23,7 @@ export function passwordRoutes(services: Pick<Services, 'store' | 'keyRing' | 'p
     const { password = '', newPassword = '' } = fields
     const { email } = visitorOf(request)
     const source = services.sourceOf(request)
-    // Failures count as at signing in: a browser that was left signed in is no place to guess the password.
+    // Failures count as they do at sign-in: nobody may guess the password in a browser that was left signed in.
     const checked = await catchRefusal(
       checkPassword(services, { email, password, source, mark: readMark(services, request) }),
     )
