@@ -37,3 +37,9 @@ export function formatRecord(record: StarterRecord): string {
   const paths = record.yours.map(path => JSON.stringify(path)).join(', ')
   return `${text.replace(/"yours": \[[^\]]*\]/, () => `"yours": [${paths}]`)}\n`
 }
+
+/** The owner's list of `yours`, with the paths that the newer version adds to its own list. */
+export function mergeYours(mine: string[], old: string[], next: string[]): string[] {
+  const kept = next.filter(path => mine.includes(path) || !old.includes(path))
+  return [...kept, ...mine.filter(path => !kept.includes(path))]
+}

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { mergeJson } from './merge-json.ts'
-import { formatRecord, readRecord, recordFile, type StarterRecord } from './starter-record.ts'
+import { formatRecord, mergeYours, readRecord, recordFile, type StarterRecord } from './starter-record.ts'
 
 const usage = `npm run upgrade -- FOLDER
 
@@ -101,12 +101,6 @@ function findVersions(folder: string, { commit, version }: StarterRecord) {
 
 function readYours(folder: string): string[] {
   return (readJson(join(folder, recordFile)) as Pick<StarterRecord, 'yours'>).yours
-}
-
-/** The owner's list, with the paths that the newer version adds to its own list. */
-function mergeYours(mine: string[], old: string[], next: string[]): string[] {
-  const kept = next.filter(path => mine.includes(path) || !old.includes(path))
-  return [...kept, ...mine.filter(path => !kept.includes(path))]
 }
 
 /** Makes the starter that the owner would have if it had been made at this commit. Returns the version of the commit. */

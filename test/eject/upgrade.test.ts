@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
+import { mergeYours } from '../../scripts/starter-record.ts'
 import { commitAll, copyProject, openFolder, openProject, type Project } from './support/copy-project.ts'
 
 t.setTimeout(600_000)
@@ -103,6 +104,18 @@ t.test('each release in the changelog says what a starter must do, first of all'
   t.end()
 })
 
+t.test('an upgrade adds to the list of what is yours, and takes nothing from it', t => {
+  const old = ['home.ts', 'gone.ts']
+  t.same(mergeYours(['home.ts', 'fleet', 'gone.ts'], old, ['home.ts', 'texts.ts']), [
+    'home.ts',
+    'texts.ts',
+    'fleet',
+    'gone.ts',
+  ])
+  t.same(mergeYours(['fleet'], old, ['home.ts']), ['fleet'], 'what the owner has taken off stays off')
+  t.end()
+})
+
 const reference = openReference(t)
 
 for (const options of [[], ['--bare', '--sandbox']])
@@ -122,6 +135,10 @@ for (const options of [[], ['--bare', '--sandbox']])
     const upgraded = listFiles(starter)
     const isYours = (path: string) => yours.some((one: string) => path === one || path.startsWith(`${one}/`))
     const paths = new Set([...Object.keys(fresh), ...Object.keys(upgraded)].filter(path => !isYours(path)))
+    // The upgrade of the first version did not add to the owner's list.
+    paths.delete('.starter.json')
+    const { yours: _, ...freshRecord } = JSON.parse(fresh['.starter.json']!)
+    t.match(JSON.parse(upgraded['.starter.json']!), freshRecord)
     t.same(
       [...paths].filter(path => upgraded[path] !== fresh[path]),
       [],
