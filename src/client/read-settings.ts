@@ -5,13 +5,13 @@ import { Secret } from './secret.ts'
 export type Setting = {
   name: string
   about: string
-  /** What the setting is if it is not set. A setting without a default is required; an empty default makes it optional. */
+  /** The value if the setting is not set. Without a default the setting is required. An empty default makes it optional. */
   default?: string
   /** A secret can also be in a file that NAME_FILE names. Read it with `secret`. */
   isSecret?: true
 }
 
-/** The settings of a product: a list, and a function that makes the product's part of the configuration of them. */
+/** The settings of a product: their list, and a function that reads them and returns `config.product`. */
 export type ProductSettings<Product extends object> = {
   list: readonly Setting[]
   read: (reader: SettingsReader) => Product
@@ -22,7 +22,7 @@ export function defineSettings<Product extends object>(settings: ProductSettings
   return settings
 }
 
-/** What a list or table says about the setting. */
+/** The description of a setting in lists and tables. */
 export function describeSetting({ name, about, isSecret }: Setting): string {
   return isSecret ? `${about} Also as ${name}_FILE.` : about
 }
@@ -35,7 +35,7 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|\[::1\]|127(\.\d+){3})$/.test(hostname)
 }
 
-/** Whether others on the network can read what is sent to this address. */
+/** True for http, except to this machine: others on the network could read everything that is sent. */
 export function isPlainHttp(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url)
 }
@@ -69,7 +69,7 @@ export function createSettingsReader(
     return environment[name]?.trim() || (fallback ?? problem(`${name} is missing.`))
   }
 
-  /** `howToGet` is a sentence for whoever has not set it. */
+  /** `howToGet` is a sentence that is added to the problem if the setting is missing. */
   function secret(name: string, howToGet = ''): Secret {
     const setting = find(name)
     if (!setting.isSecret) throw new Error(`${name} needs isSecret in the list of settings.`)
@@ -86,7 +86,7 @@ export function createSettingsReader(
   function integer(name: string, most: number, least = 0): number {
     const value = text(name)
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
-    // A setting that is missing has its problem already.
+    // For a missing setting, text() has already added a problem.
     if (value || 'default' in find(name)) problem(`${name} must be a whole number from ${least} to ${most}.`)
     return 0
   }
@@ -100,8 +100,8 @@ export function createSettingsReader(
   }
 
   /**
-   * An http or https address without a slash at its end. Secure cookies, and secrets that are sent, need https. Plain http
-   * is allowed only for loopback addresses, as in browsers.
+   * An http or https address without a slash at its end. Secure cookies and secrets need https. Plain http is allowed only
+   * for loopback addresses, as in browsers.
    */
   function address(name: string, fallback?: string, { allowHttp = false, allowPath = true } = {}): string {
     const value = text(name, fallback)

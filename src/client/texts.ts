@@ -1,4 +1,5 @@
-// The texts that visitors read. The English ones are in the file texts.ts of each part; a product replaces any of them.
+// Combines the English texts with those that a product puts in their place. The English texts of each part are in a file of
+// their own: texts.ts in its folder, start-texts.ts or upstream-texts.ts.
 
 /**
  * The texts of one language. Each part adds its own:
@@ -8,7 +9,7 @@
  *   }
  */
 export interface Texts {
-  /** The language of the page, as in `<html lang>` (BCP 47). Dates are written as this language writes them. */
+  /** The language of the page, as in `<html lang>` (BCP 47). Dates are formatted for this language. */
   lang: string
 }
 
@@ -17,7 +18,10 @@ type Text = string | ((...values: never[]) => string)
 /** Some of the texts. The others stay as they are. */
 export type SomeTexts<T = Texts> = { [Name in keyof T]?: T[Name] extends Text ? T[Name] : SomeTexts<T[Name]> }
 
-/** A text, or how to find it among those of the request's language. For errors, which are made without a request. */
+/**
+ * A text, or a function that picks it from the texts of a language. Errors hold functions, because the code that throws an
+ * error may not know the request.
+ */
 export type Sentence = string | ((texts: Texts) => string)
 
 export function say(sentence: Sentence, texts: Texts): string {
@@ -26,7 +30,7 @@ export function say(sentence: Sentence, texts: Texts): string {
 
 export type TextsOf<R> = ReturnType<typeof createTexts<R>>
 
-/** `replaced` has texts for every request, or chooses them for each request `R`. */
+/** `replaced` is an object with texts for every request, or a function that chooses one for a request of the type `R`. */
 export function createTexts<R>(english: Texts, replaced: SomeTexts | ((request: R) => SomeTexts) = {}) {
   let combined = new WeakMap<SomeTexts, Texts>()
 
@@ -46,20 +50,20 @@ export function createTexts<R>(english: Texts, replaced: SomeTexts | ((request: 
       combined = new WeakMap()
     },
     of: (request: R): Texts => combine(typeof replaced === 'function' ? replaced(request) : replaced),
-    /** For an answer without a request, or if choosing the texts fails. */
+    /** For an answer without a request, or if the product's function fails. */
     withoutRequest: (): Texts => (typeof replaced === 'function' ? english : combine(replaced)),
   }
 }
 
 function withReplaced<T extends object>(texts: T, own: SomeTexts<T>): T {
-  const replaced = Object.entries(own).map(([name, value]) => {
+  const entries = Object.entries(own).map(([name, value]) => {
     const before = texts[name as keyof T]
     return [name, typeof value === 'object' ? withReplaced(before as object, value as object) : value]
   })
-  return { ...texts, ...Object.fromEntries(replaced) }
+  return { ...texts, ...Object.fromEntries(entries) }
 }
 
-/** What comes before and after the value, for a template that puts markup around the value. */
+/** The text before and after the value, for a template that puts markup around the value. */
 export function around(text: (value: string) => string): [before: string, after: string] {
   const [before = '', after = ''] = text('\0').split('\0')
   return [before, after]

@@ -1,6 +1,6 @@
 // What visitors read if the login portal or the application API does not answer as it should.
 
-/** In `in N seconds`, N is the number that the upstream asked for. */
+/** `seconds` is how long the portal or the API asked to wait, if it said so. */
 const soon = (seconds?: number) => (seconds ? `in ${seconds} seconds` : 'soon')
 
 export const upstreamTexts = {

@@ -1,4 +1,4 @@
-// Connections: tokens that belong to the product, for jobs that act for a visitor who is away. The product stores them.
+// A connection is a second set of a visitor's tokens. The product stores them, for jobs that run while the visitor is away.
 import { randomUUID } from 'node:crypto'
 import AjvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -14,7 +14,7 @@ import type { Sessions } from './session/session.ts'
 /** What the product stores for one visitor. Each renewal replaces all three. */
 export type ConnectionTokens = { accessToken: string; refreshToken: string; expiresAt: Date }
 
-/** `userId` is the `visitor.userId` of the visitor who has connected. */
+/** `userId` is the same as `request.visitor.userId` of the connected visitor. */
 export type Connection = ConnectionTokens & { userId: string }
 
 export type Renewal =
@@ -42,7 +42,8 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
    * whose browser is still signed in at the portal as somebody else would connect that other account.
    *
    * The access token came from the portal over our own connection, so its `sub` needs no signature check. The subject in
-   * the callback's address is not used, because anybody can write it. Tokens that are not kept are revoked.
+   * the callback's address is not used, because anybody can write it. If the check or the product fails, the tokens are
+   * revoked.
    */
   async function keep(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
     try {
@@ -64,6 +65,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     const context = backgroundContext(randomUUID())
     try {
       const tokens = await sessions.renewTokens(refreshToken, context)
+      // Without a new refresh token, the old one stays valid (RFC 6749 6).
       return { outcome: 'renewed', ...withExpiry({ ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }) }
     } catch (error) {
       if (error instanceof RefreshRefused) {
@@ -89,13 +91,13 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       .catch(() => app.log.warn({ event: 'revocation_failed', reqId: context.requestId }))
   }
 
-  /** Like `request.compileValidationSchema`: a value is checked as it is. */
+  /** For calls without a request. Values are checked as they are, as with `request.compileValidationSchema`. */
   const compiler = AjvCompiler()({}, { customOptions: { coerceTypes: false, removeAdditional: false } })
   const compiled = new WeakMap<object, (value: unknown) => unknown>()
   function compile(schema: object): (value: unknown) => unknown {
-    const known = compiled.get(schema) ?? compiler({ schema, method: '', url: '' })
-    compiled.set(schema, known)
-    return known
+    const validate = compiled.get(schema) ?? compiler({ schema, method: '', url: '' })
+    compiled.set(schema, validate)
+    return validate
   }
 
   return {
@@ -110,6 +112,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
         context: backgroundContext(randomUUID()),
         compile,
         accessToken: () => accessToken,
+        // The job renews the tokens itself, because it has to store them.
         renewAccessToken: async () => {
           throw new SignInRequired()
         },

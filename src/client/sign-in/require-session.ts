@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callContext, countRefresh, logAsOwner, logEvent } from '../operations/request-log.ts'
 import type { Upstream } from '../upstream.ts'
-import { dropBody, hasLargeBody } from '../web/bodies.ts'
+import { dropBody, hasBodyOtherThanForm } from '../web/bodies.ts'
 import { afterSetting, type Cookies, setCookies } from '../web/cookies.ts'
 import { sendContinuePage } from '../web/pages.ts'
 import type { Sealer } from '../web/seal.ts'
@@ -39,7 +39,7 @@ export function createRequireSession(options: RequireSessionOptions) {
    */
   function protect(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request, reply) => {
-      if (!hasLargeBody(request) || sessions.identify(request.cookies).visitor) return
+      if (!hasBodyOtherThanForm(request) || sessions.identify(request.cookies).visitor) return
       dropBody(request, reply)
       return askToSignIn(request, reply, { portal, home })
     })

@@ -24,7 +24,7 @@ export const signInTexts = {
     /** On the start page. */
     notice: 'You are signed out.',
     message: 'Sign in to see this page.',
-    /** The portal has a session of its own, which signs the same person in again without a question. */
+    /** The portal has its own session. It may sign the same person in again without asking. */
     atPortal: (signOutThere: string) =>
       `The login portal may still know who you are: ${signOutThere} if others use this device, or if you want to sign in as someone else.`,
     atPortalLink: 'sign out there too',
@@ -50,11 +50,11 @@ export const signInTexts = {
     invalid_grant:
       'The login portal no longer accepts this sign-in. It has already been used, or took too long. Please sign in again.',
     other_user:
-      'You signed in at the login portal as somebody else than here, so nothing was connected. Sign out at the portal, then try again.',
+      'You are signed in at the login portal with a different account than here, so nothing was connected. Sign out at the portal, then try again.',
     user_unknown:
       'The login portal does not say who you are, so nothing can be connected. Please tell the operator of this site.',
     no_refresh_token:
-      'The login portal gave no lasting access, so nothing was connected. Please tell the operator of this site.',
+      'The login portal did not give lasting access, so nothing was connected. Please tell the operator of this site.',
     not_connected: 'This site could not keep the connection, so nothing was connected. Please try again.',
     token_too_long:
       'The login portal gave an access token that is too long for a cookie. Please tell the operator of this site.',

@@ -1,17 +1,17 @@
-// Decides from the headers of a request whether its body is read.
+// Refuses request bodies that are too long or must not be read. The headers are enough to decide.
 import { errorCodes, type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 
-/** The longest form. A route may raise its own limit with Fastify's `bodyLimit`. */
+/** The longest form, in bytes. A route may raise its own limit with Fastify's `bodyLimit`. */
 export const formLimit = 32 * 1024
 
-/** Fastify itself does not look at the limit if the parser gets a stream, as for uploads. */
+/** Checks Content-Length. Fastify does not check it if a parser reads the body as a stream, as for uploads. */
 export const refuseLongBodies: preValidationHookHandler = (request, _reply, done) => {
   const isTooLong = lengthOf(request) > request.routeOptions.bodyLimit
   done(isTooLong ? new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE() : undefined)
 }
 
-/** Whether the request has a body, and not only a form that browsers of visitors without a session may send. */
-export function hasLargeBody(request: FastifyRequest): boolean {
+/** Whether the request has a body other than a form of the usual length. Without a session, only such a form is read. */
+export function hasBodyOtherThanForm(request: FastifyRequest): boolean {
   const { 'content-type': type = '', 'transfer-encoding': coding } = request.headers
   const length = lengthOf(request)
   if (coding === undefined && !(length > 0)) return false
@@ -30,7 +30,7 @@ export function dropBody({ raw: request }: FastifyRequest, reply: FastifyReply):
   })
 }
 
-/** NaN if the sender does not say. */
+/** NaN without Content-Length. */
 function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'])
 }

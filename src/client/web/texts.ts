@@ -34,7 +34,7 @@ export const webTexts = {
     sendAgain: 'Send again',
     fieldsRefused: 'Please correct the fields that are marked.',
     tooOld: 'This page has been open for too long. Please check what you typed and send it again.',
-    otherVisitor: 'You are now signed in as someone else than when you opened this form, so nothing was done.',
+    otherVisitor: 'You are now signed in with a different account than when you opened this form, so nothing was done.',
     openAgain: 'Open it again',
     sessionEnded: 'Your session has ended',
     nothingDone: 'Nothing was done. Please sign in and try again.',

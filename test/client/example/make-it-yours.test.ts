@@ -124,6 +124,7 @@ t.test('the product replaces texts, and offers German to browsers that prefer it
   await signIn(browser)
   const get = (url: string) => browser.get(url, { site: 'same-origin', ...inGerman })
   t.match(textOf(await get('/notes')), '2 Anwendungen. Notizen:')
+  t.match(textOf(await get('/notes/live')), 'Eine Textdatei mit einer Notiz pro Zeile')
   const form = readForm(await get('/notes/new'), '/notes/new')
   const refused = await browser.post('/notes/new', { ...form, note: '' }, inGerman)
   t.match(textOf(refused, 'problem'), 'Bitte verbessern Sie die markierten Felder.')

@@ -33,20 +33,52 @@ declare module '../../../src/client/texts.ts' {
 
 const english: SomeTexts = { start: { lead: 'Keep your notes in one place.', goHome: 'Go to your notes' } }
 
+/** With this type, the compiler reports a text that is missing here. */
+const germanNotes: typeof notesTexts = {
+  home: 'Ihre Notizen',
+  notes: (applications, notes) => `${applications} Anwendungen. Notizen: ${notes}`,
+  write: 'Notiz schreiben',
+  all: 'Alle Notizen',
+  form: { title: 'Eine Notiz', label: 'Notiz', save: 'Speichern', nothingTyped: 'Schreiben Sie etwas.' },
+  noUserId: 'Das Anmeldeportal teilt nicht mit, wer Sie sind.',
+  live: 'Notizen live',
+  sessionEnded: 'Ihre Sitzung ist abgelaufen.',
+  signInAgain: 'Wieder anmelden',
+  unreachable: 'Diese Website ist nicht erreichbar. Bitte versuchen Sie es noch einmal.',
+  add: 'Hinzufügen',
+  file: 'Eine Textdatei mit einer Notiz pro Zeile',
+  import: 'Importieren',
+  noFile: 'Wählen Sie eine Datei aus.',
+  mayCount: 'Diese Website kann jede Nacht Ihre Anwendungen zählen, auch wenn Sie nicht da sind.',
+  allow: 'Erlauben',
+  counts: 'Diese Website zählt jede Nacht Ihre Anwendungen.',
+  stop: 'Nicht mehr zählen',
+  counted: applications => `Anwendungen: ${applications}`,
+  notAModerator: 'Nur Moderatoren können die Notizen anderer sehen.',
+}
+
 const german: SomeTexts = {
   lang: 'de',
-  notes: {
-    home: 'Ihre Notizen',
-    notes: (applications, notes) => `${applications} Anwendungen. Notizen: ${notes}`,
-    write: 'Notiz schreiben',
-    form: { title: 'Eine Notiz', label: 'Notiz', save: 'Speichern', nothingTyped: 'Schreiben Sie etwas.' },
-  },
+  notes: germanNotes,
   web: {
     page: { signOut: 'Abmelden' },
     form: { fieldsRefused: 'Bitte verbessern Sie die markierten Felder.' },
-    errors: { noPage: 'Unter dieser Adresse gibt es keine Seite.' },
+    errors: {
+      noPage: 'Unter dieser Adresse gibt es keine Seite.',
+      byStatus: { 413: 'Das ist zu lang, um es auf einmal zu senden. Bitte kürzen Sie es.' },
+    },
   },
-  signIn: { signIn: 'Anmelden', signInRequired: 'Bitte melden Sie sich wieder an.' },
+  signIn: {
+    signIn: 'Anmelden',
+    goBack: 'Zurück',
+    signInRequired: 'Bitte melden Sie sich wieder an.',
+    loginErrors: {
+      other_user:
+        'Sie sind am Anmeldeportal mit einem anderen Konto angemeldet als hier. Deshalb wurde nichts verbunden. Melden Sie sich am Portal ab, und versuchen Sie es noch einmal.',
+      not_connected:
+        'Diese Website konnte die Verbindung nicht speichern. Deshalb wurde nichts verbunden. Bitte versuchen Sie es noch einmal.',
+    },
+  },
 }
 
 /** The texts in the language that the browser asks for. */
