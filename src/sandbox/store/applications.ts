@@ -59,7 +59,7 @@ export async function findApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
-/** By id, the names of those of these that there are. */
+/** Names by id. Unknown ids are left out. */
 export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<string, string>> {
   const query = selectApplications(db).select(['id', 'name']).where('id', 'in', ids)
   return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))

@@ -65,7 +65,7 @@ const german: SomeTexts = {
     form: { fieldsRefused: 'Bitte verbessern Sie die markierten Felder.' },
     errors: {
       noPage: 'Unter dieser Adresse gibt es keine Seite.',
-      byStatus: { 413: 'Das ist zu lang, um es auf einmal zu senden. Bitte kürzen Sie es.' },
+      byStatus: { 413: 'Das ist zu groß, um es auf einmal zu senden. Bitte senden Sie weniger.' },
     },
   },
   signIn: {
