@@ -1,6 +1,7 @@
 // Several tabs of one browser, which share their cookies: logins side by side, two people, a session that ends elsewhere.
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { webTexts } from '../../src/client/web/texts.ts'
 import { addApplication, addPerson } from '../journey/support/add-person.ts'
 import { startBoth } from '../journey/support/start-both.ts'
 import { launchChromium, skip } from '../support/launch-chromium.ts'
@@ -107,7 +108,7 @@ t.test('F-42: a form of the visitor before is not sent in the name of the next o
   await other.getByRole('heading', { name: 'No applications yet' }).waitFor()
 
   await page.getByRole('button', { name: 'Create application' }).click()
-  await page.getByText('You are now signed in as someone else').waitFor()
+  await page.getByText(webTexts.form.otherVisitor).waitFor()
   t.notOk(log.some(line => line.includes('application_created')))
   await other.reload()
   await other.getByRole('heading', { name: 'No applications yet' }).waitFor()
