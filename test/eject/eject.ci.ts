@@ -16,7 +16,8 @@ t.setTimeout(600_000)
 
 /** Replaces the page of the bare client by the example of the guide, and changes nothing else. */
 function beginAsTheGuideSays({ folder, read, run }: Project): void {
-  for (const path of ['src/client/home.ts', 'test/client/home.test.ts']) rmSync(join(folder, path))
+  for (const path of ['src/client/home.ts', 'src/client/home-texts.ts', 'test/client/home.test.ts'])
+    rmSync(join(folder, path))
   mkdirSync(join(folder, 'src/client/notes'))
   for (const name of ['notes/notes.ts', 'notes/live.ts', 'notes/offline.ts', 'notes/texts.ts', 'settings.ts']) {
     const example = read(`test/client/example/${basename(name)}`)

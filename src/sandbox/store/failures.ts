@@ -13,6 +13,12 @@ export interface Bucket {
 /** For failures to sign in and wrong client secrets. */
 export const failureWindowMs = 15 * 60_000
 
+/**
+ * Of two requests at once, the one that is counted second may have read the clock first. So its window would end before the
+ * one that is counted already, and that is no sign of a wrong clock.
+ */
+const clockToleranceMs = 60_000
+
 /** Seconds until the next attempt counts, or 0 if no bucket is full. */
 export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise<number> {
   const nowMs = now.getTime()
@@ -29,8 +35,8 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // A window that ends later than one that begins now was written while a clock was ahead. It is over.
-    return isFull && row.windowEndsAt <= nowMs + windowMs ? row.windowEndsAt - nowMs : 0
+    // A window that ends much later than one that begins now was written while a clock was ahead. It is over.
+    return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)
 }
@@ -47,7 +53,8 @@ export async function forgetAllFailures(db: Db): Promise<void> {
 export async function countFailure(db: Db, buckets: Bucket[], now: Date): Promise<void> {
   const nowMs = now.getTime()
   // `excluded` is the row that would begin a new window now. See findBackOff for windows that end later.
-  const isOver = sql`(failures.window_ends_at <= ${nowMs} or failures.window_ends_at > excluded.window_ends_at)`
+  const isOver = sql`(failures.window_ends_at <= ${nowMs}
+    or failures.window_ends_at > excluded.window_ends_at + ${clockToleranceMs})`
   await db
     .insertInto('failures')
     .values(buckets.map(({ key, windowMs }) => ({ bucket: key, count: 1, window_ends_at: nowMs + windowMs })))

@@ -61,6 +61,16 @@ for (const database of await openDatabases(t)) {
     t.equal(await fail(), 429)
   })
 
+  t.test(`TK-04: failures count although clocks differ by a moment (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const fail = async () => (await exchange(sandbox, { code: 'x', client_secret: 'wrong' })).statusCode
+    for (let count = 0; count < 10; count += 1) {
+      t.equal(await fail(), 401)
+      sandbox.passTime(-1)
+    }
+    t.equal(await fail(), 429)
+  })
+
   t.test(`PS-06: a clock that was ahead leaves no limit of sign-ups behind (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     await whileAhead(sandbox, async () => {
