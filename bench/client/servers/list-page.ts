@@ -2,12 +2,15 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { request } from 'undici'
+import { applicationsTexts } from '../../../src/client/applications/texts.ts'
+import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 
 type Record = { '@id': string; data: { name: string; description: string }; metadata: { createdAt: string } }
 
 const eta = new Eta({ views: fileURLToPath(new URL('../../../views/client', import.meta.url)), cache: true })
-const orders = { newest: { text: 'Newest first' }, oldest: { text: 'Oldest first' }, name: { text: 'By name' } }
-const assets = { style: '/assets/style.css', script: '/assets/script.js', icon: '/assets/icon.svg' }
+const texts = { lang: 'en', applications: applicationsTexts, web: webTexts }
+const asset = (name: string) => `/assets/${name}`
 
 /** All of them call the API with undici, because the libraries for signing in are compared, and not how the API is called. */
 export async function showList(accessToken: string): Promise<string> {
@@ -22,7 +25,9 @@ export async function showList(accessToken: string): Promise<string> {
   }))
   return eta.render('/applications/list.eta', {
     title: 'Your applications',
-    assets,
+    texts,
+    around,
+    asset,
     formatTime: (time: Date) => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
     site: { name: 'Applications', home: '/applications' },
     links: [{ href: '/applications', text: 'Your applications' }],
@@ -30,7 +35,6 @@ export async function showList(accessToken: string): Promise<string> {
     applications,
     clientId: process.env.CLIENT_ID,
     search: '',
-    orders,
     order: 'newest',
     found: applications.length,
     total: applications.length,
