@@ -12,7 +12,7 @@ import { productSettings } from './client/settings.ts'
 import { keepCertificate, listenWithTls, trust } from './demo-https.ts'
 import { buildSandbox } from './sandbox/app.ts'
 import { readConfig as readSandboxConfig } from './sandbox/config.ts'
-import type { LabStep } from './sandbox/lab/recorded.ts'
+import type { LabStep } from './sandbox/lab/record/recorded.ts'
 import { onFreePorts, startSandbox } from './sandbox/start.ts'
 
 type Secrets = { clientId: string; clientSecret: string; cookieKey: string; password: string }

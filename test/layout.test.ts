@@ -226,7 +226,7 @@ t.test('the laboratory imports only what is recorded, and only app.ts and create
   for (const path of sandboxFiles) {
     const own = importsOf(path).filter(name => name.startsWith('src/sandbox/'))
     // Setting up uses the functions of the portal and the API. open-lab.ts connects them.
-    const isAllowed = /^src\/sandbox\/lab\/(set-up\/|(open-lab|platform)\.ts$)/.test(path)
+    const isAllowed = /^src\/sandbox\/lab\/(set-up\/|(open-lab|faults\/platform)\.ts$)/.test(path)
       ? /^src\/sandbox\/(?!(app|create-sandbox|main|start|config)\.ts$|commands\/|(portal|api)\/build-)/
       : /^src\/sandbox\/(lab\/|web\/|observe\/|(http\/(describe|http-refusal|server)|people\/mail|values\/secret)\.ts$)/
     if (path.startsWith('src/sandbox/lab/'))

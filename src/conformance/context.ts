@@ -1,6 +1,6 @@
 // What a check is given: browsers, people, the platform, and what of it all is its own.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { LabStep } from '../sandbox/lab/recorded.ts'
+import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'

@@ -1,5 +1,5 @@
 // Words of a check for what it found: what it expects of what a browser and the platform have seen.
-import type { LabStep } from '../sandbox/lab/recorded.ts'
+import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'

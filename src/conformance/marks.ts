@@ -1,5 +1,5 @@
 // What ties a request at the platform to a login, and so to the check that made it.
-import type { LabStep } from '../sandbox/lab/recorded.ts'
+import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 
 /** Values in an address that no two logins share. */
 export function marksIn(address: string): string[] {

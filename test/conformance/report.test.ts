@@ -10,7 +10,7 @@ import type { Report } from '../../src/conformance/report/report.ts'
 import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
-import type { LabStep } from '../../src/sandbox/lab/recorded.ts'
+import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
 import { reasons } from '../../src/sandbox/observe/reasons.ts'
 
 const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', mend: 'Mend "it".' } as const

@@ -1,5 +1,5 @@
 // The client's form that creates an application: found, filled, sent, and what came of it at the API.
-import type { LabStep } from '../../sandbox/lab/recorded.ts'
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
 import { NotApplicable, Undecided } from '../check.ts'

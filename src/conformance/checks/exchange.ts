@@ -1,5 +1,5 @@
 // The exchange of the code: what the client sends to the portal, and where it goes from there.
-import type { LabStep } from '../../sandbox/lab/recorded.ts'
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { type Check, checksOf, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'

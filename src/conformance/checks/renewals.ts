@@ -1,5 +1,5 @@
 // What renews an access token: what is sent, what becomes of the tokens that come, and how often.
-import type { LabStep } from '../../sandbox/lab/recorded.ts'
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import { type Check, NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect, setCookiesOf } from '../findings.ts'

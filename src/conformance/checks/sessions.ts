@@ -1,5 +1,5 @@
 // The session of somebody who has signed in: which cookies are it, and how it comes to an end.
-import type { LabStep } from '../../sandbox/lab/recorded.ts'
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'

@@ -1,7 +1,7 @@
 // A request and its answer in a few lines, with nothing secret in them.
 
-import { guidanceOf } from '../../sandbox/lab/guidance.ts'
-import type { LabStep } from '../../sandbox/lab/recorded.ts'
+import { guidanceOf } from '../../sandbox/lab/explain/guidance.ts'
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
 import { type FieldMessages, messagesOf } from './check-request.ts'
-import { pageHeaders } from './page-headers.ts'
+import { pageHeaders } from './pages/page-headers.ts'
 
 export class LabError extends Error {
   readonly statusCode: number

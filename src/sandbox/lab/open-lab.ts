@@ -7,10 +7,10 @@ import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { PlatformAccess } from './faults/edge.ts'
+import { enlargeAccessToken, findProvenClient } from './faults/platform.ts'
 import { createStepFaults } from './faults/step-faults.ts'
-import type { NamesOf } from './pages.ts'
-import { enlargeAccessToken, findProvenClient } from './platform.ts'
-import type { LabStep } from './recorded.ts'
+import type { NamesOf } from './pages/pages.ts'
+import type { LabStep } from './record/recorded.ts'
 import type { SetUpParts } from './set-up/set-up-parts.ts'
 
 interface Lent extends Omit<SetUpParts, 'askPortal'> {

@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
-import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/allowance.ts'
-import { createHide } from '../../../src/sandbox/lab/hide.ts'
-import { recordStep } from '../../../src/sandbox/lab/record.ts'
-import { type Hidden, identityOf, type Values } from '../../../src/sandbox/lab/recorded.ts'
+import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/record/allowance.ts'
+import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
+import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
+import { type Hidden, identityOf, type Values } from '../../../src/sandbox/lab/record/recorded.ts'
 import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const at = new Date('2026-03-01T12:00:00Z')

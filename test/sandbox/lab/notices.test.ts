@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { createHide } from '../../../src/sandbox/lab/hide.ts'
-import { createLoginComparison } from '../../../src/sandbox/lab/notices/compare-logins.ts'
-import { findNotices, notices } from '../../../src/sandbox/lab/notices/notices.ts'
-import { recordStep } from '../../../src/sandbox/lab/record.ts'
-import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/recorded.ts'
+import { createLoginComparison } from '../../../src/sandbox/lab/explain/notices/compare-logins.ts'
+import { findNotices, notices } from '../../../src/sandbox/lab/explain/notices/notices.ts'
+import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
+import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
+import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/record/recorded.ts'
 
 const hide = createHide()
 const start = Date.parse('2026-03-01T12:00:00Z')

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
+import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
 import { observeRequests } from '../../../src/sandbox/observe/observe.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'
-import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
+import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
 import { createGrant, createPortalGrant, redeemGrant, revokeGrant } from '../../../src/sandbox/store/grants.ts'
 import { findCredentials } from '../../../src/sandbox/store/users.ts'
 import { type Browser, exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'

@@ -1,6 +1,6 @@
 // Changing a password, and resetting one that was forgotten: what it takes, what it ends, and what it tells strangers.
 import t, { type Test } from 'tap'
-import { createMailbox } from '../../../src/sandbox/lab/mailbox.ts'
+import { createMailbox } from '../../../src/sandbox/lab/pages/mailbox.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { openDatabases } from '../support/each-database.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { LabStep } from '../../../src/sandbox/lab/recorded.ts'
+import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
 import { locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
 import { newcomer, submitForm } from '../support/forms.ts'

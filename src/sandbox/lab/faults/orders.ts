@@ -1,7 +1,7 @@
 // The faults that were ordered. Each happens exactly as often as its order says.
 import { randomUUID } from 'node:crypto'
 import { LabError } from '../lab-error.ts'
-import type { StepFault } from '../recorded.ts'
+import type { StepFault } from '../record/recorded.ts'
 import type { When } from './kind.ts'
 import type { Place } from './places.ts'
 import { type FaultOrder, type Order, readOrder } from './read-order.ts'

@@ -1,8 +1,8 @@
 // Whether a request belongs to the login that began with a state: it has the state, or a token of that login.
 import type { FastifyRequest } from 'fastify'
-import type { Hide } from '../hide.ts'
-import type { Logins } from '../logins.ts'
-import { identityOf } from '../recorded.ts'
+import type { Hide } from '../record/hide.ts'
+import type { Logins } from '../record/logins.ts'
+import { identityOf } from '../record/recorded.ts'
 
 /** The state is given as its hash. */
 export function stateReader({ logins, hide, clock }: { logins: Logins; hide: Hide; clock: () => Date }) {

@@ -1,7 +1,7 @@
 // Which ordered fault happened to which request. The core does not know of faults; its steps get them here.
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'
-import type { LabStep, StepFault } from '../recorded.ts'
+import type { LabStep, StepFault } from '../record/recorded.ts'
 
 export function createStepFaults() {
   const faults = new WeakMap<FastifyRequest, StepFault>()

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { step } from '../../observe/observe.ts'
-import type { StepFault } from '../recorded.ts'
+import type { StepFault } from '../record/recorded.ts'
 import { type OrderedFault, stepFaultOf } from './orders.ts'
 
 const mostTraps = 1000

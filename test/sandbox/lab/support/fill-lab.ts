@@ -1,8 +1,8 @@
 // Sends the laboratory's memory as much as it is given: run as a process of its own, with a small heap.
 import { randomBytes } from 'node:crypto'
-import { createHide } from '../../../../src/sandbox/lab/hide.ts'
-import { createLogins } from '../../../../src/sandbox/lab/logins.ts'
-import { recordStep } from '../../../../src/sandbox/lab/record.ts'
+import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
+import { createLogins } from '../../../../src/sandbox/lab/record/logins.ts'
+import { recordStep } from '../../../../src/sandbox/lab/record/record.ts'
 import type { Step } from '../../../../src/sandbox/observe/steps.ts'
 
 const random = () => randomBytes(16).toString('base64url')

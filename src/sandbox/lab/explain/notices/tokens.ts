@@ -1,6 +1,7 @@
 // Notices about what a client does with its tokens, and about the calls it makes with them.
+
+import { firstOf, identityOf, type RecordedStep } from '../../record/recorded.ts'
 import { guidanceOf } from '../guidance.ts'
-import { firstOf, identityOf, type RecordedStep } from '../recorded.ts'
 import { asFor, firstSignIn, isServerCall, type Notice, refusedFor, stepsOf } from './notice.ts'
 
 /** Requests of one page load arrive together. A client that shares a renewal makes one of them. */

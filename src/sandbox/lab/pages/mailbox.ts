@@ -1,7 +1,7 @@
 // The mail that the portal would have sent, as JSON and as a page. Its links open accounts; tests need them for that.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Mail, Mailbox } from '../people/mail.ts'
+import type { Mail, Mailbox } from '../../people/mail.ts'
 import { pageHeaders } from './page-headers.ts'
 
 interface DeliveredMail extends Mail {

@@ -1,11 +1,11 @@
 // A login as JSON: what happened at each step, what it means, and the notices about the client.
-import type { Guidance } from '../observe/reasons.ts'
-import type { Addresses } from './addresses.ts'
+import type { Guidance } from '../../observe/reasons.ts'
+import type { Addresses } from '../addresses.ts'
+import type { Logins } from '../record/logins.ts'
+import type { RecordedLogin, RecordedStep } from '../record/recorded.ts'
 import { toCurlLine } from './curl-line.ts'
 import { guidanceOf, guidanceOfCheck } from './guidance.ts'
-import type { Logins } from './logins.ts'
 import { findNotices } from './notices/notices.ts'
-import type { RecordedLogin, RecordedStep } from './recorded.ts'
 
 /**
  * `signed in` after tokens were given, `refused` after a step that failed, and `under way` before either. `no login` is

@@ -1,5 +1,5 @@
 // What a notice is: something unsafe that a client does, seen in the steps of a login, and how to fix it.
-import { type Guidance, reasons } from '../../observe/reasons.ts'
+import { type Guidance, reasons } from '../../../observe/reasons.ts'
 import {
   firstOf,
   type Hidden,
@@ -7,7 +7,7 @@ import {
   type RecordedLogin,
   type RecordedStep,
   type StepReason,
-} from '../recorded.ts'
+} from '../../record/recorded.ts'
 
 type Login = Pick<RecordedLogin, 'steps'>
 

@@ -1,8 +1,8 @@
 // A login as HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/), which browsers and proxies can show.
 import { STATUS_CODES } from 'node:http'
-import type { Addresses } from './addresses.ts'
+import type { Addresses } from '../addresses.ts'
+import { firstOf, type RecordedLogin, type RecordedStep, type Values } from '../record/recorded.ts'
 import { addressOf, entriesOf } from './curl-line.ts'
-import { firstOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export function toHar({ steps }: RecordedLogin, addresses: Addresses) {
   return {

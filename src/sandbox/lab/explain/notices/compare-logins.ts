@@ -1,5 +1,5 @@
 // Counts what the logins of a client have in common, as steps are recorded. So no notice has to read all other logins.
-import type { RecordedLogin, RecordedStep } from '../recorded.ts'
+import type { RecordedLogin, RecordedStep } from '../../record/recorded.ts'
 import { challengeOf, firstSignIn, type OtherLogins, stateOf, stepsOf } from './notice.ts'
 
 /** Whether the step can change what its login has in common with others. */

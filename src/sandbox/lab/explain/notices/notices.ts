@@ -1,5 +1,5 @@
 // Every notice, in the order of a login, and what they find in one.
-import type { RecordedLogin } from '../recorded.ts'
+import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'
 import type { Notice, OtherLogins } from './notice.ts'
 import { startNotices } from './start.ts'

@@ -1,5 +1,5 @@
 // Notices about the exchange of a code, and about the secrets that go with it.
-import { firstOf, identityOf, type RecordedStep } from '../recorded.ts'
+import { firstOf, identityOf, type RecordedStep } from '../../record/recorded.ts'
 import { asFor, type Notice, stateOf, stepsOf } from './notice.ts'
 
 const secrets = ['client_secret', 'code', 'refresh_token', 'code_verifier', 'token']

@@ -1,5 +1,5 @@
 // Notices about the start of a login: its state, PKCE and the redirect URI.
-import { firstOf } from '../recorded.ts'
+import { firstOf } from '../../record/recorded.ts'
 import { asFor, challengeOf, type Notice, refusedFor, stateOf, stepsOf } from './notice.ts'
 
 /** RFC 6749 10.10. */

@@ -1,12 +1,12 @@
 // GET /lab/v1/logins, GET /lab/v1/logins/{id} and the same login as HAR: what clients did, as JSON.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
-import type { Addresses } from './addresses.ts'
+import type { Addresses } from '../addresses.ts'
+import { LabError } from '../lab-error.ts'
+import type { Hide } from '../record/hide.ts'
+import type { Logins, Wanted } from '../record/logins.ts'
+import { identityOf, type RecordedLogin } from '../record/recorded.ts'
 import { toHar } from './har.ts'
-import type { Hide } from './hide.ts'
-import { LabError } from './lab-error.ts'
-import type { Logins, Wanted } from './logins.ts'
-import { identityOf, type RecordedLogin } from './recorded.ts'
 import { tellLogin, tellSummary } from './tell.ts'
 
 const mostListed = 100

@@ -1,7 +1,7 @@
 // A request as a line for curl, with a placeholder for every value that is not shown.
 
-import type { Addresses } from './addresses.ts'
-import type { RecordedStep, Value, Values } from './recorded.ts'
+import type { Addresses } from '../addresses.ts'
+import type { RecordedStep, Value, Values } from '../record/recorded.ts'
 
 /** Headers that curl sets by itself, or that are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/

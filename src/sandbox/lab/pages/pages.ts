@@ -1,14 +1,14 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Addresses } from './addresses.ts'
-import { catalogue, describeFault } from './faults/catalogue.ts'
-import { describeOrdered, type OrderedFaults } from './faults/orders.ts'
-import { guidanceOf } from './guidance.ts'
-import type { Logins } from './logins.ts'
-import { findNotices } from './notices/notices.ts'
+import type { Addresses } from '../addresses.ts'
+import { guidanceOf } from '../explain/guidance.ts'
+import { findNotices } from '../explain/notices/notices.ts'
+import { faultsOf, outcomeOf, tellNotices, tellStep } from '../explain/tell.ts'
+import { catalogue, describeFault } from '../faults/catalogue.ts'
+import { describeOrdered, type OrderedFaults } from '../faults/orders.ts'
+import type { Logins } from '../record/logins.ts'
+import type { RecordedStep, Values } from '../record/recorded.ts'
 import { pageHeaders } from './page-headers.ts'
-import type { RecordedStep, Values } from './recorded.ts'
-import { faultsOf, outcomeOf, tellNotices, tellStep } from './tell.ts'
 
 const mostListed = 100
 

@@ -1,7 +1,7 @@
 // What a developer reads about a step that failed, and about a check.
-import { type Guidance, reasons } from '../observe/reasons.ts'
-import type { CheckName } from '../observe/steps.ts'
-import type { StepReason } from './recorded.ts'
+import { type Guidance, reasons } from '../../observe/reasons.ts'
+import type { CheckName } from '../../observe/steps.ts'
+import type { StepReason } from '../record/recorded.ts'
 
 export function guidanceOf(reason: StepReason): Guidance {
   return reason === 'redirect-followed' ? redirectFollowed : reasons[reason]

@@ -1,6 +1,6 @@
 // What the laboratory remembers of a request and of a login. It holds no secrets.
-import type { Reason } from '../observe/reasons.ts'
-import type { About, CheckName, Step, StepKind } from '../observe/steps.ts'
+import type { Reason } from '../../observe/reasons.ts'
+import type { About, CheckName, Step, StepKind } from '../../observe/steps.ts'
 
 /** A fault that was ordered and made the answer go wrong. */
 export interface StepFault {

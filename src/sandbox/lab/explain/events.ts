@@ -1,9 +1,9 @@
 // GET /lab/v1/events: every step as it comes in, as server-sent events.
 import { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Addresses } from './addresses.ts'
-import { LabError } from './lab-error.ts'
-import type { Logins } from './logins.ts'
+import type { Addresses } from '../addresses.ts'
+import { LabError } from '../lab-error.ts'
+import type { Logins } from '../record/logins.ts'
 import { tellStep, tellSummary } from './tell.ts'
 
 /** A limit, because pages stay open in forgotten tabs. */

@@ -1,6 +1,6 @@
 // Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
-import { createLoginComparison, isCompared } from './notices/compare-logins.ts'
+import { createLoginComparison, isCompared } from '../explain/notices/compare-logins.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>

@@ -1,11 +1,11 @@
 // What faults need of the platform: which client a request proves to come from, and access tokens of another size.
 import type { FastifyRequest } from 'fastify'
-import type { Services } from '../services.ts'
-import { listSecretHashes } from '../store/client-secrets.ts'
-import { signAccessToken, verifyAccessToken } from '../tokens/access-token.ts'
-import { findCaller } from '../tokens/find-caller.ts'
-import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
-import { isId } from '../values/is-id.ts'
+import type { Services } from '../../services.ts'
+import { listSecretHashes } from '../../store/client-secrets.ts'
+import { signAccessToken, verifyAccessToken } from '../../tokens/access-token.ts'
+import { findCaller } from '../../tokens/find-caller.ts'
+import { hashToken, isEqualHash } from '../../tokens/opaque-token.ts'
+import { isId } from '../../values/is-id.ts'
 
 /** The client is proven by the secret in the body or by the access token. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
