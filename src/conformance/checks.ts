@@ -1,27 +1,40 @@
-// Every check, in the order in which they run and are told.
-import type { Check } from './check.ts'
-import { apiFaults } from './checks/api-faults.ts'
-import { comingBack } from './checks/coming-back.ts'
-import { cookie } from './checks/cookie.ts'
-import { exchange } from './checks/exchange.ts'
-import { log } from './checks/log.ts'
-import { pages } from './checks/pages.ts'
-import { portalFaults } from './checks/portal-faults.ts'
-import { signingOut } from './checks/signing-out.ts'
-import { startingALogin } from './checks/starting-a-login.ts'
-import { stayingSignedIn } from './checks/staying-signed-in.ts'
-import { tabs } from './checks/tabs.ts'
+// Every check, by group. A group is a folder of `checks/`, and `rows.ts` there has its checks.
+import type { Check, Row } from './check.ts'
+import { apiFaults } from './checks/api-faults/rows.ts'
+import { callback } from './checks/callback/rows.ts'
+import { cookie } from './checks/cookie/rows.ts'
+import { exchange } from './checks/exchange/rows.ts'
+import { log } from './checks/log/rows.ts'
+import { pages } from './checks/pages/rows.ts'
+import { portalFaults } from './checks/portal-faults/rows.ts'
+import { renewal } from './checks/renewal/rows.ts'
+import { signingOut } from './checks/signing-out/rows.ts'
+import { startingALogin } from './checks/starting-a-login/rows.ts'
+import { stayingSignedIn } from './checks/staying-signed-in/rows.ts'
+import { tabs } from './checks/tabs/rows.ts'
 
-export const checks: Check[] = [
-  startingALogin,
-  comingBack,
-  exchange,
-  cookie,
-  stayingSignedIn,
-  tabs,
-  signingOut,
-  pages,
-  portalFaults,
-  apiFaults,
-  log,
-].flat()
+/** In the order in which they run and are reported. The id is the name of the folder. */
+export const groups: { id: string; title: string; rows: Row[] }[] = [
+  { id: 'starting-a-login', title: 'Starting a login', rows: startingALogin },
+  { id: 'callback', title: 'The callback', rows: callback },
+  { id: 'exchange', title: 'The exchange', rows: exchange },
+  { id: 'cookie', title: 'The cookie', rows: cookie },
+  { id: 'staying-signed-in', title: 'Staying signed in', rows: stayingSignedIn },
+  { id: 'renewal', title: 'Renewing a session', rows: renewal },
+  { id: 'tabs', title: 'Tabs, windows, replicas', rows: tabs },
+  { id: 'signing-out', title: 'Signing out', rows: signingOut },
+  { id: 'pages', title: 'Pages', rows: pages },
+  { id: 'portal-faults', title: 'Faults of the portal', rows: portalFaults },
+  { id: 'api-faults', title: 'Faults of the API', rows: apiFaults },
+  { id: 'log', title: 'What is logged', rows: log },
+]
+
+export const checks: Check[] = groups.flatMap(({ id, rows }) => rows.map(row => ({ ...row, group: id })))
+
+/** The checks whose id or group a pattern matches. */
+export function pickChecks(only: RegExp | undefined): Check[] {
+  if (!only) return checks
+  return groups.flatMap(({ id: group, title }) =>
+    checks.filter(check => check.group === group && [check.id, group, title].some(text => only.test(text))),
+  )
+}

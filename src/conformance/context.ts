@@ -4,8 +4,8 @@ import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
+import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
 import { describePage, isCallFor } from './findings.ts'
-import { markOf, marksIn, tokensGivenIn, tokensSentIn } from './marks.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
@@ -31,7 +31,7 @@ export interface ContextParts {
 
 export function createContext({ settings, platform, clientProcess, isAlone, pause = wait }: ContextParts) {
   const exchanges: Exchange[] = []
-  const marks = new Set<string>()
+  const loginValues = new Set<string>()
   const people: Person[] = []
   const ordered: string[] = []
   let hasEnded = false
@@ -42,16 +42,17 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
     exchanges.push(exchange)
     const { response } = exchange
     const addresses = [exchange.request.url, 'headers' in response ? response.headers.get('location') : null]
-    for (const address of addresses) for (const mark of marksIn(address ?? '')) marks.add(mark)
+    for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
   }
 
   /** Whether a step is about this check: of one of its people, or with a state, code or challenge of its browsers. */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
     const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
-    return [...marksIn(step.request.url), ...Object.entries(body).flatMap(([name, value]) => markOf(name, value))].some(
-      mark => marks.has(mark),
-    )
+    return [
+      ...loginValuesIn(step.request.url),
+      ...Object.entries(body).flatMap(([name, value]) => loginValue(name, value)),
+    ].some(value => loginValues.has(value))
   }
 
   const isStartPage = (url: URL) => url.origin === platform.portalUrl
@@ -110,7 +111,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
       const location = await platform.authorize(person ?? (await context.person()), start.url)
       if (!location?.startsWith(platform.redirectUri))
         throw new Failed(`The portal refused this start of a login: ${start.url.search}`)
-      for (const mark of marksIn(location)) marks.add(mark)
+      for (const value of loginValuesIn(location)) loginValues.add(value)
       return new URL(location)
     },
 
@@ -178,7 +179,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
      * one, for whoever comes next. What it gives ends this before its time.
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
-      const state = [...marks].findLast(mark => mark.startsWith('state '))?.slice(6)
+      const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
       // Runs once more, with nobody beside it.
       if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
       // Nobody waits for this check any more, and the next one would meet the fault.

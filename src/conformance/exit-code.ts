@@ -3,8 +3,12 @@ import type { Outcome } from './expected-failures.ts'
 import type { Result } from './run-checks.ts'
 
 /** 0: good. 1: the client failed. 2: the run is of no use. 3: some checks found no answer. */
-export function exitCodeOf(results: Result[], { failed, mended, unknown }: Outcome, allowUndecided: boolean): number {
-  if (failed.length + mended.length + unknown.length > 0) return 1
+export function exitCodeOf(
+  results: Result[],
+  { failed, nowPassing, unknown }: Outcome,
+  allowUndecided: boolean,
+): number {
+  if (failed.length + nowPassing.length + unknown.length > 0) return 1
   if (results.some(({ isError }) => isError)) return 2
   return !allowUndecided && results.some(({ verdict }) => verdict === 'undecided') ? 3 : 0
 }

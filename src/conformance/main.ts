@@ -1,7 +1,7 @@
 // The command: settings, a run, reports, and an exit code (exit-code.ts).
 import { readFileSync, writeFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
-import { checks } from './checks.ts'
+import { checks, pickChecks } from './checks.ts'
 import { exitCodeOf } from './exit-code.ts'
 import { compareWithExpected } from './expected-failures.ts'
 import { toHtml } from './report/html.ts'
@@ -10,14 +10,14 @@ import { toJunit } from './report/junit.ts'
 import { printable } from './report/printable.ts'
 import { describeFailure, listChecks, summarize } from './report/terminal.ts'
 import { CannotRun, run } from './run.ts'
-import { pickChecks, type Result } from './run-checks.ts'
+import type { Result } from './run-checks.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => process.stdout.write(text)
 
 try {
   const settings = readSettings(process.argv.slice(2), process.env)
-  const picked = pickChecks(checks, settings.only)
+  const picked = pickChecks(settings.only)
   if (picked.length === 0) throw new SettingsError([`--only picks none of ${checks.length} checks; see --list`])
   if (settings.isHelp) say(usage)
   else if (settings.isList) say(listChecks(picked))
@@ -43,9 +43,9 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   const results = await run(picked, settings, process.env, {
-    settings: values => say(tellSettings(values)),
-    waiting: () => say(`Waiting for the client at ${settings.client} …\n`),
-    result: result => say(progress(++count, picked.length, result)),
+    onSettings: values => say(describeSettings(values)),
+    onWaiting: () => say(`Waiting for the client at ${settings.client} …\n`),
+    onResult: result => say(progress(++count, picked.length, result)),
     stop: stop.signal,
   })
   if (process.stdout.isTTY) say('\r\x1b[K')
@@ -75,7 +75,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   return exitCodeOf(results, outcome, settings.allowUndecided)
 }
 
-function tellSettings(values: Record<string, string>): string {
+function describeSettings(values: Record<string, string>): string {
   const lines = Object.entries(values).filter(([name]) => name !== 'CLIENT_URL')
   return `The client under test needs these settings:\n${lines.map(([name, value]) => `  ${name}=${value}`).join('\n')}\n\n`
 }

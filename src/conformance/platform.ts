@@ -10,7 +10,7 @@ import { createPortalSession } from '../sandbox/store/portal-sessions.ts'
 import { createUser } from '../sandbox/store/users.ts'
 import { hashToken, makeSecret } from '../sandbox/tokens/opaque-token.ts'
 import { Secret } from '../sandbox/values/secret.ts'
-import { type Elsewhere, otherLoopback, startElsewhere } from './elsewhere.ts'
+import { type OtherSite, otherLoopback, startOtherSite } from './other-site.ts'
 import type { Settings } from './settings.ts'
 
 export interface Person {
@@ -69,7 +69,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   })
   const { portalUrl, apiUrl, labUrl, user, passwords } = sandbox
   const { portal, api, store, lab } = sandbox.servers
-  const elsewhere: Elsewhere = await startElsewhere(clientHost)
+  const otherSite: OtherSite = await startOtherSite(clientHost)
   const passwordHash = await passwords.hash(user.password)
   let people = 0
 
@@ -83,7 +83,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     clientId,
     clientSecret,
     redirectUri,
-    elsewhere,
+    otherSite,
     /** Everything that arrived so far, in the order in which it was answered. */
     steps,
     /** Returns its id. */
@@ -177,7 +177,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {
-      await elsewhere.close()
+      await otherSite.close()
       await sandbox.close()
     },
   }

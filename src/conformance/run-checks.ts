@@ -2,10 +2,10 @@
 // fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Exchange } from './browser/browser.ts'
-import { type Check, Failed, groups, type Level, NotApplicable, Undecided, type Verdict } from './check.ts'
+import { type Check, Failed, type Level, NotApplicable, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
-import { createPlaces } from './places.ts'
+import { createLimiter } from './limiter.ts'
 import type { Platform } from './platform.ts'
 import { hide } from './report/hide.ts'
 import { type Settings, whyMissing } from './settings.ts'
@@ -17,7 +17,7 @@ export interface Result {
   level: Level
   verdict: Verdict
   why: string
-  mend: string
+  fix: string
   /** What was seen instead, or why nothing can be said; empty where it passed. */
   reason: string
   evidence: string[]
@@ -51,23 +51,23 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   const results = new Map<Check, Result>()
   const { settings, onResult } = parts
   const watch = watchClient(parts)
-  const tell = (check: Check, result: Result) => {
+  const report = (check: Check, result: Result) => {
     results.set(check, result)
     onResult?.(result)
   }
   const possible = checks.filter(check => {
     const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
-    if (missing) tell(check, resultOf(check, 'not applicable', missing))
+    if (missing) report(check, resultOf(check, 'not applicable', missing))
     return missing === undefined
   })
 
   const together = possible.filter(({ isAlone }) => !isAlone)
   const suspects: { check: Check; first: Attempt }[] = []
-  const { taking, pause } = createPlaces(sideBySide)
+  const { runInSlot, pause } = createLimiter(sideBySide)
   const look = async (check: Check) => {
-    const first = await taking(() => attempt(check, { ...parts, pause }, watch, false))
+    const first = await runInSlot(() => attempt(check, { ...parts, pause }, watch, false))
     const { verdict } = first.result
-    if (verdict === 'passed' || verdict === 'not applicable') tell(check, first.result)
+    if (verdict === 'passed' || verdict === 'not applicable') report(check, first.result)
     else suspects.push({ check, first })
   }
   await Promise.all(together.map(look))
@@ -79,19 +79,19 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
     const second = await attempt(check, parts, watch, true)
     if (second.isLost) culprits.add(check.id)
     if (first.isLost && !second.isLost) unclear.push({ check, first, second })
-    else tell(check, choose(first.result, second.result))
+    else report(check, choose(first.result, second.result))
   }
   // The client was lost during several checks, and one of them is the reason. If none of them loses it again, all fail.
   for (const { check, first, second } of unclear) {
     const isExplained = [...first.beside].some(id => culprits.has(id))
-    tell(check, isExplained ? choose(first.result, second.result) : first.result)
+    report(check, isExplained ? choose(first.result, second.result) : first.result)
   }
 
   for (const check of possible.filter(({ isAlone }) => isAlone)) {
     const first = await attempt(check, parts, watch, true)
     // Nothing ran beside it, so nothing else is the reason for a lost client.
     const isFinal = !isBlamed(first.result) || first.isLost
-    tell(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
+    report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
   return checks.map(check => results.get(check)!)
 }
@@ -175,10 +175,10 @@ function judge(error: unknown, level: Level): Seen {
 }
 
 /** Whatever the check is about, and whatever its level: nobody may be able to make a client do this. */
-const losingTheClient: Pick<Result, 'level' | 'why' | 'mend'> = {
+const losingTheClient: Pick<Result, 'level' | 'why' | 'fix'> = {
   level: 'MUST',
   why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer (OWASP ASVS 16.5.3).',
-  mend: 'Catch every error, give every call a deadline, answer with a page that says what to do, and go on running.',
+  fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and go on running.',
 }
 
 function describeLost({ request: { method, url }, response }: Exchange): string {
@@ -193,11 +193,6 @@ function lastPrinted({ clientProcess }: RunParts): string[] {
 }
 
 function resultOf(check: Check, verdict: Verdict, reason = ''): Result {
-  const { id, group, title, level, why, mend } = check
-  return { id, group, title, level, verdict, why, mend, reason, evidence: [], durationMs: 0 }
-}
-
-/** The checks that a pattern picks by id, group or the group's title. */
-export function pickChecks(checks: Check[], only: RegExp | undefined): Check[] {
-  return only ? checks.filter(({ id, group }) => [id, group, groups[group]].some(text => only.test(text))) : checks
+  const { id, group, title, level, why, fix } = check
+  return { id, group, title, level, verdict, why, fix, reason, evidence: [], durationMs: 0 }
 }

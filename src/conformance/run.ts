@@ -12,12 +12,12 @@ import type { Settings } from './settings.ts'
 /** It could not begin; the message says why. */
 export class CannotRun extends Error {}
 
-export interface Hears {
-  /** The settings that the client needs, by name. */
-  settings?: (values: Record<string, string>) => void
-  waiting?: () => void
-  result?: (result: Result) => void
-  /** Ends the run: what it has started is stopped. */
+export interface RunOptions {
+  /** Called with the settings that the client needs, by name. */
+  onSettings?: (values: Record<string, string>) => void
+  onWaiting?: () => void
+  onResult?: (result: Result) => void
+  /** Ends the run and stops everything that it started. */
   stop?: AbortSignal
 }
 
@@ -26,7 +26,7 @@ export async function run(
   checks: Check[],
   settings: Settings,
   environment: Record<string, string | undefined> = {},
-  hears: Hears = {},
+  { onSettings, onWaiting, onResult, stop }: RunOptions = {},
 ): Promise<Result[]> {
   // Loaded only now: --help, --list and a wrong option need none of the sandbox, which takes longest.
   const { startPlatform } = await import('./platform.ts')
@@ -40,23 +40,20 @@ export async function run(
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
   let clientProcess: ClientProcess | undefined
   const stopped = new Promise<never>((_, reject) =>
-    hears.stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
+    stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
   )
   // Nobody may be waiting for it yet, or any more.
   stopped.catch(() => undefined)
   try {
     const values = clientSettings(settings, platform)
-    hears.settings?.(values)
+    onSettings?.(values)
     const loginUrl = settings.client + settings.login
     // Status 502 and above: a client that has just begun to listen may not be ready.
     const isAnswering = async () => ((await statusAt(loginUrl)) ?? 502) < 502
     // A client may say that it is busy. 502 and 504 are a proxy's words for a client that is gone.
     const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
     const waitForClient = async (isAlive: () => boolean) => {
-      for (
-        const end = performance.now() + settings.waitMs;
-        performance.now() < end && isAlive() && !hears.stop?.aborted;
-      ) {
+      for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive() && !stop?.aborted; ) {
         if (await isAnswering()) return true
         await wait(100)
       }
@@ -67,16 +64,15 @@ export async function run(
         throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(hears.stop?.aborted ? 'It was stopped.' : error.message)
+        throw new CannotRun(stop?.aborted ? 'It was stopped.' : error.message)
       })
     } else {
-      hears.waiting?.()
+      onWaiting?.()
       if (!(await waitForClient(() => true)))
         throw new CannotRun(
           `No client answered at ${settings.client}${settings.login} in ${settings.waitMs / 1000} seconds.`,
         )
     }
-    const onResult = hears.result
     const running = runChecks(checks, {
       settings,
       platform,

@@ -69,7 +69,7 @@ t.test('the client of this project passes: no MUST and no SHOULD fails', async t
   t.ok(checks.length >= 120, `${checks.length} checks`)
   t.ok(checks.filter(({ verdict }) => verdict === 'passed').length > 120, 'nearly all of them apply')
   t.match(readFileSync(join(folder, 'junit'), 'utf8'), 'failures="0"')
-  t.match(readFileSync(join(folder, 'html'), 'utf8'), 'Nothing to mend.')
+  t.match(readFileSync(join(folder, 'html'), 'utf8'), 'Nothing to fix.')
   await t.rejects(fetch(client), 'the client that it started has been stopped')
 })
 
@@ -79,7 +79,7 @@ t.test('a MUST that fails is exit code 1, unless it is known to fail', async t =
   const failed = await conformance(only)
   t.equal(failed.code, 1)
   t.match(failed.output, 'FAILED start-leads-to-portal (MUST)')
-  t.match(failed.output, /Why: {3}.*\n {2}Mend: {2}.*\n {2}Evidence:\n {4}GET http/)
+  t.match(failed.output, /Why: {3}.*\n {2}Fix: {3}.*\n {2}Evidence:\n {4}GET http/)
   t.match(failed.output, `Again: node src/conformance/main.ts --client ${client} --only '^start-leads-to-portal$'`)
   t.equal(failed.lastLine, '1 passed, 1 failed, 0 warned, 0 not applicable, 0 undecided')
 

@@ -14,7 +14,7 @@ import { describeFailure, summarize } from '../../src/conformance/report/termina
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 
-const base = { group: 'pages', title: 'A title', level: 'SHOULD', why: 'Why.', mend: 'Mend it.' } as const
+const base = { group: 'pages', title: 'A title', level: 'SHOULD', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
@@ -217,7 +217,7 @@ for (const [what, first, second, expected] of pairs)
     },
   )
 
-const nothing = { failed: [], mended: [], unknown: [] }
+const nothing = { failed: [], nowPassing: [], unknown: [] }
 const resultOf = (verdict: Result['verdict'], more: Partial<Result> = {}): Result => ({
   ...base,
   id: verdict,
@@ -235,7 +235,7 @@ t.test('the exit code is 0 only if nothing failed, crashed or stayed undecided',
   t.equal(exitCodeOf(good, nothing, false), 0)
   t.equal(exitCodeOf([...good, failed], { ...nothing, failed: [failed] }, true), 1)
   t.equal(exitCodeOf([...good, open, failed], { ...nothing, failed: [failed] }, false), 1)
-  t.equal(exitCodeOf(good, { ...nothing, mended: ['passed'] }, false), 1)
+  t.equal(exitCodeOf(good, { ...nothing, nowPassing: ['passed'] }, false), 1)
   t.equal(exitCodeOf(good, { ...nothing, unknown: ['gone'] }, false), 1)
   t.equal(exitCodeOf([...good, open, crashed], nothing, true), 2, 'a crash is never green')
   t.equal(exitCodeOf([...good, open], nothing, false), 3)

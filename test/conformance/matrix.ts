@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import type { Check } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
+import type { Fault } from './clients/faults/fault.ts'
 import { faults } from './clients/faults/faults.ts'
 import { buildFaultyClient } from './clients/faulty-client.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
@@ -23,7 +24,8 @@ const { values } = parseArgs({
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 const isBlamed = ({ verdict }: Result) => verdict === 'failed' || verdict === 'warned'
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
-const waiting = faults.filter(({ name, group }) => [name, group].some(text => new RegExp(values.fault).test(text)))
+const groupOf = ({ check: id }: Fault) => checks.find(check => check.id === id)?.group ?? ''
+const waiting = faults.filter(fault => [fault.name, groupOf(fault)].some(text => new RegExp(values.fault).test(text)))
 const missed: string[] = []
 let judged = 0
 
@@ -56,8 +58,8 @@ async function judgeRight(
 async function judgeFaults(): Promise<void> {
   const stage = await openStage()
   for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-    const { name, group, check } = fault
-    const mine = values['own-group'] ? picked.filter(one => one.group === group) : picked
+    const { name, check } = fault
+    const mine = values['own-group'] ? picked.filter(one => one.group === groupOf(fault)) : picked
     const results = await stage.judge(settings => buildFaultyClient(settings, name), mine)
     const blamed = results.filter(isBlamed).map(({ id }) => id)
     const isMeant = (one: Check) => one.id === check

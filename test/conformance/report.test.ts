@@ -13,7 +13,7 @@ import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
 import { reasons } from '../../src/sandbox/observe/reasons.ts'
 
-const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', mend: 'Mend "it".' } as const
+const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', fix: 'Fix "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 /** Runs checks against nothing: none of these asks the platform anything. */
@@ -115,7 +115,7 @@ const report: Report = {
   command: 'npm run conformance --',
   results,
 }
-const nothing = { failed: [], mended: [], unknown: [] }
+const nothing = { failed: [], nowPassing: [], unknown: [] }
 
 t.test('the report for programs has suite, client and checks', async t => {
   const { suite, client, checks } = JSON.parse(toJson(report))
@@ -126,7 +126,7 @@ t.test('the report for programs has suite, client and checks', async t => {
     level: 'MUST',
     verdict: 'failed',
     why: base.why,
-    mend: base.mend,
+    fix: base.fix,
     evidence: ['GET /\n→ 200'],
     again: "npm run conformance -- --only '^b$'",
   })
@@ -153,7 +153,7 @@ t.test('the summary fits a screen, and its last line counts', async t => {
     { length: 300 },
     (_, at): Result => ({ ...results[1]!, id: `check-${at}`, reason: 'x'.repeat(500) }),
   )
-  const outcome = { failed: many, mended: ['m'], unknown: ['u'] }
+  const outcome = { failed: many, nowPassing: ['m'], unknown: ['u'] }
   const lines = summarize({ ...report, results: many }, outcome)
     .trimEnd()
     .split('\n')
@@ -203,9 +203,9 @@ t.test('of a full cookie jar the evidence shows the beginning', async t => {
 t.test('a known failure is none, and one that passes has to leave the list', async t => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'not-run']
   const expected = (...known: string[]) => compareWithExpected(results, new Map(known.map(id => [id, 'reason'])), ids)
-  t.match(expected(), { failed: [{ id: 'b' }], mended: [], unknown: [] })
+  t.match(expected(), { failed: [{ id: 'b' }], nowPassing: [], unknown: [] })
   t.same(expected('b', 'not-run'), nothing)
-  t.match(expected('b', 'a', 'gone'), { failed: [], mended: ['a'], unknown: ['gone'] })
+  t.match(expected('b', 'a', 'gone'), { failed: [], nowPassing: ['a'], unknown: ['gone'] })
 })
 
 t.test('no secret stands in the evidence, and equal ones have equal hashes', async t => {

@@ -1,5 +1,5 @@
 // The report as one file that can be mailed: no script, nothing loaded.
-import { groups } from '../check.ts'
+import { groups } from '../checks.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { countLine, type Report } from './report.ts'
@@ -20,7 +20,7 @@ ul { list-style: none; padding: 0 } li { padding: .15rem 0 } code { font-size: .
 /** Failures first, each with its evidence; then every check by group. */
 export function toHtml({ version, client, startedAt, durationMs, command, results }: Report): string {
   const loud = results.filter(({ verdict, isError }) => verdict === 'failed' || verdict === 'warned' || isError)
-  const sections = Object.entries(groups).flatMap(([group, title]) => {
+  const sections = groups.flatMap(({ id: group, title }) => {
     const own = results.filter(result => result.group === group)
     return own.length === 0
       ? []
@@ -38,17 +38,17 @@ export function toHtml({ version, client, startedAt, durationMs, command, result
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
 and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; each says why it
 matters. Secrets stand here as hashes: equal ones are equal values.</p>
-${loud.length > 0 ? `<h2>What to mend</h2>\n${loud.map(result => article(result, command)).join('\n')}` : '<p>Nothing to mend.</p>'}
+${loud.length > 0 ? `<h2>What to fix</h2>\n${loud.map(result => article(result, command)).join('\n')}` : '<p>Nothing to fix.</p>'}
 ${sections.join('\n')}
 </html>
 `
 }
 
-function article({ id, title, level, verdict, reason, why, mend, evidence }: Result, command: string): string {
+function article({ id, title, level, verdict, reason, why, fix, evidence }: Result, command: string): string {
   const shown = evidence.map(text => `<pre>${escapeHtml(text)}</pre>`).join('\n')
   return `<article class="${verdict}" id="${escapeHtml(id)}">
 <h3><b>${verdict}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
-<dl><dt>Seen</dt><dd>${escapeHtml(reason)}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Mend</dt><dd>${escapeHtml(mend)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${command} --only '^${id}$'`)}</code></dd></dl>
+<dl><dt>Seen</dt><dd>${escapeHtml(reason)}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${command} --only '^${id}$'`)}</code></dd></dl>
 ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>`}
 </article>`
 }

@@ -3,19 +3,19 @@ import { unsafeToPrint } from './printable.ts'
 import type { Report } from './report.ts'
 
 /**
- * `{"suite": version, "client": …, "checks": [{"id", "title", "level", "verdict", "why", "mend", "evidence": […], …}]}`.
+ * `{"suite": version, "client": …, "checks": [{"id", "title", "level", "verdict", "why", "fix", "evidence": […], …}]}`.
  * `isError` says that the check itself crashed.
  */
 export function toJson({ version, client, startedAt, durationMs, command, results }: Report): string {
   const checks = results.map(
-    ({ id, group, title, level, verdict, why, mend, reason, evidence, durationMs, isError = false }) => ({
+    ({ id, group, title, level, verdict, why, fix, reason, evidence, durationMs, isError = false }) => ({
       id,
       group,
       title,
       level,
       verdict,
       why,
-      mend,
+      fix,
       reason,
       evidence,
       durationMs,

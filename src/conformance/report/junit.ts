@@ -1,11 +1,11 @@
 // The report for CI systems: JUnit's XML, one suite a group. What is warned has passed and says so.
-import { groups } from '../check.ts'
+import { groups } from '../checks.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import type { Report } from './report.ts'
 
 export function toJunit({ client, startedAt, durationMs, command, results }: Report): string {
-  const suites = Object.entries(groups).flatMap(([group, title]) => {
+  const suites = groups.flatMap(({ id: group, title }) => {
     const own = results.filter(result => result.group === group)
     return own.length === 0 ? [] : [suite(title, own, command)]
   })
@@ -22,7 +22,7 @@ function suite(title: string, results: Result[], command: string): string {
 function testCase(result: Result, command: string): string {
   const { id, group, title, verdict, durationMs } = result
   const head = `    <testcase name="${escapeXml(`${id}: ${title}`)}" classname="${escapeXml(`conformance.${group}`)}" time="${seconds(durationMs)}"`
-  const text = escapeXml(tell(result, command))
+  const text = escapeXml(describe(result, command))
   if (verdict === 'passed') return `${head}/>\n`
   if (result.isError) return `${head}><error message="${escapeXml(result.reason)}">${text}</error></testcase>\n`
   const content = {
@@ -34,11 +34,11 @@ function testCase(result: Result, command: string): string {
   return `${head}>${content}</testcase>\n`
 }
 
-function tell({ verdict, reason, why, mend, evidence, id }: Result, command: string): string {
+function describe({ verdict, reason, why, fix, evidence, id }: Result, command: string): string {
   return [
     `${verdict}: ${reason}`,
     `Why: ${why}`,
-    `Mend: ${mend}`,
+    `Fix: ${fix}`,
     ...evidence,
     `Again: ${command} --only '^${id}$'`,
   ].join('\n')

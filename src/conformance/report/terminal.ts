@@ -1,5 +1,6 @@
 // What a terminal shows: each failure with its evidence, then a summary that fits a screen.
-import { groups, type Verdict } from '../check.ts'
+import type { Verdict } from '../check.ts'
+import { groups } from '../checks.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
@@ -7,14 +8,14 @@ import { countLine, type Report } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
-/** A check that failed, warned or crashed: what was seen, why it matters, how to mend it, and how to run it again. */
+/** A check that failed, warned or crashed: what was seen, why it matters, how to fix it, and how to run it again. */
 export function describeFailure(result: Result, command: string): string {
-  const { id, title, level, verdict, reason, why, mend, evidence, isError } = result
+  const { id, title, level, verdict, reason, why, fix, evidence, isError } = result
   const lines = [
     `${isError ? 'ERROR' : verdict.toUpperCase()} ${id} (${level}): ${title}`,
     `  Seen:  ${reason}`,
     `  Why:   ${why}`,
-    `  Mend:  ${mend}`,
+    `  Fix:   ${fix}`,
     ...(evidence.length > 0
       ? ['  Evidence:', ...evidence.flatMap(text => text.split('\n').map(line => `    ${line}`))]
       : []),
@@ -33,9 +34,13 @@ export function summarize(report: Report, outcome: Outcome): string {
 }
 
 /** `most`: so many are named of each kind. */
-function summaryOf({ results, client, command }: Report, { failed, mended, unknown }: Outcome, most: number): string[] {
+function summaryOf(
+  { results, client, command }: Report,
+  { failed, nowPassing, unknown }: Outcome,
+  most: number,
+): string[] {
   const lines = [`Conformance of ${client}`, '']
-  for (const [group, title] of Object.entries(groups)) {
+  for (const { id: group, title } of groups) {
     const own = results.filter(result => result.group === group)
     if (own.length > 0) lines.push(`  ${title.padEnd(26)}${countLine(own, true)}`)
   }
@@ -55,7 +60,7 @@ function summaryOf({ results, client, command }: Report, { failed, mended, unkno
     ...listSome('Undecided', named(of('undecided')), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
-  if (mended.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${mended.join(', ')}`)
+  if (nowPassing.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${nowPassing.join(', ')}`)
   if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
   return [...lines, countLine(results)]
@@ -85,7 +90,7 @@ function shorten(text: string): string {
 
 /** For `--list`, and for docs/conformance-checks.md: every check by group, as Markdown. */
 export function listChecks(checks: Pick<Result, 'id' | 'group' | 'title' | 'level'>[]): string {
-  const tables = Object.entries(groups).flatMap(([group, title]) => {
+  const tables = groups.flatMap(({ id: group, title }) => {
     const own = checks.filter(check => check.group === group)
     const rows = own.map(({ id, level, title }) => `| \`${id}\` | ${level} | ${title.replaceAll('|', '\\|')} |`)
     return own.length === 0

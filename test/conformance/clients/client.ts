@@ -55,7 +55,7 @@ async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer>
 function routeOf({ parts, url: { pathname } }: Visit): [string[], Handler] {
   if (pathname === '/') return [['GET', 'HEAD'], home]
   if (pathname === '/login') return [parts.startMethods, startLogin]
-  if (pathname === '/exchangeToken') return [parts.callbackMethods, comeBack]
+  if (pathname === '/exchangeToken') return [parts.callbackMethods, finishLogin]
   if (pathname === '/cancelled') return [['GET'], cancelled]
   if (pathname === '/logout') return [parts.signOutMethods, signOut]
   if (pathname === '/applications') return [['GET', 'POST'], visit => (visit.method === 'POST' ? create : list)(visit)]
@@ -95,7 +95,7 @@ const startLogin: Handler = async visit => {
   return parts.afterStart(visit, { status: 302, headers: { location: start } })
 }
 
-const comeBack: Handler = async visit => {
+const finishLogin: Handler = async visit => {
   const { parts, query } = visit
   if (!parts.isNavigation(visit)) throw new Refusal(403, 'Signing in works only in a window of its own.')
   await parts.beforeState(visit)

@@ -1,7 +1,6 @@
-// Mistakes that clients really make, one at a time: each is the small client with other parts in place of right ones.
-import type { Group } from '../../../../src/conformance/check.ts'
+// Mistakes that clients really make, one at a time: each is the small client with one part replaced by a wrong one.
 import { apiFaults } from './api-faults.ts'
-import { comingBack } from './coming-back.ts'
+import { callback } from './callback.ts'
 import { cookie } from './cookie.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
@@ -13,20 +12,17 @@ import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
 import { tabs } from './tabs.ts'
 
-const byGroup: Record<Group, Fault[]> = {
-  'starting-a-login': startingALogin,
-  'coming-back': comingBack,
+/** The table: each fault, with the check that has to find it. */
+export const faults: Fault[] = [
+  startingALogin,
+  callback,
   exchange,
   cookie,
-  'staying-signed-in': stayingSignedIn,
+  stayingSignedIn,
   tabs,
-  'signing-out': signingOut,
+  signingOut,
   pages,
-  'portal-faults': portalFaults,
-  'api-faults': apiFaults,
+  portalFaults,
+  apiFaults,
   log,
-}
-
-export const faults: (Fault & { group: Group })[] = Object.entries(byGroup).flatMap(([group, members]) =>
-  members.map(member => ({ ...member, group: group as Group })),
-)
+].flat()

@@ -1,0 +1,111 @@
+// Where a login leads to in the end, for clients that can be told.
+import type { Row } from '../../check.ts'
+import { describePage, expect, expectSignedIn } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+
+/** Values of the parameter that says where to come back to; none may lead to another site. `{client}`: its origin. */
+const returns: [id: string, value: string][] = [
+  ['absolute', 'https://evil.example/'],
+  ['two-slashes', '//evil.example/'],
+  ['three-slashes', '///evil.example/'],
+  ['backslash', '/\\evil.example/'],
+  ['two-backslashes', '\\\\evil.example/'],
+  ['tab', '/\t/evil.example/'],
+  ['newline', '/\n/evil.example/'],
+  ['encoded-slash', '/%2f/evil.example/'],
+  ['dots', '/..//evil.example/'],
+  ['dot', '/.//evil.example/'],
+  ['encoded-backslash', '/%5cevil.example/'],
+  ['full-width', '/\uff0fevil.example/'],
+  ['above', '/../../\\evil.example/'],
+  ['user-info', 'http://localhost@evil.example/'],
+  ['own-origin-as-user', '{client}@evil.example/'],
+  ['at', '@evil.example/'],
+  ['space', ' //evil.example/'],
+  ['scheme-only', 'https:evil.example'],
+  ['script', 'javascript:alert(1)'],
+  ['data', 'data:text/html,<script>alert(1)</script>'],
+]
+
+const returnChecks: Row[] = returns.map(([id, value]) => ({
+  id: `return-to-${id}`,
+  title: `After a login nobody is led to another site by ${JSON.stringify(value)}`,
+  level: 'MUST',
+  why: "A link to the login that ends at a forger's page is an open redirect (RFC 9700, 4.11.1).",
+  fix: "Take only a path of the client: parse it against the client's own origin, and compare the origin of what comes out.",
+  needs: ['returnTo'],
+  async run(context) {
+    const { client, login, returnTo } = context.settings
+    const browser = context.browser()
+    const page = await context.visitUntilPortal(
+      browser,
+      `${login}?${new URLSearchParams({ [returnTo]: value.replace('{client}', client) })}`,
+    )
+    // Refused at once, which is as good.
+    if (page.stoppedAt === undefined) return
+    const url = new URL(page.stoppedAt)
+    const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
+    const landed = await followCallback(context, browser, callback, to => to.origin !== client)
+    const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
+    expect(!landed.stoppedAt || isPortal, `The browser was led to ${landed.stoppedAt}.`, landed)
+    const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
+    expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
+    expect(
+      !/(href|url)\s*=\s*["']?\s*(javascript|data):/i.test(landed.body),
+      'The page after the login links to a script.',
+      landed,
+    )
+  },
+}))
+
+export const returnTo: Row[] = [
+  {
+    id: 'return-to-works',
+    title: 'A login leads back to the page that it was begun for',
+    level: 'SHOULD',
+    why: 'Whoever followed a link wants to be there, and not on a start page (OWASP ASVS 2.3.1).',
+    fix: 'Keep the path with the pending login, and lead on to it.',
+    needs: ['returnTo', 'page'],
+    async run(context) {
+      const { login, returnTo, page: path } = context.settings
+      const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
+      const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
+      const page = await followCallback(context, browser, callback)
+      expect(page.url === context.url(there), `It led to ${page.url}.`, page)
+    },
+  },
+  {
+    id: 'return-to-no-header',
+    title: 'Where to come back to cannot add headers',
+    level: 'MUST',
+    why: 'A line break in a Location begins another header (OWASP ASVS 1.2.1).',
+    fix: 'Refuse control characters.',
+    needs: ['returnTo'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      const browser = context.browser()
+      const page = await context.visitUntilPortal(browser, `${login}?${returnTo}=/%0d%0aSet-Cookie:%20planted=1`)
+      expect(page.status !== 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      if (page.stoppedAt !== undefined) {
+        const url = new URL(page.stoppedAt)
+        await followCallback(context, browser, await context.authorize({ url, state: undefined, page }))
+      }
+      expect(!browser.cookies.get('planted'), 'It set a cookie.')
+    },
+  },
+  {
+    id: 'return-to-long',
+    title: 'A long address to come back to does not break the login',
+    level: 'MUST',
+    why: 'A cookie of more than 4,096 bytes is dropped without a word (RFC 6265bis, 5.7).',
+    fix: 'Bound what is kept of it, and leave out what is longer.',
+    needs: ['returnTo', 'page'],
+    async run(context) {
+      const { login, returnTo } = context.settings
+      const { browser, callback } = await beginLogin(context, `${login}?${returnTo}=/${'a'.repeat(4000)}`)
+      await followCallback(context, browser, callback)
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+    },
+  },
+  ...returnChecks,
+]

@@ -1,0 +1,306 @@
+// From the portal back to the client: a login that works, and callbacks that are delivered otherwise than by its redirect.
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, describePage, expect, expectSignedIn, headerOf } from '../../findings.ts'
+import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import { foreignLoads, isInside } from '../../steps/page-content.ts'
+import { ownCookies, plant } from '../../steps/sessions.ts'
+import { callbackParameters } from './callback-parameters.ts'
+import { returnTo } from './return-to.ts'
+import { states } from './states.ts'
+
+export const callback: Row[] = [
+  {
+    id: 'login-works',
+    title: 'Whoever signs in at the portal is signed in at the client',
+    level: 'MUST',
+    why: "It is what a client is for: the page behind the login calls the API in the visitor's name (specification, 5.3 and 5.4).",
+    fix: 'Follow the steps of part 5 of the specification; the evidence shows how far it came.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      const page = await context.signIn(browser)
+      expect(
+        await context.isSignedIn(browser),
+        `After the login, which ended with ${describePage(page)}, a visit of ${context.settings.page} made no call of the API that was answered.`,
+      )
+    },
+  },
+  {
+    id: 'login-lands-signed-in',
+    title: 'The first page after the login is already signed in',
+    level: 'MUST',
+    why: 'A Strict cookie is not sent after redirects that began on another site, so a redirect from the callback shows a signed-out page (RFC 6265bis, 5.2).',
+    fix: 'Answer the callback with status 200 and a page that goes on by itself (meta refresh) to a page of the client.',
+    needs: ['page'],
+    async run(context) {
+      const browser = context.browser()
+      const person = await context.person()
+      const landed = await context.signIn(browser)
+      // Round and round: the page without its cookie leads to the portal, which knows its visitor and sends him back.
+      expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
+      await context.platform.settle()
+      const isCalled = () =>
+        context.arrived('api', 'me').some(step => step.about.userId === person.id && step.listener === 'api')
+      const isThere =
+        landed.url.startsWith(context.settings.client) &&
+        new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
+      expect(
+        !landed.url.startsWith(context.platform.portalUrl),
+        'After the login the browser stands at the portal again.',
+        landed,
+      )
+      if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
+      await context.platform.settle()
+      expect(isCalled(), `The page that one lands on, ${landed.url}, knows nothing of the login.`, landed)
+    },
+  },
+  {
+    id: 'callback-code-not-in-address',
+    title: 'Code and state do not stay in the address bar',
+    level: 'MUST',
+    why: 'What stands there is kept in the history, copied and sent on (RFC 9700, 4.3.1).',
+    fix: 'Lead on from the callback by a redirect, or by a page with a meta refresh, which replaces the entry.',
+    async run(context) {
+      const landed = await context.signIn(context.browser())
+      const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
+      if (left.length > 0 && /<script/i.test(landed.body))
+        throw new Undecided('The callback answers with a page that has a script, which may lead on.')
+      expect(
+        left.length === 0,
+        `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
+      )
+    },
+  },
+  {
+    id: 'callback-no-referrer',
+    title: "The callback's address goes to nobody as a referrer",
+    level: 'MUST',
+    why: 'The next request would carry code and state in its Referer (RFC 9700, 4.2.4).',
+    fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
+    async run(context) {
+      const browser = context.browser()
+      const landed = await context.signIn(browser)
+      const leaks = landed.trail.filter(({ request }) => {
+        const referer = request.headers.referer ?? ''
+        return referer.startsWith(context.platform.redirectUri) && /[?&](code|state)=/.test(referer)
+      })
+      expect(leaks.length === 0, 'A request after the callback carried its address.', ...leaks)
+    },
+  },
+  {
+    id: 'callback-no-store',
+    title: 'The answer to the callback says Cache-Control: no-store',
+    level: 'SHOULD',
+    why: 'It sets a session; whatever keeps it gives it to others (RFC 6749, 5.1; RFC 9111, 5.2.2.5).',
+    fix: 'Send Cache-Control: no-store with it.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      expect(
+        /no-store/i.test(headerOf(answer, 'cache-control') ?? ''),
+        `Cache-Control is ${headerOf(answer, 'cache-control') ?? 'not there'}.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'callback-not-cached',
+    title: 'The answer to the callback may not be kept by others',
+    level: 'MUST',
+    why: 'A proxy would give the session of one visitor to the next (RFC 9111, 5.2.2).',
+    fix: 'Send Cache-Control: no-store with it.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      const control = headerOf(answer, 'cache-control') ?? ''
+      expect(
+        /no-store|private/i.test(control) || !/\b(public|max-age\s*=\s*[1-9]|s-maxage)/i.test(control),
+        `Cache-Control is ${control}.`,
+        answer,
+      )
+    },
+  },
+  {
+    id: 'callback-nothing-foreign',
+    title: 'The page of the callback loads nothing from elsewhere and repeats neither code nor state',
+    level: 'MUST',
+    why: 'Whatever it loads learns the code by script or referrer (RFC 6749, 3.1.2.5).',
+    fix: 'Answer with a page of its own that holds nothing but the way on.',
+    async run(context) {
+      const answer = await callbackOf(context)
+      const { searchParams } = new URL(answer.request.url)
+      const body = bodyOf(answer)
+      const foreign = foreignLoads(body, context.settings.client)
+      expect(foreign.length === 0, `The page loads ${foreign[0]}.`, answer)
+      for (const name of ['code', 'state'])
+        expect(!body.includes(searchParams.get(name)!), `The page holds the ${name}.`, answer)
+    },
+  },
+  ...states,
+  {
+    id: 'callback-resent',
+    title: 'A callback that the browser delivers four times at once is answered four times',
+    level: 'MUST',
+    why: 'Browsers send a request again whose connection dropped; that must end on a page, never in a fault (RFC 9110, 9.2.2).',
+    fix: 'Share one exchange among deliveries of one state, and answer what cannot be shared with a page that leads on.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const pages = await deliverOften(context, browser, callback)
+      for (const page of pages) {
+        expect(page.status !== 0, `One of them got no answer: ${page.fault}.`, page)
+        expect(
+          page.status !== 500 && !isInside(page.body),
+          `One of them was answered with ${describePage(page)}.`,
+          page,
+        )
+      }
+    },
+  },
+  {
+    id: 'callback-resent-signed-in',
+    title: 'A callback that the browser delivers four times at once ends signed in',
+    level: 'SHOULD',
+    why: 'The visitor has done everything right, and sees the last answer alone (RFC 9110, 9.2.2).',
+    fix: 'Let no late delivery take away the session that the first one has made.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await deliverOften(context, browser, callback)
+      await expectSignedIn(context, browser, 'Afterwards nobody is signed in.')
+    },
+  },
+  ...callbackParameters,
+  {
+    id: 'callback-post',
+    title: 'The callback takes no form',
+    level: 'SHOULD',
+    why: "The portal redirects with GET; a form of another site is somebody else's (specification, 4.3: GET /exchangeToken).",
+    fix: 'Route GET alone, and answer others with 405.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const page = browser.show(
+        `${context.platform.portalUrl}/`,
+        `<form method="post" action="${callback.origin}${callback.pathname}">${[...callback.searchParams].map(([name, value]) => `<input name="${name}" value="${value}">`).join('')}<button>Go</button></form>`,
+      )
+      await browser.submit(page, page.forms[0]!)
+      expect((await context.exchanges()).length === 0, 'The code of a form was exchanged.')
+    },
+  },
+  {
+    id: 'callback-head',
+    title: 'HEAD on the callback exchanges nothing',
+    level: 'SHOULD',
+    why: 'Programs that look at links would use up the code (RFC 9110, 9.3.2: HEAD is safe).',
+    fix: 'Answer HEAD with 405.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const cookie = cookieHeader(context, browser)
+      await context.request(callback.href, {
+        method: 'HEAD',
+        headers: { ...navigationHeaders, ...(cookie && { cookie }) },
+      })
+      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+    },
+  },
+  {
+    id: 'callback-cross-site-frame',
+    title: 'A callback in a frame of another site is refused',
+    level: 'SHOULD',
+    why: 'A hidden frame would finish a login that nobody sees (RFC 9700, 4.16).',
+    fix: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const cookie = cookieHeader(context, browser)
+      await context.request(callback.href, {
+        headers: {
+          ...navigationHeaders,
+          'sec-fetch-dest': 'iframe',
+          'sec-fetch-site': 'cross-site',
+          ...(cookie && { cookie }),
+        },
+      })
+      expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+    },
+  },
+  {
+    id: 'declined',
+    title: 'Whoever declines at the portal comes to a page of the client, and is not signed in',
+    level: 'MUST',
+    why: 'cancel_url is where they are sent; a page that is not there looks broken (specification, 4.2).',
+    fix: 'Serve a page at cancel_url that says that nobody was signed in and offers the login.',
+    async run(context) {
+      const { url } = await context.startLogin(context.browser())
+      const cancelUrl = url.searchParams.get('cancel_url') ?? ''
+      if (!cancelUrl.startsWith(context.settings.client)) throw new Undecided('cancel_url is not at the client.')
+      const { browser, start } = await beginLogin(context)
+      const there = new URL(start.url.searchParams.get('cancel_url')!)
+      there.searchParams.set('error', 'access_denied')
+      if (start.state !== undefined) there.searchParams.set('state', start.state)
+      for (const address of [there.href, cancelUrl]) {
+        const page = await followCallback(context, browser, address)
+        expect(
+          page.status > 0 && page.status !== 404 && page.status < 500,
+          `It is answered with ${describePage(page)}.`,
+          page,
+        )
+      }
+      expect((await context.exchanges()).length === 0, 'A code was exchanged.')
+    },
+  },
+  {
+    id: 'session-new',
+    title: 'A login makes a session of its own, whatever cookies were there before',
+    level: 'MUST',
+    why: "A session id that an attacker has planted would open the visitor's session (OWASP ASVS 7.2.4: session fixation).",
+    fix: 'Make a new session at every login, and never take over the id that came along.',
+    needs: ['page'],
+    async run(context) {
+      const attacker = await context.signedIn({ person: await context.otherPerson() })
+      const person = await context.otherPerson()
+      // The attacker's own session, and values that the attacker made up.
+      const madeUp = attacker.browser.copy()
+      for (const name of ownCookies(context, attacker.browser)) plant(context, madeUp, name, 'c0ffee'.repeat(6))
+      const clean = context.browser()
+      for (const planted of [clean, attacker.browser.copy(), madeUp]) {
+        const browser = planted.copy()
+        const start = await context.startLogin(browser)
+        // With the cookies of the login, too: the attacker may have begun it.
+        const known = browser.copy()
+        await followCallback(context, browser, await context.authorize(start, person))
+        // A login that is refused because of the planted cookies opens nothing to the attacker.
+        if (planted === clean && !(await context.isSignedIn(browser, { person })))
+          throw new Undecided('A plain login does not work.')
+        for (const thief of [planted, known])
+          expect(!(await context.isSignedIn(thief, { person })), 'The cookies of before the login open the session.')
+      }
+    },
+  },
+  {
+    id: 'session-replaced',
+    title: 'A login as somebody else replaces who was signed in',
+    level: 'MUST',
+    why: "Otherwise one works in another's name without seeing it (OWASP ASVS 7.2.4).",
+    fix: 'Replace the whole session, tokens and what was remembered of the visitor.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const other = await context.otherPerson()
+      const start = await context.startLogin(browser)
+      await followCallback(context, browser, await context.authorize(start, other))
+      expect(await context.isSignedIn(browser, { person: other }), 'The second one is not signed in.')
+      expect(!(await context.isSignedIn(browser, { person })), 'The first one still is.')
+    },
+  },
+  ...returnTo,
+]
+
+function deliverOften(context: CheckContext, browser: Browser, callback: URL): Promise<Page[]> {
+  return Promise.all([1, 2, 3, 4].map(() => followCallback(context, browser.newTab(), callback)))
+}
+
+/** The callback's own answer in a login that works. */
+async function callbackOf(context: CheckContext) {
+  const { browser, callback } = await beginLogin(context)
+  const page = await followCallback(context, browser, callback)
+  return page.trail[0]!
+}

@@ -1,0 +1,215 @@
+// What the client makes of cookies that it has not written so: changed, cut, planted, in the place of another.
+import { NotApplicable, type Row } from '../../check.ts'
+import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { ownCookies, plant, sessionOf, visitPage } from '../../steps/sessions.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+
+/** Cookies that anybody can make a browser send. */
+const hostile: [id: string, what: string, header: string][] = [
+  ['percent', 'a percent sign that encodes nothing', 'bad=%E0%A4%A; other=%'],
+  ['no-equals', 'neither name nor equals sign', 'alone; ; =; =value; ;;;'],
+  [
+    'prototype',
+    'the name of a property that every object has',
+    '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
+  ],
+  ['bytes', 'bytes that are no text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],
+  ['long', '4 KB of nothing', `filler=${'x'.repeat(4000)}`],
+  ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
+]
+
+/** Each of a text's characters far from what it was: the highest bit of what base64 or hex would make of it. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+function change(text: string, at: number): string {
+  const index = alphabet.indexOf(text[at]!)
+  const other = index < 0 ? 'A' : alphabet[(index + 32) % 64]!
+  return text.slice(0, at) + other + text.slice(at + 1)
+}
+
+const needs: Row['needs'] = ['page']
+
+export const foreignCookies: Row[] = [
+  {
+    id: 'cookie-tampered',
+    title: 'A session cookie that was changed anywhere opens nothing, and breaks nothing',
+    level: 'MUST',
+    why: 'Encryption alone does not keep anyone from changing what is encrypted (OAuth 2.0 for browser-based apps, 6.1.3.2; OWASP ASVS 11.3.3).',
+    fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them, and take what does not open for no cookie.',
+    needs,
+    // Calls with a changed token say of nobody whose they are.
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      for (let part = 0; part < 20; part++) {
+        const thief = browser.copy()
+        for (const { cookie } of cookies) {
+          const at = Math.floor((cookie.value.length * (part + 0.5)) / 20)
+          plant(context, thief, cookie.name, change(cookie.value, at))
+        }
+        const { page, steps } = await visitPage(context, thief)
+        expect(
+          page.status > 0 && page.status < 500,
+          `Changed at ${part * 5} %, it is answered with ${describePage(page)}.`,
+          page,
+        )
+        const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        expect(
+          calls.length === 0,
+          `Changed at ${part * 5} %, it is taken: a call is made with what it holds.`,
+          page,
+          ...calls,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-cut',
+    title: 'A session cookie that is empty, cut or garbage opens nothing, and breaks nothing',
+    level: 'MUST',
+    why: 'Cookies are cut by proxies, written by older versions, and typed by strangers; none of it is an error of the server (OWASP ASVS 16.5.1).',
+    fix: 'Take every cookie that does not open for none.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const makers: ((value: string) => string)[] = [
+        () => '',
+        value => value.slice(0, Math.floor(value.length / 2)),
+        value => `${value}${value}`,
+        () => 'garbage',
+        () => '.',
+        () => '{}',
+        () => 'e30.e30.e30',
+        () => '%00%FF%E0%A4%A',
+      ]
+      for (const make of makers) {
+        const thief = browser.copy()
+        for (const { cookie } of cookies) plant(context, thief, cookie.name, make(cookie.value))
+        const { page, steps } = await visitPage(context, thief)
+        const what = JSON.stringify(make('value'))
+        expect(page.status > 0 && page.status < 500, `With ${what} it is answered with ${describePage(page)}.`, page)
+        expect(!steps.some(({ kind }) => kind === 'api' || kind === 'me'), `With ${what} a call is made.`, page)
+      }
+    },
+  },
+  ...hostile.map(
+    ([id, what, header]): Row => ({
+      id: `cookie-hostile-${id}`,
+      title: `Cookies with ${what} neither break a page nor sign anybody out`,
+      level: 'MUST',
+      why: 'Any neighbour on the host can set them, and a visitor cannot see them (CVE-2026-73418: a malformed encoding ended every request).',
+      fix: 'Read cookies with a parser that never throws, and leave what is not yours alone.',
+      needs,
+      async run(context) {
+        const { browser } = await sessionOf(context)
+        const url = context.url(context.settings.page)
+        const own = browser.cookies.list(url).map(({ name, value }) => `${name}=${value}`)
+        const before = new Set(context.arrived('api', 'me'))
+        for (const cookie of [`${header}; ${own.join('; ')}`, `${own.join('; ')}; ${header}`]) {
+          const answer = await context.request(url, { headers: { cookie, ...typedAddress } })
+          const status = 'status' in answer.response ? answer.response.status : 0
+          expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+        }
+        await context.platform.settle()
+        expect(
+          context.arrived('api', 'me').some(step => !before.has(step)),
+          'The visitor is no longer signed in.',
+        )
+      },
+    }),
+  ),
+  {
+    id: 'cookie-duplicate',
+    title: 'Two cookies of one name break nothing',
+    level: 'MUST',
+    why: 'A neighbour can set a second one with a longer path, which browsers send first (RFC 6265bis, 5.8.3; oauth2-proxy #2606: an endless loop).',
+    fix: 'Answer as for a cookie that does not open, and send the visitor to sign in at most once.',
+    needs,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const url = context.url(context.settings.page)
+      const own = browser.cookies.list(url).map(({ name, value }) => `${name}=${value}`)
+      const others = cookies.map(({ cookie }) => `${cookie.name}=planted`)
+      for (const list of [
+        [...others, ...own],
+        [...own, ...others],
+      ]) {
+        const answer = await context.request(url, { headers: { cookie: list.join('; '), ...typedAddress } })
+        const status = 'status' in answer.response ? answer.response.status : 0
+        expect(status > 0 && status < 500, `It was answered with status ${status}.`, answer)
+      }
+    },
+  },
+  {
+    id: 'cookie-planted',
+    title: 'A second cookie of the same name, set by a neighbour, does not keep the visitor out',
+    level: 'SHOULD',
+    why: 'A page on another port of the host, or on a subdomain, can set it for a longer path, and then nobody can sign in (RFC 6265bis, 8.6).',
+    fix: 'Call the cookie __Host-…, of which there can be only one; or try every cookie of the name.',
+    needs,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      const url = context.url(context.settings.page)
+      for (const { cookie } of cookies)
+        browser.cookies.set(
+          url,
+          `${cookie.name}=planted; Path=${new URL(url).pathname}${/^__Secure-/i.test(cookie.name) ? '; Secure' : ''}`,
+        )
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
+    },
+  },
+  {
+    id: 'cookie-roles',
+    title: 'The cookie of a login that has only begun opens nothing in the place of a session',
+    level: 'MUST',
+    why: 'Everybody gets one without a password; what is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    fix: 'Seal the name or purpose of the cookie along with its value.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { cookies } = await sessionOf(context)
+      const stranger = context.browser()
+      const { page } = await context.startLogin(stranger)
+      const begun = page.trail.flatMap(setCookiesOf).map(readSetCookie)
+      if (begun.length === 0) throw new NotApplicable('a login that begins sets no cookie')
+      for (const { value } of begun) {
+        const thief = context.browser()
+        for (const { cookie } of cookies) plant(context, thief, cookie.name, value)
+        const seen = await visitPage(context, thief)
+        expect(
+          seen.page.status > 0 && seen.page.status < 500,
+          `It is answered with ${describePage(seen.page)}.`,
+          seen.page,
+        )
+        const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
+        expect(calls.length === 0, 'It is taken for a session.', seen.page, ...calls)
+      }
+    },
+  },
+  {
+    id: 'cookie-roles-swapped',
+    title: 'The cookies of one session do not open anything in the place of one another',
+    level: 'SHOULD',
+    why: 'What is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    fix: 'Seal the name or purpose of the cookie along with its value.',
+    needs,
+    isAlone: true,
+    async run(context) {
+      const { browser, cookies } = await sessionOf(context)
+      if (cookies.length < 2) throw new NotApplicable('the session is one cookie')
+      for (const { cookie: from } of cookies) {
+        const thief = browser.copy()
+        for (const name of ownCookies(context, thief)) thief.cookies.delete(name)
+        for (const { cookie: to } of cookies) if (to.name !== from.name) plant(context, thief, to.name, from.value)
+        const { page, steps } = await visitPage(context, thief)
+        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+        expect(
+          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
+          `${from.name} is taken for another cookie.`,
+          page,
+        )
+      }
+    },
+  },
+]

@@ -1,0 +1,241 @@
+// What the cookies of a session say and hold, and how many there come to be.
+import { type Row, Undecided } from '../../check.ts'
+import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { openSession, sessionOf } from '../../steps/sessions.ts'
+import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { foreignCookies } from './foreign-cookies.ts'
+
+const strict = 'the specification, 5.4, stores the token with httpOnly, secure and same-site strict flags'
+
+/** What each cookie of the session has to say; a text says what it says instead. */
+const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
+  {
+    id: 'cookie-httponly',
+    title: 'No script can read the cookies of the session',
+    level: 'MUST',
+    why: `One script of a stranger would take the session along (${strict}).`,
+    fix: 'Set HttpOnly.',
+    judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
+  },
+  {
+    id: 'cookie-secure',
+    title: 'The cookies of the session go over https and to this machine alone',
+    level: 'MUST',
+    why: `Without it one request over http shows the session to the network (${strict}; browsers take Secure on localhost too).`,
+    fix: 'Set Secure, on http://localhost as well.',
+    judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
+  },
+  {
+    id: 'cookie-samesite',
+    title: 'The cookies of the session do not go along with forms of other sites',
+    level: 'MUST',
+    why: `Without SameSite a browser sends the cookie for two minutes with any form, with None always (${strict}; RFC 6265bis, 5.6.7.2).`,
+    fix: 'Set SameSite=Strict, or Lax.',
+    judge: ({ sameSite }) =>
+      sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
+  },
+  {
+    id: 'cookie-samesite-strict',
+    title: 'The cookies of the session are SameSite=Strict',
+    level: 'SHOULD',
+    why: `A link of another site then opens nothing as the visitor (${strict}).`,
+    fix: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: after a redirect from another site the cookie is not sent.',
+    judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
+  },
+  {
+    id: 'cookie-host-only',
+    title: 'The cookies of the session belong to this host alone',
+    level: 'MUST',
+    why: 'With a Domain every subdomain gets them, and can set them (RFC 6265bis, 8.6).',
+    fix: 'Leave Domain out.',
+    judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
+  },
+  {
+    id: 'cookie-prefix',
+    title: 'The names of the session’s cookies begin with __Host-',
+    level: 'SHOULD',
+    why: 'Nobody else, a neighbour on a subdomain included, can then set a cookie of that name (RFC 6265bis, 4.1.3.2).',
+    fix: 'Call the cookie __Host-…, with Secure, Path=/ and no Domain.',
+    judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no such prefix'),
+  },
+]
+
+const needs: Row['needs'] = ['page']
+
+export const cookie: Row[] = [
+  ...attributes.map(
+    ({ judge, ...row }): Row => ({
+      ...row,
+      needs,
+      async run(context) {
+        for (const { cookie, exchange } of (await sessionOf(context)).cookies) {
+          const fault = judge(cookie)
+          expect(fault === undefined, `The cookie ${cookie.name} ${fault}.`, exchange)
+        }
+      },
+    }),
+  ),
+  {
+    id: 'cookie-max-age',
+    title: 'A cookie of the session lives as long as the access token',
+    level: 'SHOULD',
+    why: 'A cookie that outlives its token pretends a session, and one that is shorter ends it too early (specification, 5.4: a max-age equal to expires_in).',
+    fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
+    needs,
+    async run(context) {
+      const { cookies } = await openSession(context, ['exchange-expires-in', 7200])
+      const ages = cookies.map(({ cookie }) => `${cookie.name}: ${cookie.maxAge ?? 'until the browser is closed'}`)
+      expect(
+        cookies.some(({ cookie }) => Math.abs((cookie.maxAge ?? 0) - 7200) <= 60),
+        `expires_in was 7200, and the cookies live for: ${ages.join(', ')}.`,
+        ...cookies.map(({ exchange }) => exchange),
+      )
+    },
+  },
+  {
+    id: 'cookie-age-in-bounds',
+    title: 'No cookie of the session is set for longer than 400 days',
+    level: 'MUST',
+    why: 'Browsers cap it, and a time in milliseconds looks like that (RFC 6265bis, 5.5).',
+    fix: 'Give Max-Age in seconds.',
+    needs,
+    async run(context) {
+      for (const { cookie, exchange } of (await sessionOf(context)).cookies)
+        expect(
+          !((cookie.maxAge ?? 0) > 400 * 86_400),
+          `The cookie ${cookie.name} lives for ${cookie.maxAge} seconds.`,
+          exchange,
+        )
+    },
+  },
+  {
+    id: 'cookie-kept-by-browsers',
+    title: 'Browsers keep every cookie that the login sets',
+    level: 'MUST',
+    why: 'A cookie over 4096 bytes, with a prefix that its attributes do not fit, or for another domain is dropped without a word (RFC 6265bis, 5.6 and 5.7).',
+    fix: 'Give __Host- cookies Secure, Path=/ and no Domain, SameSite=None Secure, and split what is too large.',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const page = await followCallback(context, browser, callback)
+      for (const exchange of page.trail)
+        for (const line of setCookiesOf(exchange)) {
+          const { name } = readSetCookie(line)
+          expect(
+            browser.copy().cookies.set(exchange.request.url, line),
+            `Browsers drop the cookie ${name} (${line.split(';')[0]!.length} bytes;${line.split(';').slice(1).join(';')}).`,
+            exchange,
+          )
+        }
+    },
+  },
+  ...[3, 5, 9].map(
+    (size): Row => ({
+      id: `cookie-size-${size}-kb`,
+      title: `With an access token of ${size} KB no cookie is larger than browsers keep`,
+      level: 'MUST',
+      why: 'A larger one is dropped in silence, and the cookie of before stays: somebody is signed in as who they were (RFC 6265bis, 5.7).',
+      fix: 'Split it, keep it at the server, or refuse the login with a page that says why.',
+      async run(context) {
+        const { browser, callback } = await beginLogin(context)
+        await context.order(`exchange-access-token-${size}-kb`)
+        const page = await followCallback(context, browser, callback)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const exchange of page.trail)
+          for (const line of setCookiesOf(exchange)) {
+            const { name, value } = readSetCookie(line)
+            const bytes = name.length + value.length
+            expect(bytes <= 4096, `The cookie ${name} has ${bytes} bytes.`, exchange)
+          }
+        expect(page.status !== 500, 'The login ends with status 500.', page)
+      },
+    }),
+  ),
+  {
+    id: 'cookie-unguessable',
+    title: 'Nobody can guess the cookies of a session',
+    level: 'MUST',
+    why: 'Whoever guesses one is signed in as somebody else (OWASP ASVS 7.2.3: 128 bits of chance; RFC 9700, 4.15).',
+    fix: 'Make the session id of at least 16 random bytes, or seal what the cookie holds.',
+    needs,
+    async run(context) {
+      const { cookies } = await sessionOf(context)
+      const values = new Map(cookies.map(({ cookie }) => [cookie.name, cookie.value]))
+      const length = [...values.values()].join('').length
+      expect(length >= 20, `All cookies of the session have ${length} characters together.`)
+      const again = context.browser()
+      await followCallback(context, again, await context.authorize(await context.startLogin(again)))
+      for (const [name, value] of values) {
+        const other = again.cookies.get(name)?.value
+        expect(other !== value || other === undefined, `Two logins have the same value in the cookie ${name}.`)
+      }
+    },
+  },
+  ...foreignCookies,
+  {
+    id: 'cookie-only-where-it-changes',
+    title: 'An answer that changes no session sets no cookie',
+    level: 'SHOULD',
+    why: 'A cache that keeps such an answer gives the cookie to others, and a late one takes a newer session back (OWASP ASVS 14.2.5; nextauthjs/next-auth #8897).',
+    fix: 'Set cookies only in the answer that makes, renews or ends a session.',
+    async run(context) {
+      const browser = context.browser()
+      for (const path of ['/conformance-not-there', '/robots.txt']) {
+        const page = await browser.visit(context.url(path))
+        expect(!page.trail.some(one => setCookiesOf(one).length > 0), `${path} sets a cookie.`, page)
+      }
+    },
+  },
+  {
+    id: 'cookie-not-cached',
+    title: 'An answer with a cookie of the session may not be kept by a cache',
+    level: 'MUST',
+    why: 'A shared cache that keeps it signs strangers in (RFC 9111, 7.3; OWASP ASVS 14.2.2).',
+    fix: 'Send Cache-Control: no-store with every answer that sets a cookie.',
+    needs,
+    async run(context) {
+      for (const { exchange, cookie } of (await sessionOf(context)).cookies) {
+        const control = 'headers' in exchange.response ? (exchange.response.headers.get('cache-control') ?? '') : ''
+        expect(
+          !/\b(public|s-maxage|max-age\s*=\s*[1-9]|immutable)/i.test(control) || /no-store|private/i.test(control),
+          `The answer that sets ${cookie.name} says Cache-Control: ${control}.`,
+          exchange,
+        )
+      }
+    },
+  },
+  {
+    id: 'cookie-headers-in-bounds',
+    title: 'Twelve logins that were begun and left do not fill the cookie header',
+    level: 'MUST',
+    why: 'Servers refuse headers over some 16 KB, often with 431, and then nobody can sign in until they find their cookies (RFC 6585, 5).',
+    fix: 'Keep few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
+    async run(context) {
+      const browser = context.browser()
+      for (let login = 0; login < 12; login++) await context.startLogin(browser)
+      const sent = browser.cookies.list(context.url('/')).map(({ name, value }) => `${name}=${value}`)
+      const bytes = sent.join('; ').length
+      expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve.`)
+      const start = await context.startLogin(browser)
+      const page = await browser.visit(`${await context.authorize(start)}`)
+      expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'cookie-large-neighbours',
+    title: 'With 4 KB of other cookies on the host one can still sign in',
+    level: 'MUST',
+    why: 'Cookies know no ports: everything else on the host sends its own along (RFC 6265bis, 8.5).',
+    fix: 'Let the server take headers of at least 16 KB, and keep your own cookies small.',
+    needs,
+    async run(context) {
+      const browser = context.browser()
+      browser.cookies.set(context.url('/'), `neighbour=${'n'.repeat(4000)}; Path=/`)
+      await context.signIn(browser)
+      if (await context.isSignedIn(browser)) return
+      if (!(await context.isSignedIn((await openSession(context)).browser)))
+        throw new Undecided('A plain login does not work.')
+      expect(false, 'Nobody is signed in after the login.')
+    },
+  },
+]

@@ -1,0 +1,352 @@
+// The exchange of the code: what the client sends to the portal, and where it goes from there.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Exchange } from '../../browser/browser.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { cookiesOf } from '../../steps/set-cookies.ts'
+import { tokensOf } from '../../steps/tokens.ts'
+import { tokenAnswers } from './token-answers.ts'
+
+type Fields = Record<string, unknown>
+
+/** What the form must hold (part 4.2 of the specification), given what the portal sent the browser back with. */
+const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
+  [
+    ['grant_type', 'The exchange says grant_type=authorization_code', () => 'authorization_code'],
+    ['code', 'The exchange carries the code just as it came', callback => callback.get('code') ?? ''],
+    ['client_id', 'The exchange carries the client id', (_, { platform }) => platform.clientId],
+    [
+      'client_secret',
+      'The exchange carries the client secret, in its form',
+      (_, { platform }) => platform.clientSecret.reveal(),
+    ],
+    ['redirect_uri', 'The exchange carries the redirect URI of the start', (_, { platform }) => platform.redirectUri],
+    ['state', 'The exchange carries the state', callback => callback.get('state') ?? ''],
+  ]
+
+/** Headers of the visitor's browser that are none of the platform's business. */
+const browserHeaders: [name: string, level: 'MUST' | 'SHOULD', value: string][] = [
+  ['cookie', 'MUST', 'conformance-canary=1'],
+  ['authorization', 'MUST', 'Bearer conformance-canary'],
+  ['referer', 'SHOULD', 'https://conformance-canary.example/'],
+  ['x-forwarded-for', 'SHOULD', '203.0.113.77'],
+  ['user-agent', 'SHOULD', 'conformance-canary/1.0'],
+]
+
+/** A login that works, and the exchange of it. */
+async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
+  const { browser, callback } = await beginLogin(context)
+  const page = await followCallback(context, browser, callback)
+  const [step] = await context.exchanges()
+  if (!step) throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
+  return { step, callback, trail: page.trail }
+}
+
+/** A row that looks at the exchange of a plain login. */
+function onExchange(
+  row: Omit<Row, 'run'>,
+  judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
+): Row {
+  return {
+    ...row,
+    async run(context) {
+      const { step, callback } = await exchangeOf(context)
+      await judge(step, context, callback)
+    },
+  }
+}
+
+function fieldsOf({ request }: LabStep): Fields {
+  return typeof request.body === 'object' && request.body !== null ? (request.body as Fields) : {}
+}
+
+export const exchange: Row[] = [
+  {
+    id: 'exchange-post',
+    title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
+    level: 'MUST',
+    why: 'That is the endpoint (specification, 4.2 and 5.3).',
+    fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      const page = await followCallback(context, browser, callback)
+      const [step] = await context.exchanges()
+      const path = step?.request.url.split('?')[0]
+      expect(step, `The callback, which was answered with ${describePage(page)}, exchanged nothing.`, page)
+      expect(
+        step.request.method === 'POST' && path === '/api/exchangeToken',
+        `It was ${step.request.method} ${path}.`,
+        step,
+      )
+    },
+  },
+  onExchange(
+    {
+      id: 'exchange-form',
+      title: 'The exchange is form-encoded',
+      level: 'MUST',
+      why: 'content-type: application/x-www-form-urlencoded (specification, 4.2; RFC 6749, 4.1.3).',
+      fix: 'Send the fields as URLSearchParams, not as JSON.',
+    },
+    step =>
+      expect(
+        /^application\/x-www-form-urlencoded\b/i.test(step.request.headers['content-type'] ?? ''),
+        `The content type is ${step.request.headers['content-type']}.`,
+        step,
+      ),
+  ),
+  ...fields.map(([name, title, expected]) =>
+    onExchange(
+      {
+        id: `exchange-${name.replaceAll('_', '-')}`,
+        title,
+        level: 'MUST',
+        why: `${name} is required there (specification, 4.2).`,
+        fix: `Add ${name} to the form of the exchange, unchanged.`,
+      },
+      (step, context, callback) => {
+        const value = fieldsOf(step)[name]
+        const right = expected(callback.searchParams, context)
+        if (name === 'state' && right === '') throw new NotApplicable('the start carries no state')
+        expect(value !== undefined, `${name} is not there.`, step)
+        expect(value === right, `${name} is not what it should be.`, step)
+      },
+    ),
+  ),
+  onExchange(
+    {
+      id: 'exchange-fields-once',
+      title: 'No field of the exchange is repeated',
+      level: 'MUST',
+      why: 'Parameters must not be included more than once (RFC 6749, 3.2).',
+      fix: 'Set each field once.',
+    },
+    step => {
+      const repeated = Object.entries(fieldsOf(step)).filter(([, value]) => Array.isArray(value))
+      expect(repeated.length === 0, `Repeated: ${repeated.map(([name]) => name).join(', ')}.`, step)
+    },
+  ),
+  onExchange(
+    {
+      id: 'exchange-no-query',
+      title: 'Nothing of the exchange stands in its address',
+      level: 'MUST',
+      why: 'Addresses are logged; parameters must not be in the URI (RFC 6749, 2.3.1).',
+      fix: 'Send everything in the body.',
+    },
+    step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
+  ),
+  onExchange(
+    {
+      id: 'exchange-one-authentication',
+      title: 'The client authenticates in one way',
+      level: 'MUST',
+      why: 'A client must not use more than one method in a request (RFC 6749, 2.3).',
+      fix: 'Send client_secret in the form alone, and no Authorization header.',
+    },
+    step => expect(step.request.headers.authorization === undefined, 'There is an Authorization header, too.', step),
+  ),
+  {
+    id: 'exchange-once',
+    title: 'One login makes one exchange',
+    level: 'MUST',
+    why: 'A code serves once, and a second try revokes what the first gave (RFC 6749, 4.1.2).',
+    fix: 'Send the POST once; never repeat it by itself.',
+    async run(context) {
+      await exchangeOf(context)
+      await context.platform.settle(500)
+      const steps = await context.exchanges()
+      expect(steps.length === 1, `There were ${steps.length}.`, ...steps)
+    },
+  },
+  {
+    id: 'exchange-verifier',
+    title: 'Who began with a challenge of PKCE sends the verifier, in the form that it must have',
+    level: 'MUST',
+    why: 'Without it the portal refuses the exchange; it has 43 to 128 of the unreserved characters (RFC 7636, 4.1 and 4.5).',
+    fix: 'Make 32 random bytes, in base64url, keep them with the state, and send them as code_verifier.',
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      if (!start.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      await browser.goOn(start.page, (await context.authorize(start)).href)
+      const [step] = await context.exchanges()
+      if (!step) throw new Undecided('The callback exchanged nothing.')
+      const { code_verifier: verifier } = fieldsOf(step)
+      expect(verifier !== undefined, 'There is no code_verifier.', step)
+      expect(typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier), 'It has another form.', step)
+    },
+  },
+  ...browserHeaders.map(
+    ([name, level, value]): Row => ({
+      id: `exchange-without-${name}`,
+      title: `The ${name} header of the visitor's browser does not go to the platform`,
+      level,
+      why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client (OAuth 2.0 for browser-based apps, 6.1; RFC 9700, 4.13).',
+      fix: 'Send only the headers that the call needs.',
+      async run(context) {
+        const { browser, callback } = await beginLogin(context)
+        const cookie = browser.cookies.list(context.platform.redirectUri).map(one => `${one.name}=${one.value}`)
+        const headers = {
+          'sec-fetch-mode': 'navigate',
+          'sec-fetch-dest': 'document',
+          'sec-fetch-site': 'cross-site',
+          [name]: value,
+        }
+        headers.cookie = [...cookie, ...(name === 'cookie' ? [value] : [])].join('; ')
+        await context.request(callback.href, { headers })
+        const [step] = await context.exchanges()
+        if (!step) throw new Undecided('The callback exchanged nothing.')
+        const sent = Object.values(step.request.headers).find(
+          one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
+        )
+        expect(sent === undefined, 'The exchange carried it.', step)
+      },
+    }),
+  ),
+  {
+    id: 'secret-at-the-portal-only',
+    title: 'The client secret goes to the token endpoint and nowhere else',
+    level: 'MUST',
+    why: 'The API is another party; the secret is used only from the backend, at the exchange (specification, 4.2 and 5.6).',
+    fix: 'Send the access token alone to the API.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await browser.visit(context.url(context.settings.page))
+      await context.platform.settle()
+      const secret = context.platform.clientSecret.reveal()
+      const encoded = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
+      for (const step of context.arrived('api', 'me', 'metadata', 'authorize')) {
+        const text = JSON.stringify([step.request.url, step.request.headers, step.request.body])
+        expect(!text.includes(secret) && !text.includes(encoded), 'A call carried it.', step)
+      }
+    },
+  },
+  {
+    id: 'token-in-header',
+    title: 'The access token goes to the API in the Authorization header alone',
+    level: 'MUST',
+    why: 'Addresses are logged and passed on (specification, 5.4; RFC 6750, 2.3 and 5.3).',
+    fix: 'Send Authorization: Bearer and the token, and nothing in the query.',
+    needs: ['page'],
+    async run(context) {
+      await context.signedIn()
+      for (const step of context.arrived('api', 'me')) {
+        const [, token = 'none'] = /^\S+ (.+)$/.exec(step.request.headers.authorization ?? '') ?? []
+        expect(
+          !step.request.url.includes(token) && !/access_token=|token=ey/.test(step.request.url),
+          'An address holds it.',
+          step,
+        )
+      }
+    },
+  },
+  {
+    id: 'api-call-own-headers',
+    title: "A call of the API carries nothing of what the visitor's browser sent",
+    level: 'MUST',
+    why: "A visitor who can set headers of the call acts through the client; cookies are the client's own (OAuth 2.0 for browser-based apps, 6.1).",
+    fix: 'Send only the headers that the call needs.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const before = context.arrived('api').length
+      const cookies = browser.cookies.list(context.settings.client).map(({ name, value }) => `${name}=${value}`)
+      await context.request(context.settings.page, {
+        headers: {
+          'sec-fetch-mode': 'navigate',
+          'sec-fetch-dest': 'document',
+          'sec-fetch-site': 'none',
+          cookie: [...cookies, 'canary=conformance-canary'].join('; '),
+          'x-conformance-canary': 'conformance-canary',
+          authorization: 'Basic conformance-canary',
+        },
+      })
+      await context.platform.settle()
+      const calls = context
+        .arrived('api')
+        .slice(before)
+        .filter(({ about }) => about.userId === person.id)
+      if (calls.length === 0) throw new Undecided('The visit made no call.')
+      for (const step of calls)
+        expect(
+          !JSON.stringify(step.request.headers).includes('conformance-canary') &&
+            step.request.headers.cookie === undefined,
+          'It carried something of it.',
+          step,
+        )
+    },
+  },
+  {
+    id: 'tokens-not-in-browser',
+    title: 'Neither tokens nor the secret reach the browser but in cookies that no script reads',
+    level: 'MUST',
+    why: 'What a page holds, its scripts and extensions read (specification, 5.4 and 5.6; OWASP ASVS 10.1.1).',
+    fix: 'Keep tokens in HttpOnly cookies or at the server; show none on pages, in addresses or headers.',
+    async run(context) {
+      const { step, trail } = await exchangeOf(context)
+      const tokens = tokensOf(step)
+      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      const secrets = Object.entries({
+        'the access token': tokens.access_token,
+        'the refresh token': tokens.refresh_token,
+        'the client secret': context.platform.clientSecret.reveal(),
+      }).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+      for (const one of trail)
+        for (const [where, text] of placesOf(one))
+          for (const [what, secret] of secrets) expect(!text.includes(secret), `${where} holds ${what}.`, one)
+    },
+  },
+  {
+    id: 'tokens-sealed',
+    title: 'What cookies hold of tokens is encrypted',
+    level: 'SHOULD',
+    why: "Cookies lie in files and backups; a token in them is whoever's who reads those (OAuth 2.0 for browser-based apps, 6.1.3.2).",
+    fix: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
+    async run(context) {
+      const { step, trail } = await exchangeOf(context)
+      const tokens = tokensOf(step)
+      if (!tokens) throw new Undecided('The exchange was not answered with tokens.')
+      const parts = [tokens.refresh_token, ...String(tokens.access_token).split('.').slice(1)].filter(
+        (text): text is string => typeof text === 'string' && text.length > 8,
+      )
+      for (const { line, cookie, exchange } of cookiesOf(trail)) {
+        const decoded = [
+          line,
+          ...cookie.value.split(/[^\w+/=-]/).map(part => Buffer.from(part, 'base64').toString('latin1')),
+          decodeSafely(cookie.value),
+        ]
+        expect(
+          !decoded.some(text => parts.some(part => text.includes(part))),
+          `The cookie ${cookie.name} shows a token.`,
+          exchange,
+        )
+      }
+    },
+  },
+  ...tokenAnswers,
+]
+
+/** Where a script, an extension or a history finds what a request and its answer hold, with what stands there. */
+function placesOf({ request, response }: Exchange): [where: string, text: string][] {
+  if (!('status' in response)) return [['The address of a page', request.url]]
+  return [
+    ['The address of a page', request.url],
+    ['A page', response.body],
+    ...[...response.headers].map(([name, text]): [string, string] => [`The header ${name} of an answer`, text]),
+    ...response.setCookies
+      .filter(line => !/;\s*httponly/i.test(line))
+      .map((line): [string, string] => ['A cookie that scripts can read', line]),
+  ]
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

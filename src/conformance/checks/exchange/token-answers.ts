@@ -1,0 +1,195 @@
+// What the client believes of an answer to the exchange: which tokens, of which login, for how long.
+import { type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, expectSignedIn } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { cookiesOf } from '../../steps/set-cookies.ts'
+
+const unusable: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: string }[] = [
+  ...[
+    ['state-other', 'is of another login'],
+    ['state-missing', 'is missing'],
+    ['state-null', 'is null'],
+    ['state-empty', 'is empty'],
+    ['state-number', 'is a number'],
+  ].map(([fault, what]) => ({
+    fault: fault!,
+    title: `An answer whose state ${what} signs nobody in`,
+    level: 'MUST' as const,
+    why: 'The client validates the returned state against the one generated at login (specification, 5.3, step 6).',
+  })),
+  ...[
+    ['missing', 'without an access token'],
+    ['null', 'whose access token is null'],
+    ['empty', 'whose access token is empty'],
+    ['number', 'whose access token is a number'],
+    ['list', 'whose access token is a list'],
+    ['with-newline', 'whose access token holds a line break'],
+    ['not-ascii', 'whose access token holds letters that no header takes'],
+  ].map(([fault, what]) => ({
+    fault: `access-token-${fault}`,
+    title: `An answer ${what} signs nobody in`,
+    level: 'MUST' as const,
+    why: 'What is no token must not become a session, nor a header (RFC 6749, 5.1; RFC 6750, 2.1).',
+  })),
+  {
+    fault: 'token-type-mac',
+    title: 'An answer with tokens of another type signs nobody in',
+    level: 'MUST',
+    why: 'A client must not use a token whose type it does not understand (RFC 6749, 7.1).',
+  },
+  ...['missing', 'null', 'empty', 'number'].map(fault => ({
+    fault: `token-type-${fault}`,
+    title: `An answer whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
+    level: 'SHOULD' as const,
+    why: 'token_type is required (RFC 6749, 5.1).',
+  })),
+]
+
+const usable = [
+  {
+    id: 'lowercase-type',
+    fault: 'token-type-lowercase',
+    what: 'with token_type "bearer"',
+    why: 'The value is case-insensitive (RFC 6749, 5.1).',
+    fix: 'Compare it without regard to case.',
+  },
+  {
+    id: 'no-refresh-token',
+    fault: 'refresh-token-missing',
+    what: 'without a refresh token',
+    why: 'refresh_token is optional (RFC 6749, 5.1).',
+    fix: 'Live without one: the session then ends with its access token.',
+  },
+]
+
+const lifetimes: [fault: string, what: string][] = [
+  ['missing', 'is missing'],
+  ['null', 'is null'],
+  ['words', 'is a word'],
+  ['text', 'is a number in quotes'],
+  ['true', 'is true'],
+  ['negative', 'is negative'],
+  ['zero', 'is zero'],
+  ['fraction', 'is half a second'],
+  ['huge', 'is without end'],
+]
+
+/** Browsers cap what is longer (RFC 6265bis, 5.5). */
+const longestCookieSeconds = 400 * 86_400
+
+/** A login whose token answer has a fault. */
+async function loginWith(context: CheckContext, fault: string, options?: Record<string, unknown>) {
+  const { browser, callback } = await beginLogin(context)
+  await context.order(`exchange-${fault}`, options ? { options } : {})
+  const page = await followCallback(context, browser, callback)
+  if (!(await context.exchanges()).some(step => step.fault)) throw new Undecided('The callback exchanged nothing.')
+  return { browser, page }
+}
+
+export const tokenAnswers: Row[] = [
+  ...unusable.map(
+    ({ fault, title, level, why }): Row => ({
+      id: `token-answer-${fault}`,
+      title,
+      level,
+      why,
+      fix: 'Check every member of the token response before anything is kept, and answer with a page that offers to sign in again.',
+      needs: ['page'],
+      // What is no token says of nobody whose it is.
+      isAlone: true,
+      async run(context) {
+        const { browser, page } = await loginWith(context, fault)
+        expect(page.status !== 0, 'There was no answer.', page)
+        await browser
+          .newTab()
+          .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
+        await context.platform.settle()
+        const calls = context.arrived('api', 'me')
+        expect(calls.length === 0, 'The client calls the platform with what came.', ...calls.slice(0, 2))
+      },
+    }),
+  ),
+  ...usable.map(
+    ({ id, fault, what, why, fix }): Row => ({
+      id: `token-answer-${id}`,
+      title: `An answer ${what} signs in`,
+      level: 'MUST',
+      why,
+      fix,
+      needs: ['page'],
+      async run(context) {
+        const { browser } = await loginWith(context, fault)
+        await expectSignedIn(context, browser, 'Nobody is signed in after it.')
+      },
+    }),
+  ),
+  ...['null', 'empty', 'number', 'with-newline'].map(
+    (fault): Row => ({
+      id: `token-answer-refresh-token-${fault}`,
+      title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} is answered without harm`,
+      level: 'MUST',
+      why: 'Whatever comes, the visitor gets a page, and no header is made of it (RFC 6749, 5.1).',
+      fix: 'Take a refresh token only where it is a text of visible characters.',
+      async run(context) {
+        const { page } = await loginWith(context, `refresh-token-${fault}`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { cookie, exchange } of cookiesOf(page.trail))
+          expect(
+            !/^(null|undefined|12345|two)$/.test(cookie.value),
+            `The cookie ${cookie.name} is ${cookie.value}.`,
+            exchange,
+          )
+      },
+    }),
+  ),
+  ...lifetimes.map(
+    ([fault, what]): Row => ({
+      id: `token-answer-expires-in-${fault}`,
+      title: `An answer whose expires_in ${what} makes no cookie that is wrong`,
+      level: 'MUST',
+      why: 'Max-Age=NaN is no Max-Age, and such a session never ends (specification, 5.4; RFC 6265bis, 5.6.2).',
+      fix: 'Take expires_in only where it is a finite number above 0, cap it, and refuse or assume a lifetime otherwise.',
+      async run(context) {
+        const { page } = await loginWith(context, `expires-in-${fault}`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { line, cookie, exchange } of cookiesOf(page.trail)) {
+          const age = /;\s*max-age\s*=\s*([^;]*)/i.exec(line)?.[1]?.trim()
+          expect(age === undefined || /^-?\d+$/.test(age), `The cookie ${cookie.name} has Max-Age=${age}.`, exchange)
+          expect(
+            !/;\s*expires\s*=\s*(invalid|nan|undefined|null)/i.test(line),
+            `The cookie ${cookie.name} has no date in Expires.`,
+            exchange,
+          )
+          expect(!(Number(age) > longestCookieSeconds), `The cookie ${cookie.name} lives for ${age} seconds.`, exchange)
+        }
+      },
+    }),
+  ),
+  ...[3, 5, 9].map(
+    (size): Row => ({
+      id: `token-answer-${size}-kb`,
+      title: `An access token of ${size} KB is kept whole or refused aloud, never lost`,
+      level: 'MUST',
+      why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one (RFC 6265bis, 5.7).',
+      fix: 'Split what is longer into several cookies, keep it at the server, or say that the token is too large.',
+      needs: ['page'],
+      async run(context) {
+        const { browser, page } = await loginWith(context, `access-token-${size}-kb`)
+        expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
+        for (const { cookie, exchange } of cookiesOf(page.trail))
+          expect(
+            cookie.name.length + cookie.value.length <= 4096,
+            `The cookie ${cookie.name} has ${cookie.name.length + cookie.value.length} bytes.`,
+            exchange,
+          )
+        const isRefusedAloud = page.trail.some(({ response }) => 'status' in response && response.status >= 400)
+        expect(
+          isRefusedAloud || (await context.isSignedIn(browser)),
+          'Nobody is signed in, and no page says why.',
+          page,
+        )
+      },
+    }),
+  ),
+]

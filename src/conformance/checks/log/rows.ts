@@ -1,0 +1,216 @@
+// What the client prints, to the end of the run of each check: nothing in it may be of use to a reader.
+import type { Browser } from '../../browser/browser.ts'
+import type { Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, setCookiesOf } from '../../findings.ts'
+import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+
+const needs = ['start' as const]
+const secretsWhy =
+  'A log is read by more people, and kept longer, than a secret may be known (RFC 9700, 4.2.4; RFC 6749, 10.3).'
+const fixLog = 'Log the path without its query, and of headers and bodies only what you name one by one.'
+
+/** Under every spelling that a log line has for it: as it is, in a URL, in a Basic header, quoted. */
+function spellings(context: CheckContext, secret: string): string[] {
+  const { clientId } = context.platform
+  const basic = Buffer.from(`${clientId}:${secret}`).toString('base64')
+  return [secret, encodeURIComponent(secret), basic, JSON.stringify(secret).slice(1, -1)]
+}
+
+function expectUnprinted(context: CheckContext, what: string, values: (string | undefined)[]): void {
+  const output = context.clientProcess!.output()
+  for (const value of values) {
+    // Of something shorter a coincidence could be the reason.
+    if (value === undefined || value.length < 16) continue
+    const line = output.split('\n').find(one => one.includes(value))
+    expect(
+      line === undefined,
+      `What the client printed holds ${what}.`,
+      `${line?.split(value).join(`[${what}]`).slice(0, 300)}`,
+    )
+  }
+}
+
+/** What the token endpoint has given in this check. */
+function tokensIn(context: CheckContext): string[] {
+  return context.arrived('exchange', 'refresh').flatMap(({ response }) => {
+    const answer = JSON.parse(String(response.body ?? '{}')) as Record<string, unknown>
+    return [answer.access_token, answer.refresh_token].filter(token => typeof token === 'string')
+  })
+}
+
+async function signIn(context: CheckContext): Promise<{ browser: Browser; callback: URL; cookies: string[] }> {
+  const browser = context.browser()
+  const start = await context.startLogin(browser)
+  const callback = await context.authorize(start)
+  const page = await browser.goOn(start.page, callback.href)
+  await context.platform.settle()
+  const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
+  return { browser, callback, cookies: lines.map(line => line.split(';')[0]!.replace(/^[^=]*=/, '')) }
+}
+
+export const log: Row[] = [
+  {
+    id: 'log-code',
+    title: 'The code of a login is not printed',
+    level: 'MUST',
+    why: secretsWhy,
+    fix: fixLog,
+    needs,
+    async run(context) {
+      const { callback } = await signIn(context)
+      expectUnprinted(context, 'the code', [callback.searchParams.get('code') ?? undefined])
+    },
+  },
+  {
+    id: 'log-state',
+    title: 'The state of a login is not printed',
+    level: 'SHOULD',
+    why: 'Whoever reads it while the login goes on can finish it in place of the visitor (RFC 9700, 4.2.4).',
+    fix: fixLog,
+    needs,
+    async run(context) {
+      const { callback } = await signIn(context)
+      expectUnprinted(context, 'the state', [callback.searchParams.get('state') ?? undefined])
+    },
+  },
+  {
+    id: 'log-client-secret',
+    title: 'The client secret is not printed, neither at the start nor by a login',
+    level: 'MUST',
+    why: 'The client secret is used only from the backend (specification, 5.6), and a log leaves it.',
+    fix: 'Give the secret a type that prints itself as "[redacted]", and log no settings and no requests as a whole.',
+    needs,
+    async run(context) {
+      await signIn(context)
+      expectUnprinted(context, 'the client secret', spellings(context, context.platform.clientSecret.reveal()))
+    },
+  },
+  {
+    id: 'log-tokens',
+    title: 'Access token and refresh token are not printed',
+    level: 'MUST',
+    why: 'Whoever has a bearer token is the visitor (RFC 6750, 5.3).',
+    fix: 'Log neither token responses nor the Authorization header of calls.',
+    needs,
+    async run(context) {
+      const { browser } = await signIn(context)
+      if (context.settings.page) await context.isSignedIn(browser)
+      expectUnprinted(context, 'a token', tokensIn(context))
+    },
+  },
+  {
+    id: 'log-cookies',
+    title: 'The cookies of a session are not printed',
+    level: 'MUST',
+    why: 'A session cookie in a log is a session for every reader (RFC 6265, 8.3).',
+    fix: 'Leave Cookie and Set-Cookie out of what is logged.',
+    needs,
+    async run(context) {
+      const { browser, cookies } = await signIn(context)
+      if (context.settings.page) await context.isSignedIn(browser)
+      expectUnprinted(context, 'a cookie', cookies)
+    },
+  },
+  {
+    id: 'log-refused-callback',
+    title: 'The code of a callback that is refused is not printed either',
+    level: 'MUST',
+    why: 'It may be a live code of somebody whose answer was led astray (RFC 9700, 4.2.4); many servers log what they refuse.',
+    fix: 'Log refused requests by their path alone, those for unknown paths too.',
+    needs,
+    async run(context) {
+      const [code, other] = ['refused-code-4f8a1c7e2b', 'misled-code-9d3b5a7c1e']
+      await context.request(`${context.settings.callback}?code=${code}&state=somebody-elses-state`)
+      await context.request(`${context.settings.callback}/nowhere?code=${other}`)
+      await context.request('/nowhere/at/all?access_token=misled-token-77aa55cc33')
+      expectUnprinted(context, 'a code', [code, other, 'misled-token-77aa55cc33'])
+    },
+  },
+  {
+    id: 'log-failed-exchange',
+    title: 'An exchange that the portal refuses prints neither code, nor verifier, nor secret',
+    level: 'MUST',
+    why: 'Errors of HTTP libraries carry the whole request, and are logged as a whole (RFC 9700, 4.2.4).',
+    fix: 'Of an error log its code and status, never the request that failed.',
+    needs,
+    async run(context) {
+      const browser = context.browser()
+      const start = await context.startLogin(browser)
+      const callback = await context.authorize(start)
+      // One character more: the portal knows no such code.
+      const code = `${callback.searchParams.get('code')}x`
+      callback.searchParams.set('code', code)
+      await browser.goOn(start.page, callback.href)
+      await context.platform.settle()
+      const form = context.arrived('exchange')[0]?.request.body as Record<string, string> | undefined
+      const secret = spellings(context, context.platform.clientSecret.reveal())
+      expectUnprinted(context, 'the code', [code])
+      expectUnprinted(context, 'the code_verifier', [form?.code_verifier])
+      expectUnprinted(context, 'the client secret', secret)
+    },
+  },
+  {
+    id: 'log-created-secret',
+    title: 'The secret of an application that was created is not printed',
+    level: 'MUST',
+    why: 'It is shown this once, to the person who created it (specification, part 2).',
+    fix: 'Log of an answer of the API its status, and nothing of its body.',
+    needs: ['start', 'create'],
+    async run(context) {
+      const { made } = await create(context)
+      const client = made.client as { clientSecrets?: string[] } | undefined
+      const tokens = made.tokens as { token?: string }[] | undefined
+      expectUnprinted(context, 'the new client secret', client?.clientSecrets ?? [])
+      expectUnprinted(context, 'an app access token', tokens?.map(({ token }) => token) ?? [])
+    },
+  },
+  {
+    id: 'log-forms',
+    title: 'What a visitor types into a form is not printed',
+    level: 'SHOULD',
+    why: 'Forms hold what people say of themselves, and tokens that prove where the form came from.',
+    fix: 'Log no bodies.',
+    needs: ['start', 'create'],
+    async run(context) {
+      const typed = 'What tomorrow will be like, said in a few words.'
+      const { open } = await create(context, typed)
+      const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
+      expectUnprinted(context, 'what stood in a form', [typed, ...hidden])
+    },
+  },
+  {
+    id: 'log-one-line',
+    title: 'Nobody can write lines into the log',
+    level: 'MUST',
+    why: 'A line break in an address would become a line of its own, and say what its sender likes (CWE-117).',
+    fix: 'Log as JSON, or escape control characters; log the path as it came, not decoded.',
+    needs,
+    async run(context) {
+      const mark = 'level=error-forged-by-a-visitor'
+      for (const path of [
+        `/nowhere%0d%0a${mark}`,
+        `${context.settings.login}?x=%0d%0a${mark}`,
+        `${context.settings.callback}?state=%0a${mark}`,
+      ])
+        await context.request(path, { headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
+      const line = context
+        .clientProcess!.output()
+        .split(/\r\n|[\r\n]/)
+        .find(one => one.startsWith(mark))
+      expect(line === undefined, 'A line of the log is what a visitor wrote into an address.', `${line}`)
+    },
+  },
+]
+
+/** An application whose description is `description`, where the form has such a field. */
+async function create(
+  context: CheckContext,
+  description = '',
+): Promise<{ open: OpenForm; made: Record<string, unknown> }> {
+  const open = await openCreateForm(context)
+  if (open.form.fields.some(([name]) => name === 'description')) open.values.description = description
+  await submitCreate(context, open)
+  const [step] = await created(context, open.person)
+  return { open, made: JSON.parse(String(step?.response.body ?? '{}')) as Record<string, unknown> }
+}

@@ -1,0 +1,287 @@
+// Creating an application: from the client's own form alone, once, and in the visitor's name.
+import type { Form } from '../../browser/form.ts'
+import { type Check, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, describePage, expect } from '../../findings.ts'
+import { cookieHeader } from '../../steps/callback.ts'
+import { created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+
+const needs: Check['needs'] = ['create', 'page']
+
+export const creating: Row[] = [
+  {
+    id: 'create-works',
+    title: "The form creates an application, sent from the client's own page",
+    level: 'MUST',
+    why: 'A page that sends no Origin, or one that refuses its own form, cannot be used (specification, 4.1; Fetch, "append a request Origin header").',
+    fix: 'Do not send Referrer-Policy: no-referrer with pages that have forms; the evidence shows what was sent.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      expect(
+        (await created(context, open.person)).length === 1,
+        `Nothing was created; the form was answered with ${describePage(page)}.`,
+        page,
+        ...context.arrived('api').slice(-2),
+      )
+    },
+  },
+  {
+    id: 'create-envelope',
+    title: 'The call that creates an application has context, type and data',
+    level: 'SHOULD',
+    why: 'The request is an envelope with two top-level fields and a nested data object (specification, part 2).',
+    fix: 'Send {context, type, data: {…}} as JSON.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      await submitCreate(context, open)
+      const [step] = await created(context, open.person)
+      const body = step!.request.body as Record<string, unknown>
+      expect(
+        ['context', 'type', 'data'].every(name => name in body),
+        `It has ${Object.keys(body).join(', ')}.`,
+        step!,
+      )
+    },
+  },
+  {
+    id: 'create-once',
+    title: 'The same form, sent twice, creates one application',
+    level: 'MUST',
+    why: 'A browser sends a POST again whose connection dropped, and people press twice (RFC 9110, 9.2.2).',
+    fix: 'Give each form a one-time id, and answer a second delivery with the first result.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      await submitCreate(context, open)
+      const again = await open.browser.newTab().submit(open.page, open.form, open.values)
+      const steps = await created(context, open.person)
+      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+      expect(
+        again.status > 0 && again.status < 500,
+        `The second delivery was answered with ${describePage(again)}.`,
+        again,
+      )
+    },
+  },
+  {
+    id: 'create-once-at-once',
+    title: 'The same form, sent three times at once, creates one application',
+    level: 'MUST',
+    why: 'A double click is two requests before the first answer (RFC 9110, 9.2.2).',
+    fix: 'Let simultaneous deliveries of one form share one call.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      await Promise.all([1, 2, 3].map(() => open.browser.newTab().submit(open.page, open.form, open.values)))
+      const steps = await created(context, open.person)
+      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+    },
+  },
+  {
+    id: 'create-reload',
+    title: 'Reloading the page after a creation creates nothing more',
+    level: 'MUST',
+    why: 'A page that answers a POST is sent again by Reload (RFC 9110, 15.4.4).',
+    fix: 'Answer the POST with 303 to a page of its own.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      await submitCreate(context, open)
+      await open.browser.reload()
+      const steps = await created(context, open.person)
+      expect(steps.length === 1, `${steps.length} were created.`, ...steps)
+    },
+  },
+  {
+    id: 'create-shows-secret',
+    title: 'The secret of the new application is shown once',
+    level: 'SHOULD',
+    why: 'The API tells it in this one answer (specification, part 2).',
+    fix: 'Show it on the page after the creation, and say that it will not be shown again.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await submitCreate(context, open)
+      const secret = secretOf(await created(context, open.person))
+      expect(
+        page.trail.some(one => bodyOf(one).includes(secret)),
+        'No page after the creation shows it.',
+        page,
+      )
+      const later = await open.browser.newTab().visit(page.url)
+      expect(!later.body.includes(secret), 'A later visit shows it again.')
+    },
+  },
+  {
+    id: 'create-secret-not-in-address',
+    title: 'The secret of a new application stands in no address',
+    level: 'MUST',
+    why: 'Addresses are kept in histories and logs (RFC 9700, 4.3.2).',
+    fix: 'Hand it over in the body, or in a sealed cookie.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await submitCreate(context, open)
+      const secret = secretOf(await created(context, open.person))
+      expect(!page.trail.some(({ request }) => request.url.includes(secret)), 'An address holds it.')
+    },
+  },
+  {
+    id: 'create-no-session',
+    title: 'A form that comes after the session ended creates nothing and leads to a login',
+    level: 'MUST',
+    why: 'Nothing may half-happen, and the visitor must see why (OWASP ASVS 2.3.1).',
+    fix: 'Check the session before the form, and offer to sign in.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      open.browser.cookies.delete()
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect((await created(context, open.person)).length === 0, 'It was created.')
+    },
+  },
+  {
+    id: 'create-by-get',
+    title: 'GET creates nothing, whatever its query says',
+    level: 'MUST',
+    why: 'A link or an image of another site would do (OWASP ASVS 3.5.3; RFC 9110, 9.2.1).',
+    fix: 'Change things by POST alone.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const query = `${new URLSearchParams([...open.form.fields.filter(([name]) => !(name in open.values)), ...(Object.entries(open.values) as [string, string][])])}`
+      for (const address of [open.form.action, context.url(context.settings.create)])
+        await open.browser.visit(`${address.split('?')[0]}?${query}`)
+      expect((await created(context, open.person)).length === 0, 'GET created an application.')
+    },
+  },
+  ...(['cross-site', 'same-site'] as const).map(
+    (site): Row => ({
+      id: `create-${site}`,
+      title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} creates nothing in the visitor's name`,
+      level: 'MUST',
+      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not keep neighbours out'} (OWASP ASVS 3.5.1: cross-site request forgery).`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const attacker = await attackersForm(context, open.form)
+        const { otherSite } = context.platform
+        const page = open.browser.show(otherSite.url('/', site), '')
+        await open.browser.submit(page, attacker, open.values)
+        const steps = await created(context, open.person)
+        expect(steps.length === 0, 'It was created.', ...steps)
+      },
+    }),
+  ),
+  ...(
+    [
+      ['origin', 'whose Origin is another one', { origin: 'https://evil.example' }],
+      ['origin-null', 'whose Origin is null', { origin: 'null' }],
+      ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
+      ['host', 'whose Origin fits a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
+      ['fetch-site', 'that says that it is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
+    ] as const
+  ).map(
+    ([id, what, headers]): Row => ({
+      id: `create-forged-${id}`,
+      title: `A forged POST ${what} creates nothing`,
+      level: 'MUST',
+      why: 'Older browsers send no Sec-Fetch headers, and Origin is what is left (OWASP ASVS 3.5.1).',
+      fix: 'Compare Origin with the configured address where Sec-Fetch-Site is missing; never with Host.',
+      needs,
+      async run(context) {
+        const open = await openCreateForm(context)
+        const { fields, action } = await attackersForm(context, open.form)
+        const body = new URLSearchParams([
+          ...fields.filter(([name]) => !(name in open.values)),
+          ...(Object.entries(open.values) as [string, string][]),
+        ])
+        const answer = await context.request(action, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/x-www-form-urlencoded',
+            cookie: cookieHeader(context, open.browser),
+            ...headers,
+          },
+          body: `${body}`,
+        })
+        expect((await created(context, open.person)).length === 0, 'It was created.', answer)
+      },
+    }),
+  ),
+  {
+    id: 'create-refused',
+    title: 'What the API refuses comes back to the visitor with what they typed',
+    level: 'SHOULD',
+    why: 'A form that is empty again is filled a second time by nobody (specification, 4.1; the API answers 422 with every bad field).',
+    fix: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
+    needs,
+    async run(context) {
+      // Quotes and the like: a form that writes them into an attribute unescaped loses what follows.
+      const typed = `Typed by "conformance" & 'others' <b>`
+      const open = await openCreateForm(context, typed)
+      const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+      const page = await open.browser.submit(open.page, open.form, {
+        ...open.values,
+        [uri]: 'ftp://not-allowed.example/',
+      })
+      expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expect((await created(context, open.person)).length === 0, 'It was created.')
+      const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
+      expect(kept.includes(typed), 'No field of the page holds what was typed.', page)
+    },
+  },
+  {
+    id: 'create-other-visitor',
+    title: 'A form that was opened as one visitor creates nothing in the name of another',
+    level: 'MUST',
+    why: 'Somebody else may have signed in in another tab meanwhile (OWASP ASVS 2.3.1).',
+    fix: 'Tie the form to the visitor whom it was shown to.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const other = await context.otherPerson()
+      const start = await context.startLogin(open.browser)
+      const callback = await context.authorize(start, other)
+      const tab = open.browser.newTab()
+      await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
+      if (!(await context.isSignedIn(open.browser, { person: other })))
+        throw new Undecided('The second visitor could not sign in.')
+      // The group is left open, so that only the client can refuse.
+      const group = Object.keys(open.values).find(name => /group/i.test(name))
+      const values = {
+        ...open.values,
+        ...(group &&
+          open.form.controls.some(({ name, choices }) => name === group && !choices) && { [group]: other.groupId }),
+      }
+      await open.browser.submit(open.page, open.form, values)
+      expect(
+        (await context.arrived('api')).every(
+          ({ request, about }) => !(request.method === 'POST' && about.userId === other.id),
+        ),
+        'The client called the API in the name of the second visitor.',
+      )
+    },
+  },
+]
+
+/** The create form as somebody else sees it, who is signed in on their own. */
+async function attackersForm(context: CheckContext, visitors: Form) {
+  const attacker = await context.otherPerson()
+  const { browser } = await context.signedIn({ person: attacker })
+  const page = await browser.visit(context.url(context.settings.create))
+  const own = page.forms.find(({ action }) => action === visitors.action) ?? visitors
+  return forge(own, visitors)
+}
+
+function secretOf(steps: { response: { body: unknown } }[]): string {
+  const body = JSON.parse(String(steps[0]?.response.body)) as { client?: { clientSecrets?: string[] } }
+  const [secret] = body.client?.clientSecrets ?? []
+  if (secret === undefined) throw new Undecided('The API told no secret.')
+  return secret
+}

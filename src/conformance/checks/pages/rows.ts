@@ -1,0 +1,351 @@
+// The client's pages: who sees them, what they hold and load, and which forms they take.
+import type { Browser, Page } from '../../browser/browser.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { bodyOf, describePage, expect, headerOf, statusOf } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { crawl, makeApplication } from '../../steps/applications.ts'
+import { cookieHeader } from '../../steps/callback.ts'
+import { foreignLoads, isInside } from '../../steps/page-content.ts'
+import { creating } from './creating.ts'
+import { pageTexts } from './page-texts.ts'
+
+/** What a page behind the login says of itself in its headers. */
+const headers: {
+  id: string
+  title: string
+  level: 'MUST' | 'SHOULD'
+  why: string
+  fix: string
+  isRight: (page: Page) => boolean
+}[] = [
+  {
+    id: 'page-no-store',
+    title: "A page with the visitor's data says Cache-Control: no-store",
+    level: 'MUST',
+    why: 'Otherwise Back shows it after the visitor has signed out, and a proxy may show it to others (OWASP ASVS 14.3.2).',
+    fix: 'Send Cache-Control: no-store with every page behind the login.',
+    isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
+  },
+  {
+    id: 'page-not-framed',
+    title: 'A page behind the login cannot be framed by others',
+    level: 'MUST',
+    why: 'In a frame a visitor presses buttons that they do not see (RFC 9700, 4.16).',
+    fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
+    isRight: ({ headers }) =>
+      /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
+      /frame-ancestors\s+'(none|self)'/i.test(headers.get('content-security-policy') ?? ''),
+  },
+  {
+    id: 'page-nosniff',
+    title: 'A page says X-Content-Type-Options: nosniff',
+    level: 'SHOULD',
+    why: 'Browsers must not guess what a text is (OWASP ASVS 3.4.4).',
+    fix: 'Send the header with every answer.',
+    isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
+  },
+  {
+    id: 'page-content-security-policy',
+    title: 'A page has a Content-Security-Policy that lets no inline script run',
+    level: 'SHOULD',
+    why: 'It is what is left when something was not escaped (OWASP ASVS 3.4.3).',
+    fix: "Send Content-Security-Policy: default-src 'none' and what the page needs, without 'unsafe-inline' for scripts.",
+    isRight({ headers }) {
+      const policy = headers.get('content-security-policy') ?? ''
+      const scripts = /script-src ([^;]*)/i.exec(policy)?.[1] ?? /default-src ([^;]*)/i.exec(policy)?.[1]
+      return scripts !== undefined && (!/'unsafe-inline'/i.test(scripts) || /'(nonce|sha\d+)-/i.test(scripts))
+    },
+  },
+  {
+    id: 'page-charset',
+    title: 'A page says what its type and encoding are',
+    level: 'SHOULD',
+    why: 'Without a charset a browser guesses, and markup can hide in the guess (OWASP ASVS 4.1.1).',
+    fix: 'Send Content-Type: text/html; charset=utf-8.',
+    isRight: ({ headers, body }) =>
+      /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
+  },
+]
+
+export const pages: Row[] = [
+  {
+    id: 'page-needs-login',
+    title: 'Without a login the page behind it asks nothing of the API and leads to a login',
+    level: 'MUST',
+    why: 'There is no token to call with (specification, 5.1).',
+    fix: 'Check the session before anything is asked, and lead to the login.',
+    needs: ['page'],
+    isAlone: true,
+    async run(context) {
+      const page = await context.visitUntilPortal(context.browser(), context.settings.page)
+      expect((await calls(context)).length === 0, 'It called the API.', page)
+      expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      const isLed =
+        page.stoppedAt !== undefined ||
+        [401, 403].includes(page.status) ||
+        page.links.some(({ url }) => url.startsWith(context.url(context.settings.login))) ||
+        page.forms.some(({ action }) => action.startsWith(context.url(context.settings.login)))
+      expect(isLed, `It was answered with ${describePage(page)}, which leads to no login.`, page)
+    },
+  },
+  {
+    id: 'page-forged-session',
+    title: 'A session that somebody made up opens nothing',
+    level: 'MUST',
+    why: "Whoever is signed in is what a cookie of the client's own making says (OWASP ASVS 7.2.1).",
+    fix: 'Seal or sign what the cookie holds, or look it up.',
+    needs: ['page'],
+    isAlone: true,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const forged = context.browser()
+      const user = Buffer.from(JSON.stringify({ access_token: 'forged', sub: 'forged', user: 'forged' })).toString(
+        'base64url',
+      )
+      for (const { name } of browser.cookies.list(context.settings.client))
+        forged.cookies.set(context.settings.client, `${name}=${user}; Path=/; Secure`)
+      const before = (await calls(context)).length
+      await context.visitUntilPortal(forged, context.settings.page)
+      expect((await calls(context)).length === before, 'The page called the API with it.')
+    },
+  },
+  {
+    id: 'page-from-another-site',
+    title: 'A link on another site leads a signed-in visitor into the page',
+    level: 'MUST',
+    why: 'A Strict cookie is not sent with the first request from elsewhere, so the visitor would be sent to log in again and again (RFC 6265bis, 8.8.2).',
+    fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      const before = context.arrived('api').length
+      const from = await browser.visit(
+        context.platform.otherSite.url(context.platform.otherSite.page('<a href="/">Go</a>')),
+      )
+      const tab = browser.newTab()
+      const page = await tab.visit(context.url(context.settings.page), { from })
+      await context.platform.settle()
+      const isThere = context
+        .arrived('api')
+        .slice(before)
+        .some(({ about }) => about.userId === person.id)
+      expect(isThere, `The visitor came to ${describePage(page)}.`, page)
+    },
+  },
+  ...headers.map(
+    ({ isRight, ...row }): Row => ({
+      ...row,
+      needs: ['page'],
+      async run(context) {
+        const { page } = await openPage(context)
+        expect(isRight(page), `The page has ${describeHeaders(page)}.`, page)
+      },
+    }),
+  ),
+  {
+    id: 'page-hsts',
+    title: 'Over https every answer says that it is to be asked over https alone',
+    level: 'SHOULD',
+    why: 'The first request of a visitor who types the name goes over http otherwise (OWASP ASVS 3.4.1).',
+    fix: 'Send Strict-Transport-Security: max-age=31536000.',
+    async run(context) {
+      if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
+      const answer = await context.request('/')
+      expect(
+        /max-age=[1-9]\d{6}/.test(headerOf(answer, 'strict-transport-security') ?? ''),
+        'The header is not there.',
+        answer,
+      )
+    },
+  },
+  {
+    id: 'page-no-cors',
+    title: 'No other site may read the page by script',
+    level: 'MUST',
+    why: "It holds the visitor's data (OWASP ASVS 3.4.2).",
+    fix: 'Send no Access-Control-Allow-Origin.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const headers = {
+        origin: 'https://evil.example',
+        cookie: cookieHeader(context, browser),
+        'sec-fetch-mode': 'cors',
+        'sec-fetch-site': 'cross-site',
+        'sec-fetch-dest': 'empty',
+      }
+      for (const [method, more] of [
+        ['GET', {}],
+        ['OPTIONS', { 'access-control-request-method': 'POST' }],
+      ] as const) {
+        const answer = await context.request(context.settings.page, { method, headers: { ...headers, ...more } })
+        const allowed = headerOf(answer, 'access-control-allow-origin')
+        expect(
+          allowed === undefined || !(allowed === '*' || allowed.includes('evil.example') || allowed === 'null'),
+          `Access-Control-Allow-Origin is ${allowed}.`,
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'page-shows-sign-out',
+    title: 'A page behind the login offers to sign out',
+    level: 'SHOULD',
+    why: 'Who is signed in must see that, and be able to end it (OWASP ASVS 7.4.4).',
+    fix: 'Put the form or link that signs out on every page.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { page } = await openPage(context)
+      const there = context.url(context.settings.logout!.path)
+      const isOffered =
+        page.forms.some(({ action }) => action.split('?')[0] === there) ||
+        page.links.some(({ url }) => url.split('?')[0] === there)
+      expect(isOffered, `Neither a form nor a link of the page leads to ${context.settings.logout!.path}.`, page)
+    },
+  },
+  {
+    id: 'page-nothing-foreign',
+    title: 'A page behind the login loads nothing of other sites',
+    level: 'SHOULD',
+    why: 'Whoever serves a script or style sees and does what the visitor does (OWASP ASVS 3.6.1).',
+    fix: 'Serve scripts, styles and images from the client itself.',
+    needs: ['page'],
+    async run(context) {
+      const { page } = await openPage(context)
+      const foreign = foreignLoads(page.body, context.settings.client)
+      expect(foreign.length === 0, `The page loads ${foreign[0]}.`)
+    },
+  },
+  {
+    id: 'page-no-tokens',
+    title: 'No page holds a token or the client secret',
+    level: 'MUST',
+    why: 'What a page holds, its scripts and extensions read (specification, 5.6; OWASP ASVS 10.1.1).',
+    fix: 'Leave tokens at the server.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, person } = await context.signedIn()
+      await makeApplication(context, person, { name: 'Seen by conformance' })
+      const { pages } = await crawl(context, browser)
+      const tokens = context
+        .arrived('exchange')
+        .flatMap(({ response }) =>
+          typeof response.body === 'string'
+            ? [...response.body.matchAll(/"(?:access|refresh)_token":\s*"([^"]+)"/g)].map(([, token]) => token!)
+            : [],
+        )
+      if (tokens.length === 0) throw new Undecided('The exchange was not answered with tokens.')
+      const secrets = [...tokens, context.platform.clientSecret.reveal()]
+      for (const page of pages)
+        expect(!secrets.some(secret => page.body.includes(secret)), `${page.url} holds one.`, page)
+    },
+  },
+  ...pageTexts,
+  {
+    id: 'not-found',
+    title: 'An address that is not there is a 404',
+    level: 'SHOULD',
+    why: 'A page that is always there hides mistakes, and loops (RFC 9110, 15.5.5).',
+    fix: 'Answer with status 404 and a page.',
+    async run(context) {
+      const answer = await context.request('/there-is-nothing-here-conformance')
+      expect([404, 410].includes(statusOf(answer)), `It was answered with status ${statusOf(answer)}.`, answer)
+    },
+  },
+  {
+    id: 'not-found-escapes',
+    title: 'Markup in an address is not on the page that says that nothing is there',
+    level: 'MUST',
+    why: 'Anybody can make a visitor open such an address (OWASP ASVS 1.2.1).',
+    fix: 'Do not repeat the address, or escape it.',
+    async run(context) {
+      for (const path of [
+        '/%3Cimg%20src=x%20onerror=conformance()%3E',
+        '/nothing?x=<img src=x onerror=conformance()>'.replaceAll(' ', '%20'),
+      ]) {
+        const answer = await context.request(path)
+        const isHtml = /html/i.test(headerOf(answer, 'content-type') ?? 'html')
+        expect(
+          !isHtml || !/<img(\s|%20)src=x(\s|%20)onerror=conformance/.test(bodyOf(answer)),
+          'The page holds it.',
+          answer,
+        )
+      }
+    },
+  },
+  {
+    id: 'errors-say-nothing',
+    title: 'An error page shows nothing of the inside',
+    level: 'MUST',
+    why: 'Stacks and paths tell an attacker what to try next (OWASP ASVS 16.5.1).',
+    fix: 'Answer with fixed words and a request id; keep the rest in the log.',
+    async run(context) {
+      const paths = [
+        '/%E0%A4%A',
+        '/there-is-nothing-here-conformance',
+        `${context.settings.callback}?code=a&code=b`,
+        `${context.settings.callback}?state[a]=b`,
+        `${context.settings.login}?${context.settings.returnTo || 'returnTo'}[a]=b`,
+      ]
+      for (const path of paths) {
+        const answer = await context.request(path, {
+          headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+        })
+        expect(!isInside(bodyOf(answer)), 'The page shows a stack or a path.', answer)
+      }
+    },
+  },
+  {
+    id: 'host-not-believed',
+    title: 'A foreign Host makes no link and no redirect to it',
+    level: 'MUST',
+    why: 'A cache keeps such a page for everybody (OWASP ASVS 4.1.3).',
+    fix: 'Build addresses from the configuration, or relative ones.',
+    async run(context) {
+      const paths = ['/', context.settings.page].filter(path => path !== '')
+      for (const path of paths)
+        for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }] as Record<
+          string,
+          string
+        >[]) {
+          const answer = await context.request(path, {
+            headers: { ...headers, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+          })
+          const address = headerOf(answer, 'location') ?? ''
+          expect(!address.includes('//evil.example'), `It led to ${address}.`, answer)
+          expect(
+            !/(href|src|action|content)\s*=\s*["'][^"']*\/\/evil\.example/i.test(bodyOf(answer)),
+            'The page links there.',
+            answer,
+          )
+        }
+    },
+  },
+  ...creating,
+]
+
+/** The page behind the login, signed in. */
+async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
+  const { browser, person } = await context.signedIn()
+  const page = await browser.visit(context.url(context.settings.page))
+  expect(page.status === 200, `The page was answered with ${describePage(page)}.`, page)
+  return { browser, page, person }
+}
+
+async function calls(context: CheckContext) {
+  await context.platform.settle()
+  return context.arrived('api', 'me')
+}
+
+function describeHeaders({ headers }: Page): string {
+  const lines = [
+    'cache-control',
+    'content-security-policy',
+    'x-frame-options',
+    'x-content-type-options',
+    'content-type',
+  ].flatMap(name => (headers.has(name) ? [`${name}: ${headers.get(name)}`] : []))
+  return lines.join(', ') || 'none of these headers'
+}

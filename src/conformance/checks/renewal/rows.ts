@@ -1,0 +1,285 @@
+// What renews an access token: what is sent, what becomes of the tokens that come, and how often.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import { NotApplicable, type Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect, setCookiesOf } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import {
+  expiredSession,
+  needsRenewal,
+  openSession,
+  ownCookies,
+  shortLifeValue,
+  visitPage,
+} from '../../steps/sessions.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+import { tokensOf } from '../../steps/tokens.ts'
+
+/** Until nobody remembers the last renewal any more: neither a client that shares it, nor the portal, which answers a replaced refresh token for ten seconds. */
+const forget = ({ pause }: CheckContext) => pause(12_000)
+
+const needs: Row['needs'] = ['page']
+
+/** What a renewal has to carry (RFC 6749, 6). */
+const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
+  ['grant_type', () => 'refresh_token'],
+  ['refresh_token', (_, before) => tokensOf(before)?.refresh_token],
+  ['client_id', ({ platform }) => platform.clientId],
+  ['client_secret', ({ platform }) => platform.clientSecret.reveal()],
+]
+
+const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me') && response.status < 400
+
+export const renewal: Row[] = [
+  {
+    id: 'refresh-works',
+    title: 'A visitor stays signed in when the access token ends',
+    level: 'SHOULD',
+    why: 'The refresh token is there for that; whoever is sent to the login loses what they were doing (specification, 5.4; RFC 6749, 1.5).',
+    fix: 'Send grant_type=refresh_token with the refresh token of the token response when the access token is over.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const { page, steps } = await visitPage(context, browser)
+      expect(
+        steps.some(isCall),
+        `The visit ends with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+        page,
+        ...steps,
+      )
+    },
+  },
+  renewing(
+    {
+      id: 'refresh-without-state',
+      title: 'A renewal that the portal answers makes a session',
+      level: 'MUST',
+      why: 'Its answer has no state, because none was sent (RFC 6749, 5.1).',
+      fix: 'Compare state in the answer to a code alone.',
+    },
+    async ({ steps, page }) => {
+      const renewal = steps.find(({ kind }) => kind === 'refresh')!
+      if (renewal.response.status !== 200)
+        throw new NotApplicable('the portal refused the renewal, which another check says')
+      expect(
+        steps.some(isCall),
+        `The portal answered with new tokens, and the page with ${describePage(page)}.`,
+        page,
+        ...steps,
+      )
+    },
+  ),
+  renewing(
+    {
+      id: 'refresh-fields',
+      title: 'A renewal carries grant_type, the refresh token, the client id and its secret, each once',
+      level: 'MUST',
+      why: 'The portal needs them all and refuses the renewal otherwise (RFC 6749, 6).',
+      fix: 'Send a form with exactly grant_type, refresh_token, client_id and client_secret.',
+    },
+    async ({ steps }, context) => {
+      const renewal = steps.find(({ kind }) => kind === 'refresh')!
+      const given = context.arrived('exchange', 'refresh')
+      const before = given[given.indexOf(renewal) - 1]!
+      const body = renewal.request.body as Record<string, unknown>
+      const usesHeader = /^basic /i.test(String(renewal.request.headers.authorization ?? ''))
+      for (const [name, expected] of fields) {
+        if (usesHeader && name.startsWith('client_')) continue
+        expect(body[name] === expected(context, before), `${name} is ${name in body ? 'wrong' : 'not there'}.`, renewal)
+      }
+      expect(renewal.response.status === 200, 'The portal refused it.', renewal)
+    },
+  ),
+  renewing(
+    {
+      id: 'refresh-not-in-address',
+      title: 'Nothing of a renewal stands in its address',
+      level: 'MUST',
+      why: 'Addresses are written to logs on the way (RFC 6749, 2.3.1).',
+      fix: 'Send everything in the body.',
+    },
+    async ({ steps }) => {
+      const renewal = steps.find(({ kind }) => kind === 'refresh')!
+      expect(!renewal.request.url.includes('?'), `Its address is ${renewal.request.url.split('?')[0]}?…`, renewal)
+    },
+  ),
+  {
+    id: 'refresh-delivered',
+    title: 'What a renewal brings reaches the browser or stays at the server: the next page renews nothing',
+    level: 'MUST',
+    why: 'An older refresh token revokes them all, so that a lost one ends the session (RFC 9700, 4.14.2).',
+    fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      needsRenewal((await visitPage(context, browser)).steps)
+      await forget(context)
+      const { steps } = await visitPage(context, browser)
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
+      expect(steps.some(isCall), 'The next page is not signed in.', ...steps)
+    },
+  },
+  {
+    id: 'refresh-token-replaced',
+    title: 'The next renewal sends the refresh token that the last one brought',
+    level: 'MUST',
+    why: 'Refresh tokens rotate, and an older one revokes them all (RFC 9700, 4.14.2).',
+    fix: 'Keep the refresh_token of every answer that has one.',
+    needs,
+    longestMs: 90_000,
+    async run(context) {
+      const { browser, person } = await expiredSession(context)
+      await context.order('refresh-expires-in', shortLifeValue)
+      const first = (await visitPage(context, browser)).steps
+      needsRenewal(first)
+      await forget(context)
+      await context.platform.endAccessTokens(person)
+      const second = (await visitPage(context, browser)).steps.find(({ kind }) => kind === 'refresh')
+      if (!second) throw new NotApplicable('the client does not renew a second time')
+      const brought = tokensOf(first.find(({ kind }) => kind === 'refresh')!)?.refresh_token
+      const sent = (second.request.body as Record<string, unknown>).refresh_token
+      expect(sent === brought, 'It sends an older one.', ...first.filter(({ kind }) => kind === 'refresh'), second)
+    },
+  },
+  {
+    id: 'refresh-token-kept',
+    title: 'A renewal that brings no new refresh token keeps the one that is there',
+    level: 'MUST',
+    why: 'A server may leave it out, and the old one then stays good (RFC 6749, 6).',
+    fix: 'Replace the refresh token only where the answer has one.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-refresh-token-missing')
+      const { page, steps } = await visitPage(context, browser)
+      needsRenewal(steps)
+      expect(steps.some(isCall), `After it the page is answered with ${describePage(page)}.`, page, ...steps)
+      expect(await context.isSignedIn(browser), 'The next page is not signed in.')
+      const plain = await expiredSession(context)
+      await visitPage(context, plain.browser)
+      const [kept, usual] = [browser, plain.browser].map(one => ownCookies(context, one).length)
+      expect(kept! >= usual!, `It leaves ${kept} cookies, and a renewal with a new refresh token ${usual}.`, page)
+    },
+  },
+  {
+    id: 'refresh-max-age',
+    title: 'After a renewal the session lives as long as the new access token',
+    level: 'SHOULD',
+    why: 'The new token has a lifetime of its own (specification, 5.4: a max-age equal to expires_in).',
+    fix: 'Set Max-Age from the expires_in of the renewal.',
+    needs,
+    async run(context) {
+      const login = await openSession(context, ['exchange-expires-in', 7200])
+      if (!login.cookies.some(({ cookie }) => Math.abs((cookie.maxAge ?? 0) - 7200) <= 60))
+        throw new NotApplicable('no cookie of this client lives as long as the access token')
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-expires-in', { options: { value: 5400 } })
+      const { page, steps } = await visitPage(context, browser)
+      needsRenewal(steps)
+      const set = page.trail.flatMap(setCookiesOf).map(readSetCookie)
+      expect(
+        set.some(({ maxAge }) => Math.abs((maxAge ?? 0) - 5400) <= 60),
+        `expires_in was 5400, and the cookies live for: ${set.map(({ name, maxAge }) => `${name}: ${maxAge}`).join(', ')}.`,
+        page,
+      )
+    },
+  },
+  {
+    id: 'refresh-not-too-often',
+    title: 'A token that lives for half an hour is not renewed at once',
+    level: 'MUST',
+    why: 'Every page would ask the portal, and with several tabs they overtake each other (RFC 9700, 4.14.2).',
+    fix: 'Renew when the token is over, or a few seconds before.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-expires-in', { options: { value: 1800 } })
+      await followCallback(context, browser, callback)
+      for (let visit = 0; visit < 3; visit++) await visitPage(context, browser)
+      const renewals = context.arrived('refresh')
+      expect(renewals.length === 0, `The login and three visits renew it ${renewals.length} times.`, ...renewals)
+    },
+  },
+  {
+    id: 'refresh-no-storm',
+    title: 'With tokens that live for seconds no page renews more than once',
+    level: 'MUST',
+    why: 'A lifetime shorter than the margin of renewal must not make a loop (RFC 6749, 5.1).',
+    fix: 'Renew at most once for a request, and use what came.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-expires-in', { options: { value: 1 }, times: 4 })
+      const { page, steps } = await visitPage(context, browser)
+      needsRenewal(steps)
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length <= 2, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+      expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+    },
+  },
+  {
+    id: 'refresh-parallel',
+    title: 'Ten tabs that find the token ended all stay signed in',
+    level: 'MUST',
+    why: 'A browser opens them all at once, each with the same old cookie (RFC 9700, 4.14.2).',
+    fix: 'Renew once for all that come with one refresh token, and give every one of them the answer.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const before = new Set(context.arrived())
+      const pages = await Promise.all(
+        Array.from({ length: 10 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+      )
+      await context.platform.settle()
+      needsRenewal(context.arrived().filter(step => !before.has(step)))
+      for (const page of pages)
+        expect(
+          page.status === 200 && !page.stoppedAt,
+          `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
+          page,
+        )
+      expect(await context.isSignedIn(browser), 'After them the visitor is signed out.')
+    },
+  },
+  {
+    id: 'refresh-single-flight',
+    title: 'Tabs that come at once, and one that comes a moment later, renew once',
+    level: 'SHOULD',
+    why: 'A refresh token serves once; who comes second is refused, or takes the new one from the first (RFC 9700, 4.14.2).',
+    fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const late = browser.copy()
+      const before = new Set(context.arrived())
+      await Promise.all(
+        Array.from({ length: 6 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
+      )
+      await context.pause(100)
+      await context.visitUntilPortal(late, context.settings.page)
+      await context.platform.settle()
+      const steps = context.arrived().filter(step => !before.has(step))
+      needsRenewal(steps)
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+    },
+  },
+]
+
+/** A check of what the visit after the end of the token sends. */
+function renewing(
+  row: Omit<Row, 'run'>,
+  judge: (visit: Awaited<ReturnType<typeof visitPage>>, context: CheckContext) => Promise<void>,
+): Row {
+  return {
+    ...row,
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const visit = await visitPage(context, browser)
+      needsRenewal(visit.steps)
+      await judge(visit, context)
+    },
+  }
+}

@@ -1,0 +1,247 @@
+// What of a start nobody guesses or chooses but the client: the state, the verifier of PKCE, and where it leads back to.
+import { createHash } from 'node:crypto'
+import type { Browser } from '../../browser/browser.ts'
+import { NotApplicable, type Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect } from '../../findings.ts'
+import { typedAddress } from '../../steps/callback.ts'
+import { findGuess, randomBitsOf, wordsIn } from '../../steps/state-guesses.ts'
+
+/** Requests that try to have a say in what the start carries. */
+const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
+  ['host', 'Host', { host: 'evil.example' }],
+  ['forwarded-host', 'X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
+  ['forwarded-proto', 'X-Forwarded-Proto', { 'x-forwarded-proto': 'gopher' }],
+  ['forwarded', 'Forwarded', { forwarded: 'host=evil.example;proto=https' }],
+]
+
+export const stateAndVerifier: Row[] = [
+  {
+    id: 'state-unique',
+    title: 'Every login has a state of its own',
+    level: 'MUST',
+    why: 'A state that comes twice lets one login be finished with the answer to another (specification, 5.5: "a state is generated for each login request"; RFC 6749, 10.12).',
+    fix: 'Make a new random state in the handler of each request, never at start and never per session.',
+    async run(context) {
+      const browser = context.browser()
+      const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
+      expect(
+        new Set(states).size === states.length,
+        `${states.length} logins had ${new Set(states).size} different states.`,
+      )
+    },
+  },
+  {
+    id: 'state-random',
+    title: 'The state cannot be guessed',
+    level: 'MUST',
+    why: 'Whoever guesses it can finish a login that is not theirs; a token must have 128 random bits (RFC 6749, 10.10 and 10.12).',
+    fix: 'Use 16 or more bytes of a cryptographic generator, in base64url.',
+    async run(context) {
+      const states = await statesOf(context, 24)
+      const bits = randomBitsOf(states)
+      expect(
+        bits >= 112,
+        `The part of the state that changes from login to login has about ${Math.floor(bits)} bits; it is ${states[0]!.length} characters long.`,
+      )
+    },
+  },
+  {
+    id: 'state-128-bits',
+    title: 'The state has 128 random bits or more',
+    level: 'SHOULD',
+    why: 'The chance to guess it must be at most 2 to the power of -128 (RFC 6749, 10.10); a UUID has 122.',
+    fix: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
+    async run(context) {
+      const states = await statesOf(context, 24)
+      const isUuid = states.every(state =>
+        /^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i.test(state),
+      )
+      expect(
+        !isUuid && randomBitsOf(states) >= 124,
+        isUuid ? 'The state is a UUID, which has 122 random bits.' : 'The state is too short for 128 bits.',
+      )
+    },
+  },
+  {
+    id: 'state-not-of-time',
+    title: 'The state is not made of the time, a counter or the client id',
+    level: 'MUST',
+    why: 'What can be computed can be guessed, however long it looks (RFC 6749, 10.10).',
+    fix: 'Take the state from a cryptographic generator alone.',
+    async run(context) {
+      const browser = context.browser()
+      const before = Date.now()
+      const { state = '' } = await context.startLogin(browser)
+      const after = Date.now()
+      const another = context.browser()
+      await context.startLogin(another)
+      // A random state may stand in a cookie as it is: everybody knows only what every browser is given.
+      const [given, everybody] = [browser, another].map(({ cookies }) =>
+        cookies.list(context.platform.redirectUri).map(({ value }) => value),
+      )
+      const shared = given!.filter(value => everybody!.includes(value))
+      const guess = findGuess(state, {
+        before,
+        after,
+        words: [context.platform.clientId, context.platform.redirectUri, 'state', '', ...shared],
+      })
+      expect(guess === undefined, `The state is ${guess}.`)
+    },
+  },
+  {
+    id: 'state-not-chosen',
+    title: 'Nobody else can choose the state of a login',
+    level: 'MUST',
+    why: 'A state that an attacker has chosen proves nothing (RFC 6749, 10.12; RFC 9700, 4.7).',
+    fix: 'Ignore a state in the query of the login path.',
+    async run(context) {
+      const chosen = 'chosen-by-somebody-else-0123456789'
+      const { state } = await context.startLogin(
+        context.browser(),
+        withQuery(context.settings.login, { state: chosen }),
+      )
+      expect(state !== chosen, 'The state was taken from the query of the login path.')
+    },
+  },
+  {
+    id: 'start-not-chosen',
+    title: 'Nobody else can choose what the start carries',
+    level: 'MUST',
+    why: 'A link to the login path could send the code to another client or address (RFC 9700, 4.1).',
+    fix: 'Take client_id, redirect_uri and cancel_url from the configuration alone.',
+    async run(context) {
+      const evil = {
+        client_id: 'evil',
+        redirect_uri: 'https://evil.example/',
+        cancel_url: 'https://evil.example/',
+        response_type: 'token',
+        grant_type: 'implicit',
+      }
+      const { url } = await context.startLogin(context.browser(), withQuery(context.settings.login, evil))
+      for (const [name, value] of Object.entries(evil))
+        expect(!url.searchParams.getAll(name).includes(value), `${name} was taken from the query of the login path.`)
+    },
+  },
+  ...outsiders.map(([id, what, headers]) => ({
+    id: `start-${id}`,
+    title: `${what} in a request changes nothing of where the portal sends the browser back to`,
+    level: 'MUST' as const,
+    why: "Headers are the sender's; the redirect URI is the one that is registered (specification, 4.2; RFC 9700, 4.1).",
+    fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
+    async run(context: CheckContext) {
+      const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
+      const location = 'headers' in exchange.response ? (exchange.response.headers.get('location') ?? '') : ''
+      expect(!location.includes('evil.example') && !location.includes('gopher'), `It led to ${location}`, exchange)
+    },
+  })),
+  {
+    id: 'state-after-restart',
+    title: 'States go on differing after the client was started anew',
+    level: 'MUST',
+    why: 'A generator that begins anew gives the states of before (RFC 6749, 10.10).',
+    fix: 'Take the state from the cryptographic generator of the system; seed nothing.',
+    needs: ['start'],
+    isAlone: true,
+    async run(context) {
+      const before = await statesOf(context, 5)
+      await context.clientProcess!.restart()
+      const after = await statesOf(context, 5)
+      expect(!after.some(state => before.includes(state)), 'A state came again after the restart.')
+    },
+  },
+  {
+    id: 'state-of-replica',
+    title: 'Two instances never make the same states',
+    level: 'MUST',
+    why: 'Counters and seeds that each instance has for itself collide (RFC 6749, 10.10).',
+    fix: 'Take the state from the cryptographic generator of the system.',
+    needs: ['replica'],
+    async run(context) {
+      const own = await statesOf(context, 8)
+      const others = await statesOf(context, 8, undefined, context.settings.replica)
+      expect(!others.some(state => own.includes(state)), 'Both instances made the same state.')
+    },
+  },
+  {
+    id: 'pkce-used',
+    title: 'The start carries a PKCE challenge, where the portal lists S256',
+    level: 'SHOULD',
+    why: 'It protects the code even when it leaks; recommended for every client (RFC 9700, 2.1.1; RFC 7636).',
+    fix: 'Read code_challenge_methods_supported at the portal, make a verifier for each login, and send its S256 challenge.',
+    async run(context) {
+      const { url } = await context.startLogin(context.browser())
+      expect(url.searchParams.has('code_challenge'), 'There is no code_challenge.')
+    },
+  },
+  {
+    id: 'pkce-s256',
+    title: 'The PKCE challenge is of the method S256',
+    level: 'MUST',
+    why: 'With "plain" the challenge is the verifier, in an address (RFC 7636, 4.2 and 7.2).',
+    fix: 'Send BASE64URL(SHA256(verifier)), 43 characters, and code_challenge_method=S256.',
+    async run(context) {
+      const { url } = await context.startLogin(context.browser())
+      const challenge = url.searchParams.get('code_challenge')
+      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      expect(
+        url.searchParams.get('code_challenge_method') === 'S256',
+        `code_challenge_method is ${url.searchParams.get('code_challenge_method')}.`,
+      )
+      expect(/^[\w-]{43}$/.test(challenge), `The challenge has ${challenge.length} characters; one of SHA-256 has 43.`)
+    },
+  },
+  {
+    id: 'pkce-fresh',
+    title: 'Every login has a PKCE challenge of its own',
+    level: 'MUST',
+    why: 'A verifier that serves twice protects neither code (RFC 7636, 7.1: one for each authorization request).',
+    fix: 'Make a verifier of 32 random bytes for each login, and keep it with the state.',
+    async run(context) {
+      const challenges: (string | null)[] = []
+      for (let count = 0; count < 6; count++)
+        challenges.push((await context.startLogin(context.browser())).url.searchParams.get('code_challenge'))
+      if (challenges.every(challenge => challenge === null)) throw new NotApplicable('the client uses no PKCE')
+      expect(
+        new Set(challenges).size === challenges.length,
+        `${challenges.length} logins had ${new Set(challenges).size} challenges.`,
+      )
+    },
+  },
+  {
+    id: 'pkce-verifier-hidden',
+    title: 'The PKCE verifier can be read nowhere but in the exchange',
+    level: 'MUST',
+    why: 'Whoever reads it beside the code can redeem the code (RFC 7636, 7.1).',
+    fix: 'Make a verifier of its own, and keep it sealed in the cookie of the login, or at the server.',
+    async run(context) {
+      const browser = context.browser()
+      const { url } = await context.startLogin(browser)
+      const challenge = url.searchParams.get('code_challenge')
+      if (challenge === null) throw new NotApplicable('the client uses no PKCE')
+      const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
+      for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
+      for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
+        expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
+    },
+  },
+]
+
+async function statesOf(
+  context: CheckContext,
+  count: number,
+  browser?: Browser,
+  origin = context.settings.client,
+): Promise<string[]> {
+  const states: string[] = []
+  for (let one = 0; one < count; one++) {
+    const { state } = await context.startLogin(browser ?? context.browser(), origin + context.settings.login)
+    expect(state, 'There is no state.')
+    states.push(state)
+  }
+  return states
+}
+
+function withQuery(path: string, query: Record<string, string>): string {
+  return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams(query)}`
+}

@@ -1,0 +1,193 @@
+// When the access token is over or refused: what keeps the session, and what ends it.
+import { type Row, Undecided } from '../../check.ts'
+import { describePage, expect } from '../../findings.ts'
+import { expiredSession, needsRenewal, ownCookies, visitPage } from '../../steps/sessions.ts'
+
+const needs: Row['needs'] = ['page']
+
+/** Answers to a renewal after which it may work the next time. */
+const forNow: [fault: string, what: string][] = [
+  ['503', 'with status 503'],
+  ['500', 'with status 500'],
+  ['429', 'with status 429'],
+  ['reset', 'with a connection that ends'],
+  ['html', 'with a page of a proxy'],
+  ['cut', 'with half of an answer'],
+]
+
+export const stayingSignedIn: Row[] = [
+  {
+    id: 'expired-session-answers',
+    title: 'After the access token has ended a page is answered, with the content or with a way to sign in',
+    level: 'MUST',
+    why: 'Every session comes there after expires_in seconds (specification, 5.4).',
+    fix: 'Renew the token, or lead to the login; never answer with an error.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const { page } = await visitPage(context, browser)
+      expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+      expect(page.fault === undefined, `The browser got nowhere: ${page.fault}.`, page)
+    },
+  },
+  ...forNow.map(
+    ([fault, what]): Row => ({
+      id: `refresh-kept-on-${fault}`,
+      title: `A renewal that is answered ${what} ends no session`,
+      level: 'MUST',
+      why: 'The refresh token is still good, and a portal comes back: only a refusal for good ends it (RFC 6749, 5.2).',
+      fix: 'Keep the cookies, and answer with a page to try again.',
+      needs,
+      async run(context) {
+        const { browser } = await expiredSession(context)
+        await context.order(`refresh-${fault}`)
+        const { page, steps } = await visitPage(context, browser)
+        needsRenewal(steps)
+        expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+        // It may remember for a while that the portal was away.
+        const end = performance.now() + 15_000
+        let isBack = await context.isSignedIn(browser)
+        while (!isBack && performance.now() < end) {
+          await context.pause(3000)
+          isBack = await context.isSignedIn(browser)
+        }
+        expect(isBack, 'When the portal is back the visitor is signed out.', page)
+      },
+    }),
+  ),
+  {
+    id: 'refresh-dropped-on-invalid-grant',
+    title: 'A refresh token that the portal refuses for good is not sent again, and leads to the login',
+    level: 'MUST',
+    why: 'It will never work, and each visit would ask the portal in vain (RFC 6749, 5.2: invalid_grant).',
+    fix: 'Drop the refresh token on invalid_grant, and lead to the login.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-400', { times: 'always', options: { error: 'invalid_grant' } })
+      const first = await visitPage(context, browser)
+      needsRenewal(first.steps)
+      const refusal = first.steps.find(({ kind }) => kind === 'refresh')!
+      if (!String(refusal.response.body).includes('invalid_grant'))
+        throw new Undecided('The portal did not refuse it for good.')
+      const renewals = [first, await visitPage(context, browser), await visitPage(context, browser)].flatMap(
+        ({ steps }) => steps.filter(({ kind }) => kind === 'refresh'),
+      )
+      expect(renewals.length <= 1, `Three visits sent it ${renewals.length} times.`, ...renewals.slice(0, 3))
+      expect(
+        first.page.status > 0 && first.page.status < 500,
+        `The first is answered with ${describePage(first.page)}.`,
+        first.page,
+      )
+    },
+  },
+  {
+    id: 'refresh-slow',
+    title: 'A renewal that is never answered hangs no page for longer than fifteen seconds',
+    level: 'MUST',
+    why: 'A visitor gives up, and every waiting request holds memory (OWASP ASVS 16.5.2).',
+    fix: 'Give every call to the portal a deadline of some seconds.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-never')
+      const started = performance.now()
+      const { page } = await visitPage(context, browser)
+      const seconds = Math.round((performance.now() - started) / 1000)
+      // It is told when the client hangs up.
+      await context.platform.settle(2000)
+      needsRenewal(context.arrived('refresh'))
+      expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+      expect(seconds <= 15, `The page took ${seconds} seconds.`, page)
+    },
+  },
+  {
+    id: 'refresh-once-on-401',
+    title: 'A token that the API refuses is renewed once at most for a page',
+    level: 'MUST',
+    why: 'Where the new one is refused too, no further one will do (RFC 6750, 3.1).',
+    fix: 'Renew once, try again once, and then lead to the login.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await context.order('api-401', { times: 'always' })
+      const { page, steps } = await visitPage(context, browser)
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length <= 1, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
+      expect(page.fault === undefined, `The browser got nowhere: ${page.fault}.`, page)
+    },
+  },
+  {
+    id: 'api-401-says-so',
+    title: 'When the API refuses the token the visitor is told, or led to the login',
+    level: 'MUST',
+    why: 'An empty page looks as though everything were lost (RFC 6750, 3.1: the token is expired or revoked).',
+    fix: 'Lead to the login, or answer with 401 and a way to sign in.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await context.order('api-401', { times: 'always' })
+      const { page, steps } = await visitPage(context, browser)
+      if (!steps.some(({ response }) => response.status === 401)) throw new Undecided('The API was not asked.')
+      const ways = [...page.links.map(({ url }) => url), ...page.forms.map(({ action }) => action)]
+      const login = new URL(context.url(context.settings.login))
+      const saysSo =
+        page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
+      expect(saysSo, `It is answered with ${describePage(page)}, and offers no login.`, page)
+    },
+  },
+  {
+    id: 'refresh-not-on-403',
+    title: 'A call that is forbidden renews nothing and ends no session',
+    level: 'MUST',
+    why: 'The token is good; another one is not allowed more (RFC 6750, 3.1).',
+    fix: 'Renew and sign out on 401 alone.',
+    needs,
+    async run(context) {
+      const { browser } = await context.signedIn()
+      await context.order('api-403', { times: 1 })
+      const { page, steps } = await visitPage(context, browser)
+      if (!steps.some(({ response }) => response.status === 403)) throw new Undecided('The API was not asked.')
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length === 0, 'It is renewed.', ...renewals)
+      expect(page.stoppedAt === undefined, 'It leads to the login.', page)
+      expect(await context.isSignedIn(browser), 'The visitor is signed out.')
+    },
+  },
+  {
+    id: 'refresh-keeps-visitor',
+    title: 'After a renewal it is still the same visitor',
+    level: 'MUST',
+    why: 'A renewal that is shared between the wrong requests shows the data of others (CWE-488).',
+    fix: 'Share a running renewal by the refresh token, and by nothing else.',
+    needs,
+    async run(context) {
+      const people = [await context.person(), await context.otherPerson()]
+      const first = await expiredSession(context, people[0])
+      const second = await expiredSession(context, people[1])
+      const before = new Set(context.arrived())
+      await Promise.all([first, second].map(({ browser }) => context.visitUntilPortal(browser, context.settings.page)))
+      await context.platform.settle()
+      needsRenewal(context.arrived().filter(step => !before.has(step)))
+      expect(!(await context.isSignedIn(first.browser, { person: second.person })), 'The first has become the second.')
+      expect(!(await context.isSignedIn(second.browser, { person: first.person })), 'The second has become the first.')
+      expect(await context.isSignedIn(first.browser, { person: first.person }), 'The first is signed out.')
+    },
+  },
+  {
+    id: 'session-cookies-after-refresh',
+    title: 'A renewal leaves no cookie behind that grows with each',
+    level: 'SHOULD',
+    why: 'Servers refuse headers over some 16 KB (RFC 6585, 5).',
+    fix: 'Replace the cookies under the same names and paths.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      const before = ownCookies(context, browser).length
+      needsRenewal((await visitPage(context, browser)).steps)
+      const after = ownCookies(context, browser).length
+      // One that ended meanwhile comes back.
+      expect(after <= before + 2, `There were ${before} cookies, and there are ${after}.`)
+    },
+  },
+]

@@ -1,0 +1,27 @@
+// What ties a request at the platform to a login, and so to the check that made it.
+import type { LabStep } from '../sandbox/lab/record/recorded.ts'
+
+/** Values in an address that no two logins share. */
+export function loginValuesIn(address: string): string[] {
+  const query = address.split('?')[1]?.split('#')[0] ?? ''
+  return [...new URLSearchParams(query)].flatMap(([name, value]) => loginValue(name, value))
+}
+
+export function loginValue(name: string, value: unknown): string[] {
+  return ['state', 'code'].includes(name) && typeof value === 'string' && value.length >= 8 ? [`${name} ${value}`] : []
+}
+
+export function tokensSentIn({ request }: LabStep): unknown[] {
+  const { refresh_token, token } = (request.body ?? {}) as Record<string, unknown>
+  return [refresh_token, token, /^bearer (.+)$/i.exec(String(request.headers.authorization ?? ''))?.[1]].filter(Boolean)
+}
+
+export function tokensGivenIn({ kind, response }: LabStep): unknown[] {
+  if (!['exchange', 'refresh'].includes(kind) || typeof response.body !== 'string') return []
+  try {
+    const { access_token, refresh_token } = JSON.parse(response.body) as Record<string, unknown>
+    return [access_token, refresh_token].filter(token => typeof token === 'string')
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,63 @@
+// Another web site: pages that lead to the client from there, and a place where nothing of the client may ever arrive.
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface OtherSite {
+  /** `cross-site`: of another site than the client. `same-site`: of its host, on another port. */
+  url(path: string, site?: 'cross-site' | 'same-site'): string
+  /** Serves HTML at a path of its own, and gives that path. */
+  page(html: string): string
+  /** Redirects from a path of its own. */
+  redirect(location: string, status?: number): string
+  /** Requests whose path contains the text. */
+  arrived(part: string): { method: string; url: string; headers: Record<string, unknown>; body: string }[]
+  close(): Promise<void>
+}
+
+export async function startOtherSite(clientHost: string): Promise<OtherSite> {
+  const answers = new Map<string, (response: ServerResponse) => void>()
+  const requests: ReturnType<OtherSite['arrived']> = []
+  const server = createServer(async (request: IncomingMessage, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    const { method = '', url = '', headers } = request
+    requests.push({ method, url, headers, body })
+    const answer = answers.get(url.split('?')[0]!)
+    if (answer) answer(response)
+    else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
+  })
+  // Every loopback address: it is another site under one name, and the client's own under the other.
+  server.listen(0, 'localhost')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  let count = 0
+  const add = (answer: (response: ServerResponse) => void) => {
+    const path = `/${++count}`
+    answers.set(path, answer)
+    return path
+  }
+  return {
+    url: (path, site = 'cross-site') =>
+      `http://${site === 'same-site' ? clientHost : otherLoopback(clientHost)}:${port}${path}`,
+    page: html =>
+      add(response =>
+        response
+          .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+          .end(`<!doctype html><title>Elsewhere</title>${html}`),
+      ),
+    redirect: (location, status = 302) => add(response => response.writeHead(status, { location }).end()),
+    arrived: part => requests.filter(({ url }) => url.includes(part)),
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Two names of this machine are two sites; two ports of one name are one. */
+export function otherLoopback(host: string): string {
+  return host === '127.0.0.1' ? 'localhost' : '127.0.0.1'
+}

@@ -1,0 +1,29 @@
+// Applications of a person, and the client's pages that show them.
+import type { Browser, Page } from '../browser/browser.ts'
+import type { CheckContext } from '../context.ts'
+import type { Person } from '../platform.ts'
+
+/** That page, and those below it that it links to: the ones with what the API told. */
+export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
+  const browser = signedIn ?? (await context.signedIn()).browser
+  const there = context.url(context.settings.page)
+  const first = await browser.visit(there)
+  const below = [...new Set(first.links.map(({ url }) => url.split('#')[0]!))].filter(
+    url => url.startsWith(`${there}/`) || url.startsWith(`${there}?`),
+  )
+  const pages = [first]
+  for (const url of below.slice(0, 4)) pages.push(await browser.visit(url, { from: first }))
+  return { pages }
+}
+
+export async function makeApplication(
+  context: CheckContext,
+  person: Person,
+  fields: Record<string, string>,
+): Promise<void> {
+  const token = await context.platform.tokenOf(person)
+  const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
+  const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
+  const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
+  if (statusCode !== 201) throw new Error(`The API made no application: ${body}`)
+}

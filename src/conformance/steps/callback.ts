@@ -1,0 +1,75 @@
+// The way of a browser from the portal back to the client, as far as it is to be changed on the way.
+import type { Browser, Page } from '../browser/browser.ts'
+import type { CheckContext, Start } from '../context.ts'
+import { expect } from '../findings.ts'
+
+/** Goes to a callback as a browser does that the portal sends back. */
+export async function followCallback(
+  context: CheckContext,
+  browser: Browser,
+  callback: URL | string,
+  stopAt?: (url: URL) => boolean,
+): Promise<Page> {
+  const from = browser.show(`${context.platform.portalUrl}/sign-in`, '')
+  return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
+}
+
+/** A login up to the address by which the portal sends the browser back. */
+export async function beginLogin(
+  context: CheckContext,
+  path?: string,
+): Promise<{ browser: Browser; start: Start; callback: URL }> {
+  const browser = context.browser()
+  const start = await context.startLogin(browser, path)
+  return { browser, start, callback: await context.authorize(start) }
+}
+
+/** Visits a callback that is to be refused: no code is exchanged, and nobody is signed in. */
+export async function expectRefused(
+  context: CheckContext,
+  browser: Browser,
+  callback: URL | string,
+  before = 0,
+): Promise<Page> {
+  const page = await followCallback(context, browser, callback)
+  const exchanges = await context.exchanges()
+  expect(exchanges.length === before, 'The client exchanged the code of this callback.', page, ...exchanges.slice(-1))
+  if (context.settings.page)
+    expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after this callback.', page)
+  return page
+}
+
+/**
+ * The same address with only these parameters and the portal's `iss`. A client may demand `iss` in every answer of the
+ * portal (RFC 9207, 2.4), and would refuse a callback without it before it looks at the rest.
+ */
+export function errorCallback(callback: URL, query: Record<string, string>): URL {
+  const url = new URL(callback)
+  const iss = callback.searchParams.get('iss')
+  url.search = `${new URLSearchParams({ ...query, ...(iss !== null && { iss }) })}`
+  return url
+}
+
+export const navigationHeaders = {
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-site': 'cross-site',
+  'sec-fetch-user': '?1',
+  accept: 'text/html',
+}
+
+/** Of a person who types an address. */
+export const typedAddress = {
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-site': 'none',
+  'sec-fetch-user': '?1',
+}
+
+/** The Cookie header by which this browser would visit the client, for requests that no browser sends. */
+export function cookieHeader({ settings }: CheckContext, browser: Browser): string {
+  return browser.cookies
+    .list(settings.client)
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+}

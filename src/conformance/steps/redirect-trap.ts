@@ -1,0 +1,6 @@
+// Where a redirect that the laboratory answers with leads: nothing must arrive there.
+import type { CheckContext } from '../context.ts'
+
+export function requestAtTrap({ platform }: CheckContext, fault: string) {
+  return platform.steps.find(step => step.fault?.name === fault && step.request.url.startsWith('/trap/'))
+}

@@ -1,0 +1,216 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { goOn, page } from '../pages.ts'
+import { right } from '../parts.ts'
+import { callPortal } from '../platform.ts'
+import { type Login, Refusal, type Session, type Visit } from '../visit.ts'
+import { fault, headersWith } from './fault.ts'
+
+const loginsOf = (visit: Visit): Login[] =>
+  visit.cookies
+    .map(([name, text]) => right.unsealLogin(visit, name, text) as Login | undefined)
+    .filter(login => login?.verifier !== undefined)
+    .map(login => login!)
+
+/** What the server knows of, whoever's browser began it. */
+const known = new Map<string, Login>()
+
+/** Sessions in the memory of the server, by the id in the cookie. */
+const sessions = new Map<string, Session>()
+const sessionIdOf = ({ cookies }: Visit) => cookies.find(([name]) => name === right.sessionCookie)?.[1]
+
+/** A state that proves itself, with all that the login needs, so that no cookie is needed. */
+const signed = {
+  make: (visit: Visit): string => {
+    const text = Buffer.from(JSON.stringify({ at: Date.now(), nonce: right.newState(visit) })).toString('base64url')
+    return `${text}.${createHmac('sha256', visit.settings.key).update(text).digest('base64url')}`
+  },
+  isOurs: (visit: Visit, state: string): boolean => {
+    const [text = '', mac = ''] = state.split('.')
+    const right = createHmac('sha256', visit.settings.key).update(text).digest()
+    const sent = Buffer.from(mac, 'base64url')
+    return sent.length === right.length && timingSafeEqual(sent, right)
+  },
+  verifier: (visit: Visit, state: string): string =>
+    createHmac('sha256', visit.settings.key).update(`verifier ${state}`).digest('base64url'),
+}
+
+const backTo = (name: string, check: string, allows: (text: string, visit: Visit) => boolean) =>
+  fault(`return-to-${name}`, check, {
+    localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
+  })
+
+export const callback = [
+  fault('state-unchecked', 'state-other', { findLogin: visit => loginsOf(visit)[0] }),
+  fault('state-known-to-the-server', 'state-other-browser', {
+    sealLogin(visit, name, login) {
+      known.set(login.state, login)
+      return right.sealLogin(visit, name, login)
+    },
+    findLogin: (_visit, state) => known.get(state),
+  }),
+  fault('state-signed-by-the-server', 'state-other-browser', {
+    newState: signed.make,
+    startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
+    findLogin: (visit, state) =>
+      signed.isOurs(visit, state)
+        ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
+        : undefined,
+  }),
+  fault('state-absent-passes', 'state-missing', {
+    findLogin: (visit, state) => (state ? right.findLogin(visit, state) : loginsOf(visit)[0]),
+  }),
+  fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
+    findLogin(visit, state) {
+      const login = loginsOf(visit)[0]
+      // Undefined equals undefined where neither the address nor the browser has one.
+      return (login?.state ?? '') === state ? (login ?? { state, verifier: '', returnTo: '/', at: 0 }) : undefined
+    },
+  }),
+  fault('state-beginning-compared', 'state-shortened', {
+    findLogin: (visit, state) => loginsOf(visit).find(login => state && login.state.startsWith(state.slice(0, 8))),
+  }),
+  fault('state-after-the-exchange', 'state-other', {
+    async beforeState(visit) {
+      const login = loginsOf(visit)[0]
+      const callback = { code: visit.query.get('code') ?? '', state: visit.query.get('state') ?? '', subject: '' }
+      const verifier = login?.verifier ?? ''
+      const form = right.exchangeForm(visit, { ...callback, redirectUri: '' }, { ...login!, verifier })
+      await callPortal(visit, '/api/exchangeToken', form).catch(() => {})
+    },
+  }),
+  fault('state-used-again', 'state-once', { forgetLogin: () => {}, once: (_visit, _name, act) => act() }),
+  fault('login-cookie-not-cleared-rightly', 'state-once', {
+    forgetLogin(visit, state) {
+      visit.setCookies.push(`${right.loginCookie(state)}=; Max-Age=0`)
+    },
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('duplicates-taken', 'callback-code-twice', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
+  fault('client-id-unchecked', 'callback-client-id-other', { checkClient: () => {} }),
+  fault('error-with-a-code-taken', 'callback-error-and-code', {
+    checkError(visit) {
+      if (!visit.query.has('code')) right.checkError(visit)
+    },
+  }),
+  fault('error-is-a-crash', 'callback-error', {
+    checkError({ query }) {
+      if (query.has('error')) throw new Error(query.get('error')!)
+    },
+  }),
+  fault('error-is-a-crash-after-iss-is-checked', 'callback-error', {
+    checkError({ query, settings }) {
+      if (query.get('iss') !== settings.loginUrl) throw new Refusal(400, 'This answer is of another login portal.')
+      if (query.has('error')) throw new Error(query.get('error')!)
+    },
+  }),
+  fault('session-id-taken-over', 'session-new', {
+    keepSession(visit, tokens) {
+      const { visitor, expiresAt } = {
+        visitor: right.visitorOf(tokens, visit),
+        expiresAt: Date.now() + tokens.seconds * 1000,
+      }
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt }
+      const id = sessionIdOf(visit) ?? randomUUID()
+      sessions.set(id, session)
+      visit.setCookies.push(`${right.sessionCookie}=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => sessions.get(sessionIdOf(visit) ?? ''),
+  }),
+  fault('error-description-as-html', 'callback-escapes-error-description', {
+    wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get('error_description') ?? ''),
+    html: text => text,
+  }),
+  fault('redirect-uri-of-the-callback', 'callback-redirect-uri-other', {
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      form.set('redirect_uri', callback.redirectUri)
+      return form
+    },
+  }),
+  fault('back-to-the-redirect-uri', 'callback-redirect-uri-other', {
+    arrive: (visit, login) =>
+      goOn(
+        visit,
+        (visit.query.get('redirect_uri') ?? '').replace(/\/exchangeToken.*$/, '/applications') || login.returnTo,
+      ),
+  }),
+  fault('subject-is-the-visitor', 'callback-subject-other', {
+    visitorOf: (_tokens, visit) => visit.query.get('subject') ?? '',
+  }),
+  fault('exchange-fields-by-hand', 'callback-code-literal', {
+    encode: form => [...form].map(([name, value]) => `${name}=${value}`).join('&'),
+  }),
+  fault('code-without-end', 'callback-code-long', {
+    readCallback: visit => ({
+      code: visit.query.get('code') ?? '',
+      state: visit.query.get('state') ?? '',
+      subject: '',
+      redirectUri: '',
+    }),
+  }),
+  fault('callback-without-a-code-crashes', 'callback-code-missing', {
+    readCallback(visit) {
+      if (!visit.query.has('code')) throw new TypeError("Cannot read properties of null (reading 'code')")
+      return right.readCallback(visit)
+    },
+  }),
+  fault('callback-redirects-with-a-strict-cookie', 'login-lands-signed-in', {
+    arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+    // Or the page asks once more and has it.
+    comesFromElsewhere: () => false,
+  }),
+  fault('callback-tells-the-next-page', 'callback-no-referrer', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['referrer-policy'] = 'unsafe-url'
+      return answer
+    },
+  }),
+  fault('callback-kept-in-caches', 'callback-no-store', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['cache-control'] = 'private, max-age=600'
+      return answer
+    },
+  }),
+  fault('callback-shows-the-code', 'callback-nothing-foreign', {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body += `<!-- ${visit.query.get('code')} -->`
+      return answer
+    },
+  }),
+  fault('callback-waits-for-a-click', 'callback-code-not-in-address', {
+    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
+  }),
+  fault('callback-loads-from-elsewhere', 'callback-nothing-foreign', {
+    ...headersWith(() => ({ 'content-security-policy': undefined })),
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.body = answer.body!.replace('<title>', '<script src="https://analytics.invalid/a.js"></script><title>')
+      return answer
+    },
+  }),
+  fault('return-to-forgotten', 'return-to-works', { localPath: () => '/applications' }),
+  backTo('anywhere', 'return-to-absolute', () => true),
+  backTo('two-slashes', 'return-to-two-slashes', text => text.startsWith('/')),
+  backTo('backslash', 'return-to-backslash', text => /^\/(?!\/)/.test(text)),
+  backTo('tab', 'return-to-tab', text => /^\/(?![/\\])/.test(text)),
+  backTo(
+    'beginning-of-the-origin',
+    'return-to-own-origin-as-user',
+    (text, { settings }) => text.startsWith(settings.publicUrl) || /^\/\w/.test(text),
+  ),
+  backTo(
+    'name-of-the-host',
+    'return-to-user-info',
+    (text, { settings }) => text.includes(new URL(settings.publicUrl).hostname) || /^\/\w/.test(text),
+  ),
+  fault('return-to-path-after-parsing', 'return-to-dots', {
+    localPath: (text, { settings }) => {
+      const url = text ? URL.parse(text, settings.publicUrl) : null
+      return url?.origin === settings.publicUrl ? url.pathname + url.search : '/applications'
+    },
+  }),
+]

@@ -1,0 +1,40 @@
+// A group of checks is one folder. What several groups need is in a folder beside `checks/`.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+import { checks, groups } from '../../src/conformance/checks.ts'
+
+function importsOf(path: string): string[] {
+  return [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, name = '']) =>
+    normalize(join(dirname(path), name)),
+  )
+}
+
+t.test('each folder of checks/ is a group that checks.ts lists, and has checks', async t => {
+  const folders = globSync('src/conformance/checks/*').map(path => path.slice('src/conformance/checks/'.length))
+  t.same(folders.sort(), groups.map(({ id }) => id).sort())
+  for (const { id, rows } of groups) t.ok(rows.length > 0, `${id} has checks`)
+})
+
+t.test('no group imports from another group, and no helper imports from a group', async t => {
+  for (const path of globSync('src/conformance/checks/*/*.ts'))
+    t.same(
+      importsOf(path).filter(name => name.startsWith('src/conformance/checks') && dirname(name) !== dirname(path)),
+      [],
+      `${path} imports only from its own folder and from helpers`,
+    )
+  for (const path of globSync('src/conformance/{steps,browser}/*.ts'))
+    t.same(
+      importsOf(path).filter(name => name.startsWith('src/conformance/checks')),
+      [],
+      `${path} imports no check`,
+    )
+})
+
+t.test('every check has an id of its own', async t => {
+  const ids = checks.map(({ id }) => id)
+  t.same(
+    ids.filter((id, at) => ids.indexOf(id) !== at),
+    [],
+  )
+})
