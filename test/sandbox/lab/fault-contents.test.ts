@@ -1,6 +1,7 @@
 // Faults in what an answer says: token responses, the address that leads back, lists and records of the API; and traps.
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { exchange, locationOf, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -8,7 +9,7 @@ import { seeded } from '../support/build-test-sandbox.ts'
 import { openSocket } from '../support/raw-socket.ts'
 import { getCode, getTokens, refresh } from '../support/tokens.ts'
 import { buildFaultLab } from './support/fault-lab.ts'
-import { platformCalls } from './support/platform-calls.ts'
+import { type PlatformCall, platformCalls } from './support/platform-calls.ts'
 import { askRaw } from './support/raw-client.ts'
 
 const namesOf = (pattern: RegExp) => [...catalogue.keys()].filter(name => pattern.test(name))
@@ -307,4 +308,66 @@ t.test('no fault holds up the stop of the sandbox, whatever its client does', as
   await sandbox.close()
   t.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`)
   for (const socket of sockets) socket.destroy()
+})
+
+t.test('the metadata of the portal says what an order wants it to say', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const ask = async () => (await sandbox.portal.inject('/.well-known/oauth-authorization-server')).json()
+  const usual = await ask()
+  await order('metadata-members', { options: { members: { token_endpoint: 'https://a.example/', jwks_uri: null } } })
+  const { jwks_uri: _, ...others } = usual
+  t.same(await ask(), { ...others, token_endpoint: 'https://a.example/' })
+  await order('metadata-issuer-other')
+  t.same(await ask(), { ...usual, issuer: 'https://portal.example' })
+  await order('metadata-pkce-plain')
+  t.same(await ask(), { ...usual, code_challenge_methods_supported: ['plain'] })
+  await order('metadata-pkce-missing')
+  t.notOk('code_challenge_methods_supported' in (await ask()))
+  await order('metadata-iss-not-promised')
+  t.notOk('authorization_response_iss_parameter_supported' in (await ask()))
+  t.same(await ask(), usual)
+  for (const members of [undefined, null, ['a'], 'a'])
+    await t.rejects(order('metadata-members', { options: { members } }), /must be an object/)
+})
+
+t.test('an answer has further headers, another body or another id, as it is ordered', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const calls = await platformCalls(sandbox)
+  const send = async ({ method, url, headers, body }: PlatformCall) =>
+    sandbox.api.inject({ method: method as 'GET', url, headers, ...(body && { payload: body }) })
+  const list = async () => send(await calls.list())
+  const create = async () => send(await calls.create())
+  await order('list-headers', { options: { headers: { 'set-cookie': 'a=b; Path=/', 'x-other': 'one' } } })
+  const answer = await list()
+  t.match(answer.headers, { 'set-cookie': 'a=b; Path=/', 'x-other': 'one' })
+  t.ok(answer.json().ItemList.length > 0)
+  for (const headers of [{ 'content-length': '1' }, { a: 'one\r\ntwo' }, { a: 1 }, 'a', { 'a b': 'c' }])
+    await t.rejects(order('list-headers', { options: { headers } }), /must be an object of at most 20 headers/)
+  await order('list-answer', { options: { status: 502, body: '<h1>Bad gateway</h1>' } })
+  t.match(await list(), {
+    statusCode: 502,
+    body: '<h1>Bad gateway</h1>',
+    headers: { 'content-type': 'text/html; charset=utf-8' },
+  })
+  for (const id of ['../x', 7, null]) {
+    await order('list-id', { options: { id } })
+    const { ItemList: items } = (await list()).json()
+    t.ok(items.length > 0 && items.every((item: Record<string, unknown>) => item['@id'] === id), `${id}`)
+  }
+  await order('create-id', { options: { id: '//elsewhere.example' } })
+  t.match((await create()).json(), { '@id': '//elsewhere.example' })
+  await order('list-deep')
+  t.match((await list()).body, /^\{"ItemList":\[{100000}\]{100000}\}$/)
+})
+
+t.test('an answer of a hundred kilobytes becomes one of 128 MiB', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const { url, headers: sent } = await (await platformCalls(sandbox)).list()
+  await order('list-gzip-bomb')
+  const { rawPayload, headers } = await sandbox.api.inject({ url, headers: sent })
+  t.equal(headers['content-encoding'], 'gzip')
+  t.ok(rawPayload.length < 256 * 1024, `${rawPayload.length}`)
+  const text = gunzipSync(rawPayload)
+  t.ok(text.length > 128 * 1024 * 1024)
+  t.same(JSON.parse(text.subarray(-5000).toString().trim()).ItemList.length > 0, true)
 })

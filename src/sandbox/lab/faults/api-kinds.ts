@@ -55,6 +55,16 @@ const contentKinds: Kinds = {
     'Every text is markup, control characters, half a character or 20,000 characters long.',
     answer => hostile(answer, { next: 0 }),
   ),
+  id: {
+    does: 'The id of every object has the value that you give.',
+    when: ['after'],
+    options: { id: anyJson('The id.') },
+    run: ({ answer, options }) =>
+      json(
+        answer.status,
+        eachThing(JSON.parse(answer.body), thing => ({ ...thing, '@id': options.id })),
+      ),
+  },
   'unknown-members': change('Every object has unknown members.', answer => mapObjects(answer, addUnknown)),
   'members-missing': {
     does: 'Each object has only its type and id, or one member is missing.',
@@ -81,7 +91,15 @@ function* spacesBefore(body: string): Generator<string> {
   yield body
 }
 
+/** Deeper than the stacks of most programs. */
+const deepLevels = 100_000
+
 const listKinds: Kinds = {
+  deep: {
+    does: `ItemList is a list in a list, ${deepLevels} levels deep.`,
+    when: ['after'],
+    run: ({ answer }) => ({ ...answer, body: `{"ItemList":${'['.repeat(deepLevels)}${']'.repeat(deepLevels)}}` }),
+  },
   'long-list': {
     ...change('There are as many applications as you say.', (answer, { count }) => ({
       ...(answer as Members),

@@ -2,6 +2,7 @@
 import { apiKindsAt } from './api-kinds.ts'
 import { connectionKinds } from './connection-kinds.ts'
 import type { Kind, Kinds, Options, Preset, When } from './kind.ts'
+import { metadataKinds } from './metadata-kinds.ts'
 import { type Place, type PlaceWords, places } from './places.ts'
 import { redirectKinds } from './redirect-kinds.ts'
 import { statusKinds } from './status-kinds.ts'
@@ -29,6 +30,7 @@ export function kindsAt(place: Place): Kinds {
     ...connectionKinds,
     ...statusKinds(dialect),
     ...(listener === 'api' && apiKindsAt(place)),
+    ...(place === 'metadata' && metadataKinds),
     ...((place === 'exchange' || place === 'refresh') && tokenKinds),
   }
 }

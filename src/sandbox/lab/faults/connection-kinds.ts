@@ -10,6 +10,7 @@ import {
   longestSeconds,
   noAnswer,
   numberFrom,
+  type Option,
   type Outcome,
   oneOf,
 } from './kind.ts'
@@ -18,6 +19,36 @@ const both: Kind['when'] = ['before', 'after']
 /** A place that only reads has these after the platform has acted, so that the body is the platform's own. */
 const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
+
+/** Unpacked: more than a client should ever hold of one answer, and no harm to the machine of a developer. */
+const bombMiB = 128
+const bombPieceMiB = 16
+
+/** A gzip file may have several members, one after the other (RFC 1952 2.2). */
+function spaces(): Buffer[] {
+  const piece = gzipSync(Buffer.alloc(bombPieceMiB * 1024 * 1024, ' '))
+  return Array.from({ length: bombMiB / bombPieceMiB }, () => piece)
+}
+
+/** Of the body and the connection: another value would make an answer that nobody can read. */
+const ownHeaders = ['content-length', 'content-encoding', 'transfer-encoding', 'connection', 'content-type']
+
+const furtherHeaders: Option = {
+  about: 'The headers, by name.',
+  isRequired: true,
+  allowed: `an object of at most 20 headers with texts of printable ASCII characters, none of them ${ownHeaders.join(', ')}`,
+  isAllowed: value =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.keys(value).length <= 20 &&
+    Object.entries(value).every(
+      ([name, text]) =>
+        /^[\w-]{1,100}$/.test(name) &&
+        !ownHeaders.includes(name.toLowerCase()) &&
+        typeof text === 'string' &&
+        /^[\x20-\x7e]{0,2000}$/.test(text),
+    ),
+}
 
 export const connectionKinds: Kinds = {
   reset: {
@@ -83,6 +114,24 @@ export const connectionKinds: Kinds = {
       ...answer,
       headers: { ...answer.headers, 'content-encoding': 'gzip' },
       body: gzipSync(answer.body),
+    }),
+  },
+  'gzip-bomb': {
+    does: `The body is compressed, although the client did not ask for that, and ${bombMiB} MiB of spaces come before it when it is unpacked.`,
+    when: after,
+    run: ({ answer }) => ({
+      ...answer,
+      headers: { ...answer.headers, 'content-encoding': 'gzip' },
+      body: Buffer.concat([...spaces(), gzipSync(answer.body)]),
+    }),
+  },
+  headers: {
+    does: 'The answer has the headers that you give as well.',
+    when: after,
+    options: { headers: furtherHeaders },
+    run: ({ answer, options }) => ({
+      ...answer,
+      headers: { ...answer.headers, ...(options.headers as Record<string, string>) },
     }),
   },
   'endless-body': {

@@ -6,6 +6,7 @@ import {
   type Kind,
   type Kinds,
   type Option,
+  oneOf,
   type Preset,
   textUpTo,
   wholeNumberFrom,
@@ -15,6 +16,8 @@ import type { PlaceWords } from './places.ts'
 type Dialect = PlaceWords['dialect']
 
 const statuses = [400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 422, 429, 500, 501, 502, 503, 504]
+
+const bodyTypes = ['text/html; charset=utf-8', 'application/json; charset=utf-8', 'text/plain; charset=utf-8']
 
 /** The codes of RFC 6749 5.2, and of 4.1.2.1 where 5.2 has none. */
 const errorCodes: Record<number, string> = {
@@ -49,6 +52,20 @@ export function statusKinds(dialect: Dialect): Kinds {
       },
       presets: Object.fromEntries(statuses.map(status => [`${status}`, presetOf(status)])),
       run: ({ options }) => refuse(options.status as number, dialect, options),
+    },
+    answer: {
+      does: 'The status, the body and the content type that you give.',
+      when: ['before', 'after'],
+      options: {
+        status: wholeNumberFrom(200, 599, { about: 'The status.' }),
+        body: textUpTo(10_000, { about: 'The body.', default: '' }),
+        type: oneOf(bodyTypes, { about: 'The content type.', default: bodyTypes[0] }),
+      },
+      run: ({ options: { status, body, type } }) => ({
+        status: status as number,
+        headers: { 'content-type': `${type}` },
+        body: `${body}`,
+      }),
     },
   }
 }

@@ -1,0 +1,37 @@
+// Faults in what the portal's metadata says.
+import { anyJson, type Kinds, type Preset } from './kind.ts'
+
+const anotherPortal = 'https://portal.example'
+
+const presets: Record<string, Preset> = {
+  'issuer-other': preset('It is the document of another issuer.', { issuer: anotherPortal }),
+  'pkce-missing': preset('It does not say that the portal takes PKCE.', { code_challenge_methods_supported: null }),
+  'pkce-plain': preset('It says that the portal takes PKCE with the method plain alone.', {
+    code_challenge_methods_supported: ['plain'],
+  }),
+  'iss-not-promised': preset('It does not promise iss in the answers of the portal.', {
+    authorization_response_iss_parameter_supported: null,
+  }),
+}
+
+export const metadataKinds: Kinds = {
+  members: {
+    does: 'Members have the values that you give. A member whose value is null is missing.',
+    when: ['after'],
+    options: { members: { ...anyJson('The members, by name.'), allowed: 'an object', isAllowed: isObject } },
+    presets,
+    run({ answer, options }) {
+      const all = { ...JSON.parse(answer.body), ...(options.members as object) }
+      const left = Object.entries(all).filter(([, value]) => value !== null)
+      return { ...answer, body: JSON.stringify(Object.fromEntries(left)) }
+    },
+  },
+}
+
+function preset(does: string, members: object): Preset {
+  return { does, fixed: { members } }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && JSON.stringify(value).length <= 10_000
+}
