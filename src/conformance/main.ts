@@ -1,16 +1,14 @@
 // The command: settings, a run, reports, and an exit code (exit-code.ts).
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
 import { checks, pickChecks } from './checks.ts'
 import { exitCodeOf } from './exit-code.ts'
 import { compareWithExpected } from './expected-failures.ts'
-import { toHtml } from './report/html.ts'
-import { toJson } from './report/json.ts'
-import { toJunit } from './report/junit.ts'
+import { problemsOfReportFiles, writeReportFiles } from './report/files.ts'
 import { printable } from './report/printable.ts'
-import { describeFailure, listChecks, summarize } from './report/terminal.ts'
+import { showProgress } from './report/progress.ts'
+import { describeFailures, listChecks, summarize } from './report/terminal.ts'
 import { CannotRun, run } from './run.ts'
-import type { Result } from './run-checks.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 const say = (text: string) => process.stdout.write(text)
@@ -33,23 +31,26 @@ try {
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 async function judge(settings: Settings, picked: typeof checks): Promise<number> {
+  const problems = problemsOfReportFiles(settings)
+  if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
   const command = [
     process.env.npm_lifecycle_event ? 'npm run conformance --' : 'node src/conformance/main.ts',
     ...settings.repeat.map(quote),
   ].join(' ')
-  let count = 0
   // The client is a process group of its own, so nothing else would tell it.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const progress = showProgress(picked.length, Boolean(process.stdout.isTTY), say)
   const results = await run(picked, settings, process.env, {
     onSettings: values => say(describeSettings(values)),
     onWaiting: () => say(`Waiting for the client at ${settings.client} …\n`),
-    onResult: result => say(progress(++count, picked.length, result)),
+    onResult: progress.result,
     stop: stop.signal,
-  })
-  if (process.stdout.isTTY) say('\r\x1b[K')
+  }).finally(progress.end)
   say('\n')
+  const ids = checks.map(({ id }) => id)
+  const outcome = compareWithExpected(results, settings.expectFail, ids)
   const report = {
     version: readVersion(),
     client: settings.client,
@@ -57,33 +58,21 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
     durationMs: Date.now() - startedAt.getTime(),
     command,
     results,
+    outcome,
+    expected: settings.expectFail,
+    allowUndecided: settings.allowUndecided,
+    exitCode: exitCodeOf(results, outcome, settings.allowUndecided),
   }
-  for (const result of results)
-    if (result.isError || ['failed', 'warned'].includes(result.verdict)) say(`${describeFailure(result, command)}\n`)
-  const outcome = compareWithExpected(
-    results,
-    settings.expectFail,
-    checks.map(({ id }) => id),
-  )
-  const files = [
-    [settings.json, toJson],
-    [settings.junit, toJunit],
-    [settings.html, toHtml],
-  ] as const
-  for (const [path, write] of files) if (path !== undefined) writeFileSync(path, write(report))
-  say(summarize(report, outcome))
-  return exitCodeOf(results, outcome, settings.allowUndecided)
+  say(describeFailures(report))
+  const unwritten = writeReportFiles(settings, report)
+  say(summarize(report))
+  for (const problem of unwritten) process.stderr.write(`${printable(problem)}\n`)
+  return unwritten.length > 0 && report.exitCode !== 1 ? 2 : report.exitCode
 }
 
 function describeSettings(values: Record<string, string>): string {
   const lines = Object.entries(values).filter(([name]) => name !== 'CLIENT_URL')
   return `The client under test needs these settings:\n${lines.map(([name, value]) => `  ${name}=${value}`).join('\n')}\n\n`
-}
-
-/** A terminal has one line of it; a file has a line for each check that somebody has to look at. */
-function progress(count: number, total: number, { id, verdict }: Result): string {
-  if (process.stdout.isTTY) return `\r\x1b[K${count} of ${total}: ${id}`
-  return ['passed', 'not applicable'].includes(verdict) ? '' : `${verdict}: ${id}\n`
 }
 
 function quote(text: string): string {

@@ -24,6 +24,8 @@ export interface Result {
   durationMs: number
   /** The check crashed: a mistake of this suite, which says nothing of the client. Its verdict is `undecided`. */
   isError?: boolean
+  /** The client ended, broke a connection, or left a request without an answer. */
+  isLost?: boolean
 }
 
 export interface RunParts extends Watched {
@@ -130,7 +132,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
     const evidence = [...context.evidence(), ...lastPrinted(parts)]
-    result = { ...resultOf(check, 'failed', reason), ...losingTheClient, evidence }
+    result = { ...resultOf(check, 'failed', reason), ...losingTheClient, evidence, isLost: true }
   }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
   return { result, isLost: lost !== undefined, beside: watching.beside }

@@ -49,7 +49,17 @@ export async function run(
     onSettings?.(values)
     const loginUrl = settings.client + settings.login
     // Status 502 and above: a client that has just begun to listen may not be ready.
-    const isAnswering = async () => ((await statusAt(loginUrl)) ?? 502) < 502
+    let isSlow = false
+    const isAnswering = async () => {
+      const status = await statusAt(loginUrl, () => {
+        isSlow = true
+      })
+      return (status ?? 502) < 502
+    }
+    const whySilent = () =>
+      isSlow
+        ? `The client is too slow: it did not answer ${loginUrl} within ${longestAnswerMs / 1000} seconds. Each answer has that long. Look at what it waits for, for example a name that is looked up or a connection that is refused.`
+        : ''
     // A client may say that it is busy. 502 and 504 are a proxy's words for a client that is gone.
     const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
     const waitForClient = async (isAlive: () => boolean) => {
@@ -64,14 +74,12 @@ export async function run(
         throw new CannotRun(`Something answers at ${settings.client} before the client was started.`)
       const own = { ...environment, ...environmentOf(values, settings, environment) }
       clientProcess = await startClient(settings.start, own, waitForClient).catch((error: Error) => {
-        throw new CannotRun(stop?.aborted ? 'It was stopped.' : error.message)
+        throw new CannotRun(stop?.aborted ? 'It was stopped.' : [whySilent(), error.message].filter(Boolean).join('\n'))
       })
     } else {
       onWaiting?.()
       if (!(await waitForClient(() => true)))
-        throw new CannotRun(
-          `No client answered at ${settings.client}${settings.login} in ${settings.waitMs / 1000} seconds.`,
-        )
+        throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
     }
     const running = runChecks(checks, {
       settings,
@@ -89,20 +97,38 @@ export async function run(
   }
 }
 
-/** Undefined without an answer. Throws CannotRun for a certificate that is not trusted: waiting would not help. */
-async function statusAt(url: string): Promise<number | undefined> {
-  const { response } = await sendRaw(url, {
-    timeoutMs: 5000,
+/** Milliseconds that a client may need for one answer. A visitor would not wait longer. */
+const longestAnswerMs = 5000
+
+/** Undefined without an answer. Throws CannotRun where waiting would not help. */
+async function statusAt(url: string, tellSlow = () => {}): Promise<number | undefined> {
+  const { response, durationMs } = await sendRaw(url, {
+    timeoutMs: longestAnswerMs,
     headers: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   })
   if ('status' in response) return response.status
-  // Each of OpenSSL's reasons has the word.
-  if (url.startsWith('https:') && response.fault.includes('certificate'))
-    throw new CannotRun(
-      `The certificate of ${new URL(url).origin} is not trusted (${response.fault}). ` +
-        'Name the file that has it, or its authority, in the environment: NODE_EXTRA_CA_CERTS=certificate.pem',
-    )
+  const why = whyNoTls(url, response.fault)
+  if (why !== undefined) throw new CannotRun(why)
+  if (durationMs >= longestAnswerMs) tellSlow()
   return undefined
+}
+
+/** Why no answer will ever come over this connection, and what to do about it. */
+function whyNoTls(url: string, fault: string): string | undefined {
+  const { origin, hostname } = new URL(url)
+  if (!url.startsWith('https:')) return undefined
+  if (/wrong version number|packet length too long/i.test(fault))
+    return `${origin} does not speak https. If the client is on plain http, say --client ${origin.replace('https:', 'http:')}`
+  // Each of OpenSSL's reasons has the word.
+  if (!fault.includes('certificate')) return undefined
+  const trust = 'Name the file that has it, or its authority, in the environment: NODE_EXTRA_CA_CERTS=certificate.pem'
+  if (/self-signed/i.test(fault))
+    return `The certificate of ${origin} is not trusted (${fault}): nobody but itself vouches for it. ${trust}`
+  if (/altnames/i.test(fault))
+    return `The certificate of ${origin} is for another name (${fault}). Use the name that it is for with --client, or make one for ${hostname}.`
+  if (/expired|not yet valid/i.test(fault))
+    return `The certificate of ${origin} cannot be used now (${fault}). Make a new one, and look at the clock.`
+  return `The certificate of ${origin} is not trusted (${fault}). ${trust}`
 }
 
 function clientSettings(settings: Settings, platform: Platform): Record<string, string> {

@@ -145,6 +145,29 @@ t.test('what keeps it from running is exit code 2, and says why', async t => {
   })
 })
 
+t.test('a client that needs too long for an answer is told so', async t => {
+  const slow = await serve(t, () => {})
+  const { code, errors } = await conformance(['--client', slow, '--wait', '1'])
+  t.equal(code, 2)
+  t.match(errors, `The client is too slow: it did not answer ${slow}/login within 5 seconds.`)
+})
+
+t.test('a client that does not speak https is told so at once', async t => {
+  const plain = await serve(t, (_request, response) => response.end('here'))
+  const { code, errors } = await conformance(['--client', plain.replace('http:', 'https:')])
+  t.equal(code, 2)
+  t.match(errors, /https:\/\/localhost:\d+ does not speak https\..*--client http:\/\/localhost:\d+/)
+})
+
+t.test('a report that cannot be written keeps the run from beginning', async t => {
+  const client = await serve(t, (_request, response) => response.end('here'))
+  const path = join(t.testdir(), 'no', 'such', 'folder.json')
+  const { code, errors, output } = await conformance(['--client', client, '--json', path])
+  t.equal(code, 2)
+  t.match(errors, `--json ${path} cannot be written: ENOENT`)
+  t.equal(output, '')
+})
+
 t.test('--list prints every check and runs none', async t => {
   const { code, output } = await conformance(['--list', '--client', 'http://localhost:1'])
   t.equal(code, 0)

@@ -1,13 +1,18 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock } from 'node:test'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
 import { describeExchange, describeStep } from '../../src/conformance/report/describe.ts'
+import { problemsOfReportFiles } from '../../src/conformance/report/files.ts'
 import { toHtml } from '../../src/conformance/report/html.ts'
 import { toJson } from '../../src/conformance/report/json.ts'
 import { toJunit } from '../../src/conformance/report/junit.ts'
+import { showProgress } from '../../src/conformance/report/progress.ts'
 import type { Report } from '../../src/conformance/report/report.ts'
-import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
+import { describeFailure, describeFailures, summarize } from '../../src/conformance/report/terminal.ts'
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
@@ -107,6 +112,7 @@ const results: Result[] = [
   { ...base, id: 'd', verdict: 'not applicable', reason: 'it has none', evidence: [], durationMs: 0 },
   { ...base, id: 'e', verdict: 'undecided', reason: 'nobody knows', evidence: [], durationMs: 0 },
 ]
+const nothing = { failed: [], nowPassing: [], unknown: [] }
 const report: Report = {
   version: '1.2.3',
   client: 'http://localhost:3000',
@@ -114,8 +120,11 @@ const report: Report = {
   durationMs: 1000,
   command: 'npm run conformance --',
   results,
+  outcome: nothing,
+  expected: new Map(),
+  allowUndecided: false,
+  exitCode: 1,
 }
-const nothing = { failed: [], nowPassing: [], unknown: [] }
 
 t.test('the report for programs has suite, client and checks', async t => {
   const { suite, client, checks } = JSON.parse(toJson(report))
@@ -135,7 +144,7 @@ t.test('the report for programs has suite, client and checks', async t => {
 t.test('the report for CI is XML that says what failed and what was skipped', async t => {
   const xml = toJunit(report)
   t.match(xml, '<testsuites name="Conformance of http://localhost:3000"')
-  t.match(xml, 'tests="5" failures="1" errors="0" skipped="2"')
+  t.match(xml, 'tests="5" failures="1" errors="1" skipped="1"')
   t.match(xml, '<failure message="Seen &lt;i&gt;this&lt;/i&gt;\\x00.">')
   t.notMatch(xml, '\u0000')
   t.equal(xml.match(/<testcase /g)?.length, 5)
@@ -154,30 +163,126 @@ t.test('the summary fits a screen, and its last line counts', async t => {
     (_, at): Result => ({ ...results[1]!, id: `check-${at}`, reason: 'x'.repeat(500) }),
   )
   const outcome = { failed: many, nowPassing: ['m'], unknown: ['u'] }
-  const lines = summarize({ ...report, results: many }, outcome)
+  const lines = summarize({ ...report, results: many, outcome })
     .trimEnd()
     .split('\n')
   t.ok(lines.length <= 40, `${lines.length} lines`)
   t.equal(lines.at(-1), '0 passed, 300 failed, 0 warned, 0 not applicable, 0 undecided')
-  t.equal(
-    summarize(report, nothing).trimEnd().split('\n').at(-1),
-    '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided',
-  )
+  t.equal(summarize(report).trimEnd().split('\n').at(-1), '1 passed, 1 failed, 1 warned, 1 not applicable, 1 undecided')
   t.match(describeFailure(results[1]!, report.command), "Again: npm run conformance -- --only '^b$'")
   const ofAll = (['failed', 'warned', 'undecided', 'not applicable'] as const).flatMap(verdict =>
     many.slice(0, 60).map((result, at): Result => ({ ...result, verdict, reason: `${result.reason} ${at}` })),
   )
-  const everything = summarize({ ...report, results: ofAll }, { ...outcome, failed: ofAll.slice(0, 30) })
+  const everything = summarize({ ...report, results: ofAll, outcome: { ...outcome, failed: ofAll.slice(0, 30) } })
   const all = everything.trimEnd().split('\n').length
   t.ok(all <= 40, `${all} lines of all kinds`)
 })
 
+t.test('a known failure counts the same in every report: it is named, and no failure', async t => {
+  const expected = new Map([['b', 'fixed with the next release']])
+  const outcome = compareWithExpected(results, expected, ['a', 'b'])
+  const known: Report = { ...report, expected, outcome, exitCode: 3 }
+  t.match(summarize(known), 'b: Seen <i>this</i>\\x00. Known: fixed with the next release')
+  t.match(summarize(known), /1 passed, 0 failed, 1 warned, 1 not applicable, 1 undecided\n$/)
+  t.match(toHtml(known), '1 passed, 0 failed, 1 warned, 1 not applicable, 1 undecided')
+  t.notMatch(toHtml(known), '<article class="failed"')
+  t.match(toHtml(known), 'Known: fixed with the next release')
+  t.match(toJunit(known), 'tests="5" failures="0" errors="1" skipped="2"')
+  t.match(toJunit(known), /<skipped message="known failure: .*fixed with the next release"/)
+  const { counts, exitCode, checks } = JSON.parse(toJson(known))
+  t.same([counts['known failure'], counts.failed, exitCode], [1, undefined, 3])
+  t.match(checks[1], { verdict: 'failed', standing: 'known failure' })
+  t.notMatch(describeFailures(known), 'FAILED b')
+})
+
+t.test('a known failure that passes, or that no check has, fails in every report', async t => {
+  const expected = new Map([
+    ['a', 'once broken'],
+    ['gone', 'renamed'],
+  ])
+  const good = results.slice(0, 1)
+  const stale: Report = { ...report, results: good, expected, outcome: compareWithExpected(good, expected, ['a']) }
+  t.match(
+    toJunit(stale),
+    '<testsuites name="Conformance of http://localhost:3000" timestamp="1970-01-01T00:00:00.000Z" tests="2" failures="2"',
+  )
+  t.match(toHtml(stale), 'Take it off the list')
+  t.match(toHtml(stale), '<code>gone</code>')
+  t.notMatch(toHtml(stale), 'Nothing to fix')
+  t.match(JSON.parse(toJson(stale)), {
+    counts: { 'no longer fails': 1 },
+    unknownExpectedFailures: ['gone'],
+    checks: [{ standing: 'no longer fails' }],
+  })
+})
+
+t.test('what stayed undecided is an error for CI, and something to look at in the page', async t => {
+  const open: Report = { ...report, results: [results[0]!, results[4]!] }
+  t.match(toJunit(open), '<error message="undecided: nobody knows">')
+  t.match(toJunit({ ...open, allowUndecided: true }), '<skipped message="undecided: nobody knows"/>')
+  t.notMatch(toHtml(open), 'Nothing to fix')
+  t.match(toHtml(open), /<h2>Undecided<\/h2>[\s\S]*nobody knows/)
+})
+
+t.test('what to fix first comes first, and what is alike is told once', async t => {
+  const failed = (id: string, more: Partial<Result> = {}): Result => ({ ...results[1]!, id, ...more })
+  const told = describeFailures({
+    ...report,
+    results: [
+      failed('should', { verdict: 'warned', level: 'SHOULD' }),
+      failed('must'),
+      failed('alike'),
+      failed('other', { reason: 'Something else.' }),
+      failed('dead', { reason: 'The process ended.', isLost: true }),
+    ],
+  })
+  const places = ['FAILED dead', 'FAILED must', 'FAILED other', 'WARNED should'].map(words => told.indexOf(words))
+  t.same(
+    places,
+    places.toSorted((a, b) => a - b),
+  )
+  t.ok(places[0]! >= 0)
+  t.match(told, 'The same: alike')
+  t.notMatch(told, 'FAILED alike')
+})
+
+t.test('the paths of reports are tried before the run, and nothing is left behind', async t => {
+  const folder = t.testdir({ kept: 'old' })
+  const [json, kept] = [join(folder, 'new'), join(folder, 'kept')]
+  t.same(problemsOfReportFiles({ json, junit: kept, html: undefined }), [])
+  t.notOk(existsSync(json))
+  t.equal(readFileSync(kept, 'utf8'), 'old')
+  t.match(problemsOfReportFiles({ json: join(folder, 'no', 'such'), junit: folder, html: undefined }), [
+    /--json .* cannot be written: ENOENT/,
+    /--junit .* cannot be written: EISDIR/,
+  ])
+  t.match(problemsOfReportFiles({ json, junit: json, html: undefined }), [/same file/])
+})
+
+t.test('a log file is told every few seconds how far the run is', async t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let said = ''
+  const progress = showProgress(5, false, text => {
+    said += text
+  })
+  progress.result(results[0]!)
+  progress.result(results[1]!)
+  t.equal(said, 'failed: b\n')
+  mock.timers.tick(5000)
+  t.match(said, /2 of 5 after \d+ s: 1 passed, 1 failed\n$/)
+  progress.end()
+  const length = said.length
+  mock.timers.tick(60_000)
+  t.equal(said.length, length)
+})
+
 t.test('the summary says why checks do not apply, and how many for each reason', async t => {
   const lacking = (id: string, reason: string): Result => ({ ...results[3]!, id, reason })
-  const told = summarize(
-    { ...report, results: [lacking('a', 'no form'), lacking('b', 'no replica'), lacking('c', 'no form')] },
-    nothing,
-  )
+  const told = summarize({
+    ...report,
+    results: [lacking('a', 'no form'), lacking('b', 'no replica'), lacking('c', 'no form')],
+  })
   t.match(told, 'Not applicable:\n  2: no form\n  1: no replica\n')
 })
 

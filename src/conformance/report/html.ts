@@ -2,7 +2,7 @@
 import { groups } from '../checks.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { countLine, type Report } from './report.ts'
+import { countLine, needsAttention, type Report, reasonOf, standingOf } from './report.ts'
 
 const style = `
 :root { color-scheme: light dark; --line: #8884; --bad: #b3261e; --warn: #8a5a00; --good: #1a7f37; --quiet: #666 }
@@ -17,14 +17,19 @@ pre { overflow-x: auto; background: #8881; padding: .5rem; border-radius: .3rem;
 .failed b { color: var(--bad) } .warned b { color: var(--warn) } .passed b { color: var(--good) }
 ul { list-style: none; padding: 0 } li { padding: .15rem 0 } code { font-size: .85em; color: var(--quiet) }`
 
-/** Failures first, each with its evidence; then every check by group. */
-export function toHtml({ version, client, startedAt, durationMs, command, results }: Report): string {
-  const loud = results.filter(({ verdict, isError }) => verdict === 'failed' || verdict === 'warned' || isError)
+/** Failures first, each with its evidence; then what stayed undecided; then every check by group. */
+export function toHtml(report: Report): string {
+  const { version, client, startedAt, durationMs, results, expected } = report
+  const loud = results.filter(result => needsAttention(standingOf(result, report)))
+  const open = loud.filter(result => standingOf(result, report) === 'undecided')
+  const wrong = loud.filter(result => !open.includes(result))
   const sections = groups.flatMap(({ id: group, title }) => {
     const own = results.filter(result => result.group === group)
     return own.length === 0
       ? []
-      : [`<h2>${escapeHtml(title)}</h2>\n<p>${countLine(own, true)}</p>\n<ul>\n${own.map(line).join('\n')}\n</ul>`]
+      : [
+          `<h2>${escapeHtml(title)}</h2>\n<p>${countLine(own, expected.keys(), true)}</p>\n<ul>\n${own.map(result => line(result, report)).join('\n')}\n</ul>`,
+        ]
   })
   return `<!doctype html>
 <html lang="en">
@@ -34,28 +39,44 @@ export function toHtml({ version, client, startedAt, durationMs, command, result
 <style>${style}
 </style>
 <h1>Conformance of ${escapeHtml(client)}</h1>
-<p><strong>${countLine(results)}</strong></p>
+<p><strong>${countLine(results, expected.keys())}</strong></p>
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
 and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; each says why it
 matters. Secrets stand here as hashes: equal ones are equal values.</p>
-${loud.length > 0 ? `<h2>What to fix</h2>\n${loud.map(result => article(result, command)).join('\n')}` : '<p>Nothing to fix.</p>'}
+${whatToFix(wrong, open, report)}
 ${sections.join('\n')}
 </html>
 `
 }
 
-function article({ id, title, level, verdict, reason, why, fix, evidence }: Result, command: string): string {
+function whatToFix(wrong: Result[], open: Result[], report: Report): string {
+  const { unknown } = report.outcome
+  const parts = [
+    wrong.length > 0 && `<h2>What to fix</h2>\n${wrong.map(result => article(result, report)).join('\n')}`,
+    open.length > 0 &&
+      `<h2>Undecided</h2>\n<p>These checks came to no result, so nothing is known of what they are about.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
+    unknown.length > 0 &&
+      `<p>On the list of known failures, and no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
+  ].filter(part => part !== false)
+  return parts.length > 0 ? parts.join('\n') : '<p>Nothing to fix.</p>'
+}
+
+function article(result: Result, report: Report): string {
+  const { id, title, level, verdict, why, fix, evidence } = result
   const shown = evidence.map(text => `<pre>${escapeHtml(text)}</pre>`).join('\n')
   return `<article class="${verdict}" id="${escapeHtml(id)}">
-<h3><b>${verdict}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
-<dl><dt>Seen</dt><dd>${escapeHtml(reason)}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${command} --only '^${id}$'`)}</code></dd></dl>
+<h3><b>${standingOf(result, report)}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
+<dl><dt>Seen</dt><dd>${escapeHtml(reasonOf(result, report))}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${report.command} --only '^${id}$'`)}</code></dd></dl>
 ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>`}
 </article>`
 }
 
-function line({ id, title, level, verdict, reason }: Result): string {
-  const why = verdict === 'not applicable' || verdict === 'undecided' ? `: ${escapeHtml(reason)}` : ''
-  return `<li class="${verdict.replace(' ', '-')}"><b>${verdict}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code>${why}</li>`
+function line(result: Result, report: Report): string {
+  const { id, title, level, verdict } = result
+  const standing = standingOf(result, report)
+  const isQuiet = standing === 'not applicable' || standing === 'undecided' || standing === 'known failure'
+  const why = isQuiet ? `: ${escapeHtml(reasonOf(result, report))}` : ''
+  return `<li class="${verdict.replace(' ', '-')}"><b>${standing}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code>${why}</li>`
 }
 
 function escapeHtml(text: string): string {

@@ -1,29 +1,46 @@
 // The report for programs.
 import { unsafeToPrint } from './printable.ts'
-import type { Report } from './report.ts'
+import { type Report, reasonOf, standingOf } from './report.ts'
 
 /**
- * `{"suite": version, "client": …, "checks": [{"id", "title", "level", "verdict", "why", "fix", "evidence": […], …}]}`.
- * `isError` says that the check itself crashed.
+ * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id", "title",
+ * "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
+ * counts. `isError` says that the check itself crashed.
  */
-export function toJson({ version, client, startedAt, durationMs, command, results }: Report): string {
-  const checks = results.map(
-    ({ id, group, title, level, verdict, why, fix, reason, evidence, durationMs, isError = false }) => ({
+export function toJson(report: Report): string {
+  const { version, client, startedAt, durationMs, command, results, outcome, exitCode } = report
+  const checks = results.map(result => {
+    const { id, group, title, level, verdict, why, fix, evidence, durationMs, isError = false } = result
+    return {
       id,
       group,
       title,
       level,
       verdict,
+      standing: standingOf(result, report),
       why,
       fix,
-      reason,
+      reason: reasonOf(result, report),
       evidence,
       durationMs,
       isError,
       again: `${command} --only '^${id}$'`,
-    }),
-  )
-  return `${escapeUnsafe(JSON.stringify({ suite: version, client, startedAt, durationMs, checks }, null, 2))}\n`
+    }
+  })
+  const counts: Record<string, number> = {}
+  for (const { standing } of checks) counts[standing] = (counts[standing] ?? 0) + 1
+  const { unknown } = outcome
+  const all = {
+    suite: version,
+    client,
+    startedAt,
+    durationMs,
+    exitCode,
+    counts,
+    unknownExpectedFailures: unknown,
+    checks,
+  }
+  return `${escapeUnsafe(JSON.stringify(all, null, 2))}\n`
 }
 
 /** JSON may hold every character but the first 32 as it is; written as `\u009b` it is the same for a program. */

@@ -1,54 +1,92 @@
-// The report for CI systems: JUnit's XML, one suite a group. What is warned has passed and says so.
+// The report for CI systems: JUnit's XML, one suite a group. It is red exactly when the exit code is not 0: what is warned
+// has passed and says so, a known failure is skipped, and what is undecided is an error.
 import { groups } from '../checks.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import type { Report } from './report.ts'
+import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
 
-export function toJunit({ client, startedAt, durationMs, command, results }: Report): string {
+type Kind = 'passed' | 'failure' | 'error' | 'skipped'
+
+export function toJunit(report: Report): string {
+  const { client, startedAt, durationMs, results, outcome } = report
   const suites = groups.flatMap(({ id: group, title }) => {
     const own = results.filter(result => result.group === group)
-    return own.length === 0 ? [] : [suite(title, own, command)]
+    return own.length === 0 ? [] : [suite(title, own, report)]
   })
-  const attributes = `name="${escapeXml(`Conformance of ${client}`)}" timestamp="${startedAt.toISOString()}" ${counts(results)} time="${seconds(durationMs)}"`
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${attributes}>\n${suites.join('')}</testsuites>\n`
+  const counts = countKinds(results, report)
+  counts.tests += outcome.unknown.length
+  counts.failures += outcome.unknown.length
+  const attributes = `name="${escapeXml(`Conformance of ${client}`)}" timestamp="${startedAt.toISOString()}" ${toAttributes(counts)} time="${seconds(durationMs)}"`
+  const lines = [...suites, unknownSuite(outcome.unknown)]
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${attributes}>\n${lines.join('')}</testsuites>\n`
 }
 
-function suite(title: string, results: Result[], command: string): string {
+function suite(title: string, results: Result[], report: Report): string {
   const time = seconds(results.reduce((sum, { durationMs }) => sum + durationMs, 0))
-  const cases = results.map(result => testCase(result, command))
-  return `  <testsuite name="${escapeXml(title)}" ${counts(results)} time="${time}">\n${cases.join('')}  </testsuite>\n`
+  const cases = results.map(result => testCase(result, report))
+  return `  <testsuite name="${escapeXml(title)}" ${toAttributes(countKinds(results, report))} time="${time}">\n${cases.join('')}  </testsuite>\n`
 }
 
-function testCase(result: Result, command: string): string {
-  const { id, group, title, verdict, durationMs } = result
+/** Ids on the list of known failures that no check has. */
+function unknownSuite(ids: string[]): string {
+  if (ids.length === 0) return ''
+  const cases = ids.map(
+    id =>
+      `    <testcase name="${escapeXml(id)}" classname="conformance.known-failures"><failure message="No check has this id. Take it off the list (--expect-fail)."/></testcase>\n`,
+  )
+  return `  <testsuite name="Known failures" tests="${ids.length}" failures="${ids.length}" errors="0" skipped="0">\n${cases.join('')}  </testsuite>\n`
+}
+
+function testCase(result: Result, report: Report): string {
+  const { id, group, title, durationMs } = result
   const head = `    <testcase name="${escapeXml(`${id}: ${title}`)}" classname="${escapeXml(`conformance.${group}`)}" time="${seconds(durationMs)}"`
-  const text = escapeXml(describe(result, command))
-  if (verdict === 'passed') return `${head}/>\n`
-  if (result.isError) return `${head}><error message="${escapeXml(result.reason)}">${text}</error></testcase>\n`
-  const content = {
-    failed: `<failure message="${escapeXml(result.reason)}">${text}</failure>`,
-    warned: `<system-out>${text}</system-out>`,
-    'not applicable': `<skipped message="${escapeXml(result.reason)}"/>`,
-    undecided: `<skipped message="${escapeXml(`undecided: ${result.reason}`)}"/>`,
-  }[verdict]
-  return `${head}>${content}</testcase>\n`
+  const standing = standingOf(result, report)
+  const text = escapeXml(tell(result, report))
+  if (standing === 'warned') return `${head}><system-out>${text}</system-out></testcase>\n`
+  const kind = kindOf(standing, report)
+  if (kind === 'passed') return `${head}/>\n`
+  const named = standing === 'failed' || standing === 'not applicable' ? '' : `${standing}: `
+  const message = escapeXml(named + reasonOf(result, report))
+  const element =
+    kind === 'skipped' ? `<skipped message="${message}"/>` : `<${kind} message="${message}">${text}</${kind}>`
+  return `${head}>${element}</testcase>\n`
 }
 
-function describe({ verdict, reason, why, fix, evidence, id }: Result, command: string): string {
+function kindOf(standing: Standing, { allowUndecided }: Report): Kind {
+  const kinds: Record<Standing, Kind> = {
+    passed: 'passed',
+    warned: 'passed',
+    failed: 'failure',
+    'no longer fails': 'failure',
+    crashed: 'error',
+    undecided: allowUndecided ? 'skipped' : 'error',
+    'known failure': 'skipped',
+    'not applicable': 'skipped',
+  }
+  return kinds[standing]
+}
+
+function tell(result: Result, report: Report): string {
+  const { why, fix, evidence, id } = result
   return [
-    `${verdict}: ${reason}`,
+    `${standingOf(result, report)}: ${reasonOf(result, report)}`,
     `Why: ${why}`,
     `Fix: ${fix}`,
     ...evidence,
-    `Again: ${command} --only '^${id}$'`,
+    `Again: ${report.command} --only '^${id}$'`,
   ].join('\n')
 }
 
-function counts(results: Result[]): string {
-  const count = (...verdicts: string[]) =>
-    results.filter(({ verdict, isError }) => verdicts.includes(verdict) && !isError).length
-  const errors = results.filter(({ isError }) => isError).length
-  return `tests="${results.length}" failures="${count('failed')}" errors="${errors}" skipped="${count('not applicable', 'undecided')}"`
+function countKinds(results: Result[], report: Report) {
+  const kinds = results.map(result => kindOf(standingOf(result, report), report))
+  const count = (wanted: Kind) => kinds.filter(kind => kind === wanted).length
+  return { tests: results.length, failures: count('failure'), errors: count('error'), skipped: count('skipped') }
+}
+
+function toAttributes(counts: ReturnType<typeof countKinds>): string {
+  return Object.entries(counts)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(' ')
 }
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)

@@ -1,5 +1,6 @@
-// What every report tells.
+// What every report tells, and how each result counts in all of them.
 import type { Verdict } from '../check.ts'
+import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 
 export interface Report {
@@ -12,15 +13,50 @@ export interface Report {
   /** The command as it was typed, without what it wrote: with `--only` it repeats one check. */
   command: string
   results: Result[]
+  outcome: Outcome
+  /** The reason of each failure that was expected, by id. */
+  expected: Map<string, string>
+  allowUndecided: boolean
+  exitCode: number
+}
+
+/**
+ * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise.
+ * `known failure`: it failed, as the list says. `no longer fails`: it passes, although it is on the list.
+ */
+export type Standing = Verdict | 'known failure' | 'no longer fails' | 'crashed'
+
+export function standingOf({ id, verdict, isError }: Result, { outcome, expected }: Report): Standing {
+  if (isError) return 'crashed'
+  if (verdict === 'failed' && expected.has(id)) return 'known failure'
+  return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
+}
+
+/** Whether somebody has to look at it. */
+export function needsAttention(standing: Standing): boolean {
+  return !['passed', 'not applicable', 'known failure'].includes(standing)
+}
+
+export function reasonOf(result: Result, report: Report): string {
+  const standing = standingOf(result, report)
+  if (standing === 'no longer fails')
+    return 'It is on the list of known failures and passes. Take it off the list (--expect-fail).'
+  return standing === 'known failure' ? `${result.reason} Known: ${report.expected.get(result.id)}` : result.reason
 }
 
 const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undecided']
 
-/** `N passed, N failed, N warned, N not applicable, N undecided`; `isShort` leaves out what there is none of. */
-export function countLine(results: Result[], isShort = false): string {
-  return order
-    .map(verdict => [verdict, results.filter(result => result.verdict === verdict).length] as const)
+/**
+ * `N passed, N failed, N warned, N not applicable, N undecided`; `isShort` leaves out what there is none of. Known
+ * failures are not counted among the failed ones.
+ */
+export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
+  const ids = new Set(known)
+  const counted = results.filter(({ id, verdict }) => !(verdict === 'failed' && ids.has(id)))
+  const isKnown = results.length - counted.length
+  const counts = order
+    .map(verdict => [verdict, counted.filter(result => result.verdict === verdict).length] as const)
     .filter(([, count]) => !isShort || count > 0)
     .map(([verdict, count]) => `${count} ${verdict}`)
-    .join(', ')
+  return [...counts, ...(isShort && isKnown > 0 ? [`${isKnown} known to fail`] : [])].join(', ')
 }

@@ -1,15 +1,36 @@
 // What a terminal shows: each failure with its evidence, then a summary that fits a screen.
 import type { Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
-import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { countLine, type Report } from './report.ts'
+import { countLine, type Report, reasonOf, standingOf } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
+/**
+ * All that somebody has to look at, what to fix first at the top. Checks that failed in the same way, with the same fix,
+ * are told once.
+ */
+export function describeFailures(report: Report): string {
+  const found = report.results.filter(
+    result => !['passed', 'not applicable', 'known failure', 'undecided'].includes(standingOf(result, report)),
+  )
+  const alike = Map.groupBy(inOrderOfRepair(found), ({ verdict, reason, fix, isError }) =>
+    JSON.stringify([verdict, reason, fix, isError]),
+  )
+  return [...alike.values()]
+    .map(([first, ...others]) => `${describeFailure(first!, report.command, others)}\n`)
+    .join('')
+}
+
+/** A client that is lost explains much else; after it a MUST comes before a SHOULD; a login begins before it ends. */
+function inOrderOfRepair(results: Result[]): Result[] {
+  const rank = ({ isLost, verdict, isError }: Result) => (isError ? 3 : isLost ? 0 : verdict === 'failed' ? 1 : 2)
+  return results.toSorted((one, other) => rank(one) - rank(other))
+}
+
 /** A check that failed, warned or crashed: what was seen, why it matters, how to fix it, and how to run it again. */
-export function describeFailure(result: Result, command: string): string {
+export function describeFailure(result: Result, command: string, alike: Result[] = []): string {
   const { id, title, level, verdict, reason, why, fix, evidence, isError } = result
   const lines = [
     `${isError ? 'ERROR' : verdict.toUpperCase()} ${id} (${level}): ${title}`,
@@ -19,6 +40,7 @@ export function describeFailure(result: Result, command: string): string {
     ...(evidence.length > 0
       ? ['  Evidence:', ...evidence.flatMap(text => text.split('\n').map(line => `    ${line}`))]
       : []),
+    ...(alike.length > 0 ? [`  The same: ${listIds(alike)}`] : []),
     `  Again: ${command} --only '^${id}$'`,
     '',
   ]
@@ -26,31 +48,33 @@ export function describeFailure(result: Result, command: string): string {
 }
 
 /** At most 40 lines; the last one counts. */
-export function summarize(report: Report, outcome: Outcome): string {
+export function summarize(report: Report): string {
   for (let most = mostNamed; ; most--) {
-    const lines = summaryOf(report, outcome, most)
+    const lines = summaryOf(report, most)
     if (lines.length <= mostLines || most === 1) return printable(`${lines.join('\n')}\n`)
   }
 }
 
 /** `most`: so many are named of each kind. */
-function summaryOf(
-  { results, client, command }: Report,
-  { failed, nowPassing, unknown }: Outcome,
-  most: number,
-): string[] {
+function summaryOf(report: Report, most: number): string[] {
+  const { results, client, command, expected, outcome } = report
+  const { failed, nowPassing, unknown } = outcome
   const lines = [`Conformance of ${client}`, '']
   for (const { id: group, title } of groups) {
     const own = results.filter(result => result.group === group)
-    if (own.length > 0) lines.push(`  ${title.padEnd(26)}${countLine(own, true)}`)
+    if (own.length > 0) lines.push(`  ${title.padEnd(26)}${countLine(own, expected.keys(), true)}`)
   }
   const of = (wanted: Verdict) => results.filter(({ verdict, isError }) => verdict === wanted && !isError)
   const named = (found: Result[]) => found.map(({ id, reason }) => `${id}: ${reason}`)
-  const expected = of('failed').filter(({ id }) => !failed.some(one => one.id === id))
+  const known = results.filter(result => standingOf(result, report) === 'known failure')
   lines.push(
     '',
     ...listSome('Failed', named(failed), most),
-    ...listSome('Failed, as expected', named(expected), most),
+    ...listSome(
+      'Known failures (--expect-fail), not counted below',
+      known.map(result => `${result.id}: ${reasonOf(result, report)}`),
+      most,
+    ),
     ...listSome('Warned', named(of('warned')), most),
     ...listSome(
       'Crashed, which is a mistake of this suite: please report it',
@@ -63,7 +87,7 @@ function summaryOf(
   if (nowPassing.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${nowPassing.join(', ')}`)
   if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
-  return [...lines, countLine(results)]
+  return [...lines, countLine(results, expected.keys())]
 }
 
 /** How many do not apply for which reason: what most have in common comes first. */
@@ -81,6 +105,12 @@ function listSome(what: string, texts: string[], most: number): string[] {
     ...texts.slice(0, most).map(text => `  ${shorten(text)}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]
+}
+
+function listIds(results: Result[]): string {
+  const ids = results.slice(0, mostNamed).map(({ id }) => id)
+  const more = results.length - ids.length
+  return `${ids.join(', ')}${more > 0 ? `, and ${more} more` : ''}`
 }
 
 function shorten(text: string): string {

@@ -1,0 +1,47 @@
+// The report files: checked before the run, because a path that cannot be written is known too late after it.
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Settings } from '../settings.ts'
+import { toHtml } from './html.ts'
+import { toJson } from './json.ts'
+import { toJunit } from './junit.ts'
+import type { Report } from './report.ts'
+
+const kinds = { json: toJson, junit: toJunit, html: toHtml }
+
+function filesOf(settings: Pick<Settings, 'json' | 'junit' | 'html'>) {
+  return Object.entries(kinds).flatMap(([kind, write]) => {
+    const path = settings[kind as keyof typeof kinds]
+    return path === undefined ? [] : [{ kind, path, write }]
+  })
+}
+
+/** What is wrong with the paths of the reports. Leaves no file behind. */
+export function problemsOfReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>): string[] {
+  const seen = new Set<string>()
+  return filesOf(settings).flatMap(({ kind, path }) => {
+    const full = resolve(path)
+    if (seen.has(full)) return [`--${kind} names the same file as another report: ${path}`]
+    seen.add(full)
+    const wasThere = existsSync(full)
+    try {
+      closeSync(openSync(full, 'a'))
+      if (!wasThere) rmSync(full)
+      return []
+    } catch (error) {
+      return [`--${kind} ${path} cannot be written: ${(error as NodeJS.ErrnoException).code}`]
+    }
+  })
+}
+
+/** Returns what could not be written. */
+export function writeReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>, report: Report): string[] {
+  return filesOf(settings).flatMap(({ kind, path, write }) => {
+    try {
+      writeFileSync(path, write(report))
+      return []
+    } catch (error) {
+      return [`--${kind} ${path} was not written: ${(error as Error).message}`]
+    }
+  })
+}

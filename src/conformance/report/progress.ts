@@ -1,0 +1,36 @@
+// How far a run is: one line that changes on a terminal, a line now and then in a log file.
+import type { Result } from '../run-checks.ts'
+import { countLine } from './report.ts'
+
+const everyMs = 5000
+
+export interface Progress {
+  result(result: Result): void
+  /** Clears the line of a terminal. */
+  end(): void
+}
+
+/** `isTerminal`: whether a line can be written over. */
+export function showProgress(total: number, isTerminal: boolean, say: (text: string) => void): Progress {
+  const results: Result[] = []
+  const started = performance.now()
+  const tell = () => {
+    const seconds = Math.round((performance.now() - started) / 1000)
+    say(
+      `${results.length} of ${total} after ${seconds} s${results.length > 0 ? `: ${countLine(results, [], true)}` : ''}\n`,
+    )
+  }
+  const timer = isTerminal ? undefined : setInterval(tell, everyMs)
+  timer?.unref()
+  return {
+    result(result) {
+      results.push(result)
+      if (isTerminal) say(`\r\x1b[K${results.length} of ${total}: ${result.id}`)
+      else if (!['passed', 'not applicable'].includes(result.verdict)) say(`${result.verdict}: ${result.id}\n`)
+    },
+    end() {
+      clearInterval(timer)
+      if (isTerminal) say('\r\x1b[K')
+    },
+  }
+}
