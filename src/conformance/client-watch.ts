@@ -29,6 +29,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
   /** Ends of the client that a check has been blamed for. */
   let blamedEnds = 0
+  /** How often it was running without an answer when a check was to begin beside others. */
+  let silences = 0
   /** It did not answer when it was last asked, so it is not given much time again. */
   let wasGone = false
   let cannotStart = false
@@ -50,6 +52,9 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      */
     async whyGone(): Promise<string | undefined> {
       let isThere = await holdsSoon(isAnswering)
+      // It is started again, or comes back by itself, before the checks that are under way look.
+      const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
+      if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
       if (!isThere && clientProcess && !cannotStart && !hasEndedTooOften) {
         await clientProcess.restart().catch(() => {
@@ -67,6 +72,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
     begin(id: string): Watching {
       // With no check under way, an end since the last check would be nobody's.
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
+      const silencesBefore = silences
       const beside = new Set(running.keys())
       for (const others of running.values()) others.add(id)
       running.set(id, beside)
@@ -79,6 +85,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
             blamedEnds = countEnds()
             return `The process of the client ended ${clientProcess?.unexpectedEnds().at(-1)}.`
           }
+          if (silences > silencesBefore) return 'During this check the client did not answer any more for a while.'
           return isSilent ? 'After this check the client did not answer any more.' : undefined
         },
       }

@@ -126,6 +126,43 @@ t.test('a client that ends side by side and never again fails every check that w
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
 })
 
+/** Four checks side by side; the client hangs during the first, and a fifth check starts it again before the first looks. */
+async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
+  const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
+  const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>()
+  let hangs = false
+  let tries = 0
+  const restart = async () => {
+    hangs = false
+    comeBack()
+  }
+  const hang = check('hangs', async () => {
+    if (++tries > 1) return
+    hangs = true
+    release()
+    await isBack
+  })
+  const { clientProcess } = fakeProcess().parts
+  // Three times after each of the three beside it, and four times before the fifth: then somebody else starts it again.
+  let asked = 0
+  const isAnswering = async () => {
+    if (hangs && !hasProcess && ++asked === 13) setImmediate(restart)
+    return !hangs
+  }
+  const beside = ['b', 'c', 'd'].map(id => check(id, () => mayEnd))
+  const parts = { clientProcess: hasProcess ? { ...clientProcess, restart } : undefined, isAnswering }
+  return runAll([hang, ...beside, check('e', async () => {})], parts)
+}
+
+for (const hasProcess of [true, false])
+  t.test(
+    `a client that hangs is ${hasProcess ? 'started again' : 'there again'} before the check looks: it fails all the same`,
+    async t => {
+      const [hangs] = await judgeWithHang(hasProcess)
+      t.match(hangs, { verdict: 'failed', reason: 'did not answer any more for a while' })
+    },
+  )
+
 t.test('a client that ends after a check, before the next one begins, is noticed', async t => {
   const client = fakeProcess()
   const onResult = ({ id }: Result) => id === 'a' && client.end()
