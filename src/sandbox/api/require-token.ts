@@ -58,7 +58,7 @@ export function requireToken(
 }
 
 function unauthorized(reason: CallerFault): ApiError {
-  // To whom sent no token the challenge names no error (RFC 6750 3.1).
+  // Without a token the challenge carries no error code (RFC 6750 3.1).
   const error = reason === 'token-missing' ? '' : ', error="invalid_token"'
   const headers = { 'www-authenticate': `Bearer realm="application API"${error}` }
   return new ApiError(401, 'Unauthorized', { headers, reason })

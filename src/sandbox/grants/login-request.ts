@@ -32,14 +32,26 @@ export const startParameters = [
 
 type Parameters = Partial<Record<(typeof startParameters)[number], string>>
 
+/** Why a request with a trusted redirect URI cannot start a login. */
+export type StartReason = Extract<
+  Reason,
+  | 'field-repeated'
+  | 'field-missing'
+  | 'response-type-unsupported'
+  | 'grant-type-unsupported'
+  | 'cancel-url-foreign'
+  | 'challenge-invalid'
+>
+
 /** A refusal that the client may hear, at a redirect URI that was checked before (RFC 6749 4.1.2.1). */
 export class LoginRefusal extends Refusal {
+  declare readonly reason: StartReason
   readonly application: Application
   readonly redirectUri: string
   readonly state: string | undefined
 
   constructor(
-    reason: Reason,
+    reason: StartReason,
     details: RefusalDetails,
     { application, redirectUri, state }: Pick<LoginRequest, 'application' | 'redirectUri' | 'state'>,
   ) {
@@ -70,7 +82,7 @@ export async function readLoginRequest(
   notes.about({ knownClientId: application.id })
   const redirectUri = checkRedirectUri(application, parameters, repeated, notes)
   const { state, response_type: responseType, grant_type: grantType, cancel_url: cancelUrl } = parameters
-  const refuse = (reason: Reason, details: RefusalDetails): never => {
+  const refuse = (reason: StartReason, details: RefusalDetails): never => {
     throw new LoginRefusal(reason, details, { application, redirectUri, state })
   }
   const [firstRepeated] = repeated

@@ -24,7 +24,6 @@ const reasons: Record<number, Reason> = {
   403: 'not-allowed',
   404: 'not-found',
   405: 'method-not-allowed',
-  409: 'conflict',
   412: 'changed-meanwhile',
   413: 'body-too-large',
   415: 'content-type-unsupported',

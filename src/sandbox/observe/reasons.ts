@@ -259,12 +259,6 @@ export const reasons = {
     fix: 'Use a method that the Allow header of the answer names.',
     reference: 'RFC 9110 15.5.6',
   },
-  conflict: {
-    found: 'The request conflicts with what is stored.',
-    why: 'Both cannot be true at the same time.',
-    fix: 'Read what is stored, and decide again.',
-    reference: 'the API’s own description',
-  },
   'changed-meanwhile': {
     found: 'If-Match does not name the stored version: somebody else has changed the application.',
     why: 'Writing now would undo the change of somebody else without anybody seeing it.',

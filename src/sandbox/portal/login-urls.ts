@@ -1,6 +1,5 @@
 // Addresses of a login: the portal's own path that starts it, and where it leads back to (specification, part 5).
-import type { LoginRefusal, LoginRequest } from '../grants/login-request.ts'
-import type { Reason } from '../observe/reasons.ts'
+import type { LoginRefusal, LoginRequest, StartReason } from '../grants/login-request.ts'
 import type { RefusalDetails } from '../observe/refusal.ts'
 
 /** The path of the request itself, to come back to after signing in. */
@@ -44,7 +43,7 @@ export function loginErrorUrl(refusal: LoginRefusal, issuer: string): string {
 type LoginError = [error: string, description: string]
 
 /** What the client hears about a request that cannot start a login (RFC 6749 4.1.2.1). */
-const loginErrors: Partial<Record<Reason, LoginError | ((details: RefusalDetails) => LoginError)>> = {
+const loginErrors: Record<StartReason, LoginError | ((details: RefusalDetails) => LoginError)> = {
   'field-repeated': ({ field }) => ['invalid_request', `${field} was given more than once.`],
   'field-missing': ({ field }) => [
     'invalid_request',
@@ -66,7 +65,6 @@ const loginErrors: Partial<Record<Reason, LoginError | ((details: RefusalDetails
 
 export function loginErrorOf({ reason, details }: LoginRefusal): { error: string; description: string } {
   const entry = loginErrors[reason]
-  if (!entry) throw new Error(`no words for ${reason} at the start of a login`)
   const [error, description] = typeof entry === 'function' ? entry(details) : entry
   return { error, description }
 }

@@ -154,7 +154,7 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
 }
 
 /** Refusals that the page shows beside the form that was sent. All others are an error page. */
-const problems: Partial<Record<Reason, string>> = {
+export const problemsOfGroups: Partial<Record<Reason, string>> = {
   'user-unknown': 'There is no account with this user ID. They find theirs on their account page.',
   'member-already': 'This person is already a member.',
   'invited-already': 'This person has already been invited.',
@@ -176,7 +176,7 @@ async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []):
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (isDone.includes(error.reason)) return undefined
-    const problem = problems[error.reason]
+    const problem = problemsOfGroups[error.reason]
     if (problem === undefined) throw error
     return problem
   }

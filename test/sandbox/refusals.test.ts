@@ -1,0 +1,74 @@
+// Every reason that the domain gives has words in each dialect that can meet it.
+import { readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { toApiError } from '../../src/sandbox/api/api-error.ts'
+import { type Reason, reasons } from '../../src/sandbox/observe/reasons.ts'
+import { Refusal } from '../../src/sandbox/observe/refusal.ts'
+import { problemsOfGroups } from '../../src/sandbox/portal/account/groups.ts'
+import { errorPageOf } from '../../src/sandbox/portal/error-pages.ts'
+import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
+
+const sandbox = 'src/sandbox'
+
+/** Pages show these beside the form that was sent. */
+const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
+
+/** The reasons that a file or the files of a folder name. */
+function reasonsIn(...paths: string[]): Reason[] {
+  const files = paths.flatMap(path =>
+    path.endsWith('.ts')
+      ? path
+      : readdirSync(`${sandbox}/${path}`)
+          .filter(name => name.endsWith('.ts'))
+          .map(name => `${path}/${name}`),
+  )
+  const quoted = files.flatMap(file => readFileSync(`${sandbox}/${file}`, 'utf8').match(/(?<=')[a-z-]+(?=')/g) ?? [])
+  return [...new Set(quoted)].filter((text): text is Reason => text in reasons)
+}
+
+t.test('the application API has an answer to every reason of applications and groups', async t => {
+  const found = reasonsIn('applications', 'groups')
+  t.ok(found.includes('last-member'))
+  // InvalidFields carries the words for this one.
+  for (const reason of found.filter(reason => reason !== 'fields-invalid'))
+    t.ok(toApiError(new Refusal(reason)).statusCode < 500, reason)
+})
+
+t.test('calls of clients have an answer in the words of OAuth to every reason of codes and tokens', async t => {
+  const found = reasonsIn(
+    'grants/clients.ts',
+    'grants/codes.ts',
+    'grants/tokens.ts',
+    'portal/call-fields.ts',
+    'portal/client-calls.ts',
+  )
+  t.ok(found.includes('verifier-differs'))
+  // The portal's own page gives this one.
+  for (const reason of found.filter(reason => reason !== 'token-shown'))
+    t.ok(oauthAnswerOf(new Refusal(reason)).answer[0] < 500, reason)
+})
+
+t.test('the pages for groups have words for every reason of groups', async t => {
+  // Applications are changed by the API only.
+  const ofApplications: Reason[] = ['too-many-applications', 'too-many-bytes']
+  for (const reason of reasonsIn('groups').filter(reason => !ofApplications.includes(reason)))
+    t.ok(problemsOfGroups[reason] ?? errorPageOf(new Refusal(reason)), reason)
+})
+
+t.test('the other pages of the portal have words for every reason of accounts, consents and clients', async t => {
+  const found = reasonsIn(
+    'people',
+    'grants/consents.ts',
+    'grants/made-by-clients.ts',
+    'portal/consent.ts',
+    'portal/sign-in.ts',
+    'portal/session.ts',
+    'portal/reset-password.ts',
+    'portal/cross-site-guard.ts',
+  )
+  t.ok(found.includes('secret-shown'))
+  // Pages that are no errors tell visitors that they have declined, or that their browser keeps no cookie.
+  const noErrors: Reason[] = ['consent-declined', 'cookies-missing']
+  for (const reason of found.filter(reason => ![...besideForms, ...noErrors].includes(reason)))
+    t.ok(errorPageOf(new Refusal(reason)), reason)
+})
