@@ -65,10 +65,14 @@ export function* portalRequests({ userId, accessToken, expired }: PortalScene): 
   ]
   for (const [title, url, fields] of calls) {
     yield* badFields(title, url, fields)
+    yield* badPairs(title, url, fields)
     yield* badBodies(title, url, fields)
     for (const method of methods.filter(method => method !== 'POST'))
       yield { name: `${title}: ${method}`, method, url, headers: asForm }
   }
+  yield* otherGrant(redeem)
+  yield* badTerms()
+  yield* badSenders({ userId, clientId: seeded.clientId })
   for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/jwks.json', '/api/me'])
     for (const method of methods.filter(method => method !== 'GET'))
       yield { name: `${method} ${path}`, method, url: path }
@@ -114,6 +118,72 @@ function* badFields(title: string, url: string, fields: Record<string, unknown>)
     ...send('from a page of another site', fields)[0]!,
     headers: { ...asForm, origin: 'https://evil.example.test', 'sec-fetch-site': 'cross-site' },
   }
+}
+
+/** Two fields are wrong at once: the answer names one of them, always the same. */
+function* badPairs(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
+  const names = Object.keys(fields)
+  const kinds: [words: string, first: unknown, second: unknown][] = [
+    ['left out and left out', undefined, undefined],
+    ['left out and a number', undefined, 5],
+    ['a number and left out', 5, undefined],
+    ['empty and a word', '', 'word'],
+    ['a word and an array', 'word', ['a', 'b']],
+    ['2,049 characters and half a surrogate pair', 'x'.repeat(2049), 'a\ud800b'],
+  ]
+  for (const [index, first] of names.entries())
+    for (const second of names.slice(index + 1))
+      for (const [words, firstValue, secondValue] of kinds) {
+        const body = { ...fields, [first]: firstValue, [second]: secondValue }
+        yield post(`${title}: ${first} and ${second}: ${words}`, url, body)
+      }
+}
+
+/** Each grant with the fields of the other one, and texts whose length counts in UTF-16 units. */
+function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
+  const url = '/api/exchangeToken'
+  const both = { ...redeem, refresh_token: someCode, scope: '' }
+  for (const grantType of ['authorization_code', 'refresh_token', 'password'])
+    for (const name of ['code', 'redirect_uri', 'state', 'code_verifier', 'refresh_token', 'scope'])
+      for (const [words, value] of Object.entries(badTexts))
+        yield post(`${grantType} with both grants' fields: ${name}: ${words}`, url, {
+          ...both,
+          grant_type: grantType,
+          [name]: value,
+        })
+  for (const name of ['refresh_token', 'scope', 'code_verifier', 'email'])
+    yield { ...post(`exchange: ${name} in the address`, url, redeem), url: `${url}?${name}=` }
+  for (const length of [1024, 1025])
+    for (const name of Object.keys(both))
+      yield post(`exchange: ${name}: ${length} emoji`, url, { ...both, [name]: '🌦'.repeat(length) })
+  const { client_secret: _, ...withoutSecret } = redeem
+  yield post('exchange: an unknown grant and no secret', url, { ...withoutSecret, grant_type: 'password' })
+}
+
+/** What a form or a script may mean by accepting the terms. The address is never free, so that no account is made. */
+function* badTerms(): Generator<BadRequest> {
+  for (const termsAccepted of [true, false, 'true', 'false', 'on', 'yes', '1', 'TRUE', ' true', 1, [true], ['true']])
+    yield post(`register: terms ${JSON.stringify(termsAccepted)}`, '/api/register', {
+      ...newcomer,
+      email: seeded.email,
+      termsAccepted,
+    })
+}
+
+/** Without a password the session of the browser says who allows the application; here there is none. */
+function* badSenders(ids: Record<string, unknown>): Generator<BadRequest> {
+  const url = '/api/authorizeApplication'
+  yield post('allow: nobody says who they are', url, ids)
+  for (const email of [undefined, '', seeded.email, 'no address', 'A@B@C'])
+    for (const secret of [undefined, '', seeded.password, 'wrong'])
+      if (email !== seeded.email || secret !== seeded.password)
+        yield post(`allow: e-mail ${email}, password ${secret}`, url, { ...ids, email, password: secret })
+  for (const email of ['no address', 'A@B@C', 'ü@example.test'])
+    yield post(`log in: e-mail ${email}`, '/api/authorize', { ...start, email, password: 'wrong' })
+}
+
+function post(name: string, url: string, body: object): BadRequest {
+  return { name, method: 'POST', url, headers: asJson, payload: JSON.stringify(body) }
 }
 
 function* badBodies(title: string, url: string, fields: Record<string, unknown>): Generator<BadRequest> {
