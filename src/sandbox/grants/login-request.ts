@@ -1,4 +1,5 @@
 // Checks the request that starts a login: first whether its redirect URI can be trusted with an answer, then the rest.
+import type { JSONSchema } from 'json-schema-to-ts'
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
@@ -19,18 +20,39 @@ export interface LoginRequest {
   codeChallenge: string | undefined
 }
 
-export const startParameters = [
-  'grant_type',
-  'response_type',
-  'client_id',
-  'redirect_uri',
-  'cancel_url',
-  'state',
-  'code_challenge',
-  'code_challenge_method',
-] as const
+const uri = { type: 'string', format: 'uri' } as const
 
-type Parameters = Partial<Record<(typeof startParameters)[number], string>>
+/** The parameters of a start, for its description. readLoginRequest says what is wrong with one. */
+export const loginParameters = {
+  type: 'object',
+  required: ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
+  properties: {
+    grant_type: { type: 'string', enum: ['authorization'] },
+    response_type: { type: 'string', enum: ['code'] },
+    client_id: { type: 'string', description: 'Client ID of the application.' },
+    redirect_uri: {
+      ...uri,
+      description: 'Where the browser comes back to. It must equal a registered one, byte for byte.',
+    },
+    cancel_url: {
+      ...uri,
+      description: 'Where the browser goes if the person declines. It needs the origin of a registered redirect URI.',
+    },
+    state: { type: 'string', description: 'New for each login. It comes back, and the application compares it.' },
+    code_challenge: {
+      type: 'string',
+      minLength: 43,
+      maxLength: 43,
+      description: 'PKCE (RFC 7636): the hash of a verifier. The exchange must then bring the verifier.',
+    },
+    code_challenge_method: { type: 'string', enum: ['S256'], description: 'Required with a code_challenge.' },
+  },
+} as const satisfies JSONSchema
+
+type Parameter = keyof typeof loginParameters.properties
+type Parameters = Partial<Record<Parameter, string>>
+
+export const startParameters = Object.keys(loginParameters.properties) as Parameter[]
 
 /** Why a request with a trusted redirect URI cannot start a login. */
 export type StartReason = Extract<
@@ -102,7 +124,7 @@ export async function readLoginRequest(
 
 function collectParameters(query: Record<string, unknown>) {
   const parameters: Parameters = {}
-  const repeated: (keyof Parameters)[] = []
+  const repeated: Parameter[] = []
   for (const name of startParameters) {
     const value = query[name]
     // A parameter that was given twice counts as not given: nobody can tell which one was meant.

@@ -3,7 +3,7 @@ import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { type Bucket, countFailure, findBackOff } from '../store/failures.ts'
 import { type Credentials, createUser } from '../store/users.ts'
-import { findPersonProblems } from './rules.ts'
+import { findPersonProblems, isTicked } from './rules.ts'
 
 const signUpsAnHour = 100
 const hourMs = 3_600_000
@@ -41,8 +41,4 @@ export async function registerUser(
 
 function readText(value: unknown): string {
   return typeof value === 'string' ? value.trim() : ''
-}
-
-function isTicked(value: unknown): boolean {
-  return value === true || (typeof value === 'string' && ['true', 'on', 'yes', '1'].includes(value))
 }

@@ -1,4 +1,5 @@
 // What a person's account may hold. The sign-up page, POST /api/register and the laboratory give the same sentences.
+import type { JSONSchema } from 'json-schema-to-ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
 import { longestPassword } from './passwords.ts'
@@ -13,6 +14,27 @@ export interface AccountFields {
 /** Pages name it before anybody types. */
 export const shortestPassword = 8
 const longestName = 100
+
+const name = { type: 'string', minLength: 1, maxLength: longestName } as const
+
+/** The fields of a new account, for the description of POST /api/register. The functions below say what is wrong with one. */
+export const newPerson = {
+  type: 'object',
+  required: ['email', 'password', 'firstName', 'lastName', 'termsAccepted'],
+  properties: {
+    email: { type: 'string', format: 'email', maxLength: longestEmail, description: 'E-mail address.' },
+    password: { type: 'string', format: 'password', minLength: shortestPassword, maxLength: longestPassword },
+    firstName: name,
+    lastName: name,
+    termsAccepted: { type: 'string', enum: ['true', 'on', 'yes', '1'], description: 'In JSON, also true.' },
+  },
+} as const satisfies JSONSchema
+
+/** Whether a person has accepted the terms. */
+export function isTicked(value: unknown): boolean {
+  const words: readonly unknown[] = newPerson.properties.termsAccepted.enum
+  return value === true || words.includes(value)
+}
 
 /** One sentence for each field that is wrong. */
 export function findPersonProblems({ email, password, firstName, lastName }: AccountFields): Record<string, string> {

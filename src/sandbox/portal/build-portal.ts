@@ -2,6 +2,7 @@
 // their own, with their own form of errors.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
+import { describeRoutes } from '../http/describe.ts'
 import { healthRoutes, logFaultsOnly } from '../http/health.ts'
 import { trackMethods } from '../http/method-not-allowed.ts'
 import { createServer } from '../http/server.ts'
@@ -19,13 +20,20 @@ import { authorizeRoutes } from './authorize.ts'
 import { clientCallRoutes, isRenewal, useClientCalls } from './client-calls.ts'
 import { answerConsent } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
-import { callsPageOf, describePortalCalls } from './description.ts'
+import { callsPageOf, descriptionOf } from './description.ts'
 import { metadataRoutes } from './metadata.ts'
 import { answerInOAuthDialect } from './oauth-errors.ts'
+import * as operations from './operations.ts'
 import { forgotPasswordRoutes, resetPasswordRoutes } from './reset-password.ts'
+import { schemas } from './schemas.ts'
 import { signedOutPath, signInRoutes, signOutRoutes } from './sign-in.ts'
 import { usePages } from './use-pages.ts'
 import { userCallRoutes, useUserCalls } from './user-calls.ts'
+
+/** Fields are checked by the schema of the route. The handler says what is wrong with them, in its own dialect. */
+function call(schema: object, kind: Parameters<typeof step>[0]) {
+  return { schema, attachValidation: true, ...step(kind) }
+}
 
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
   const { portalUrl } = services.addresses
@@ -42,14 +50,17 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   portal.get('/health/live', logFaultsOnly, health.live)
   portal.get('/health/ready', logFaultsOnly, health.ready)
 
+  await describeRoutes(portal, schemas, descriptionOf(services.addresses))
+
   await portal.register(async pages => {
     await usePages(pages, services)
     const refuseOtherMethods = trackMethods(pages)
     // The one page that other sites send visitors to, also by form; it changes nothing.
     const authorize = authorizeRoutes(services)
     // A start without any parameter comes from somebody who typed the address, or from a client that sends none.
-    const kindOfStart = step(({ query }) => (isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'))
-    pages.get('/', kindOfStart, authorize.show)
+    const kindOfStart = ({ query }: FastifyRequest) =>
+      isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
+    pages.get('/', call(operations.startLogin, kindOfStart), authorize.show)
     pages.post('/', authorize.takeForm)
     await pages.register(async ownForms => {
       ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
@@ -71,7 +82,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       ownForms.get('/reset-password', reset.show)
       ownForms.post('/reset-password', reset.reset)
       ownForms.get('/api/docs', showCallsPage(callsPageOf(services.addresses)))
-      ownForms.get('/api/openapi.json', async () => describePortalCalls(services.addresses))
+      ownForms.get('/api/openapi.json', async () => portal.swagger())
       ownForms.get('/terms', show('terms', 'Terms'))
       await ownForms.register(async account => accountRoutes(account, services))
     })
@@ -85,9 +96,9 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       await useClientCalls(clientCalls, services)
       const refuseOtherMethods = trackMethods(clientCalls)
       const { exchange, revoke } = clientCallRoutes(services)
-      const kindOfGrant = step(({ body }) => (isRenewal(body) ? 'refresh' : 'exchange'))
-      clientCalls.post('/exchangeToken', kindOfGrant, exchange)
-      clientCalls.post('/revokeToken', step('revoke'), revoke)
+      const kindOfGrant = ({ body }: FastifyRequest) => (isRenewal(body) ? 'refresh' : 'exchange')
+      clientCalls.post('/exchangeToken', call(operations.exchangeToken, kindOfGrant), exchange)
+      clientCalls.post('/revokeToken', call(operations.revokeToken, 'revoke'), revoke)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed')
       })
@@ -100,10 +111,10 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       await useUserCalls(userCalls, services)
       const refuseOtherMethods = trackMethods(userCalls)
       const { showMe, register, logIn, allow } = userCallRoutes(services)
-      userCalls.get('/me', step('me'), showMe)
-      userCalls.post('/register', step('sign-up'), register)
-      userCalls.post('/authorize', step('sign-in'), logIn)
-      userCalls.post('/authorizeApplication', step('consent'), allow)
+      userCalls.get('/me', call(operations.me, 'me'), showMe)
+      userCalls.post('/register', call(operations.register, 'sign-up'), register)
+      userCalls.post('/authorize', call(operations.authorize, 'sign-in'), logIn)
+      userCalls.post('/authorizeApplication', call(operations.authorizeApplication, 'consent'), allow)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed')
       })
@@ -120,8 +131,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       answerInOAuthDialect(wellKnown)
       const refuseOtherMethods = trackMethods(wellKnown)
       const metadata = metadataRoutes(services)
-      wellKnown.get('/oauth-authorization-server', step('metadata'), metadata.describe)
-      wellKnown.get('/jwks.json', step('metadata'), metadata.listKeys)
+      wellKnown.get('/oauth-authorization-server', call(operations.metadata, 'metadata'), metadata.describe)
+      wellKnown.get('/jwks.json', call(operations.keys, 'metadata'), metadata.listKeys)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed', { isGetOnly: true })
       })

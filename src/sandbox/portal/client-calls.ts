@@ -10,9 +10,10 @@ import { noteAbout } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { longestText } from '../values/text-length.ts'
-import { type CallFields, readCallFields, requireField, setCallHeaders } from './call-fields.ts'
 import { isFromOtherSite } from './cross-site-guard.ts'
-import { answerInOAuthDialect, grantTypes } from './oauth-errors.ts'
+import { readFields, setCallHeaders } from './fields.ts'
+import { answerInOAuthDialect } from './oauth-errors.ts'
+import type { CodeRequest, RenewalRequest, RevocationRequest, TokenAnswer, TokenRequest } from './schemas.ts'
 
 type CallServices = Pick<Services, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'sourceOf'>
 
@@ -69,27 +70,15 @@ export function isRenewal(body: unknown): boolean {
   return (body as { grant_type?: unknown } | null | undefined)?.grant_type === 'refresh_token'
 }
 
-const exchangeFields = [
-  'grant_type',
-  'code',
-  'refresh_token',
-  'client_id',
-  'client_secret',
-  'redirect_uri',
-  'state',
-  'code_verifier',
-  'scope',
-] as const
-const revocationFields = ['token', 'client_id', 'client_secret'] as const
-
 export function clientCallRoutes(services: CallServices) {
-  async function exchange(request: FastifyRequest) {
-    const fields = readCallFields(request, exchangeFields)
-    const grantType = requireField(fields, 'grant_type')
-    if (!grantTypes.includes(grantType)) throw new Refusal('grant-type-unsupported')
-    const clientId = await authenticate(fields, request)
-    const issue = grantType === 'refresh_token' ? renew : redeem
-    const { accessToken, expiresInSeconds, refreshToken } = await issue(clientId, fields, request)
+  async function exchange(request: FastifyRequest): Promise<TokenAnswer> {
+    const call = readFields<TokenRequest>(request)
+    const { grant_type: grantType, ...client } = call.take('grant_type', 'client_id', 'client_secret')
+    const clientId = await authenticate(client, request)
+    // A caller who is not the client does not learn what is wrong with the rest.
+    const fields = call.takeAll()
+    const { accessToken, expiresInSeconds, refreshToken } =
+      fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)
     request.log.info({ code: 'tokens-issued', grantType, clientId }, 'tokens were issued')
     return {
       access_token: accessToken,
@@ -101,10 +90,11 @@ export function clientCallRoutes(services: CallServices) {
     }
   }
 
-  async function redeem(clientId: string, fields: CallFields, request: FastifyRequest): Promise<IssuedTokens> {
-    const code = requireField(fields, 'code')
-    const redirectUri = requireField(fields, 'redirect_uri')
-    const given = { clientId, code, redirectUri, state: fields.state, codeVerifier: fields.code_verifier }
+  async function redeem(
+    { client_id: clientId, code, redirect_uri: redirectUri, state, code_verifier: codeVerifier }: CodeRequest,
+    request: FastifyRequest,
+  ): Promise<IssuedTokens> {
+    const given = { clientId, code, redirectUri, state, codeVerifier }
     return redeemCode(services, given, notesFor(request)).catch(error => {
       if (error instanceof Refusal && error.details.isReplay)
         request.log.info({ code: 'code-replayed', clientId }, 'a code came twice within 10 s; its tokens live')
@@ -112,26 +102,28 @@ export function clientCallRoutes(services: CallServices) {
     })
   }
 
-  async function renew(clientId: string, fields: CallFields, request: FastifyRequest): Promise<IssuedTokens> {
-    const refreshToken = requireField(fields, 'refresh_token')
+  async function renew(
+    { client_id: clientId, refresh_token: refreshToken, scope }: RenewalRequest,
+    request: FastifyRequest,
+  ): Promise<IssuedTokens> {
     // Logins have no scope here, and renewing must not add one (RFC 6749 6).
-    if (fields.scope !== undefined) throw new Refusal('scope-refused')
+    if (scope !== undefined) throw new Refusal('scope-refused')
     return renewTokens(services, { clientId, refreshToken }, notesFor(request))
   }
 
   async function revoke(request: FastifyRequest, reply: FastifyReply) {
-    const fields = readCallFields(request, revocationFields)
-    const token = requireField(fields, 'token')
-    const clientId = await authenticate(fields, request)
+    const { token, ...client } = readFields<RevocationRequest>(request).takeAll()
+    const clientId = await authenticate(client, request)
     if (await revokeToken(services, token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
     // Also for an unknown token: the client wanted it to be worth nothing, and it is (RFC 7009 2.2).
     return reply.status(200).send()
   }
 
-  async function authenticate(fields: CallFields, request: FastifyRequest): Promise<string> {
-    const clientId = requireField(fields, 'client_id')
-    const secret = requireField(fields, 'client_secret')
+  async function authenticate(
+    { client_id: clientId, client_secret: secret }: Pick<RevocationRequest, 'client_id' | 'client_secret'>,
+    request: FastifyRequest,
+  ): Promise<string> {
     await authenticateClient(services, { clientId, secret, source: services.sourceOf(request) }, notesFor(request))
     return clientId
   }

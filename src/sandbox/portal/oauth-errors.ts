@@ -5,11 +5,12 @@ import { stepUrlOf } from '../observe/observe.ts'
 import type { Reason } from '../observe/reasons.ts'
 import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
+import { type OAuthError, tokenRequest } from './schemas.ts'
 
 /** `description` goes out as it is: ASCII, and no secrets. */
 export type OAuthAnswer = [statusCode: number, error: string, description: string]
 
-export const grantTypes = ['authorization_code', 'refresh_token']
+export const grantTypes = tokenRequest.properties.grant_type.enum
 
 const invalid = (description: string): OAuthAnswer => [400, 'invalid_request', description]
 const badClient: OAuthAnswer = [401, 'invalid_client', 'The client is unknown or its secret is wrong.']
@@ -89,14 +90,13 @@ export function answerInOAuthDialect(scope: FastifyInstance): void {
     const state = (request.body as { state?: unknown } | null | undefined)?.state
     const errorUri = stepUrlOf(request)
     const isEchoed = typeof state === 'string' && state.length <= longestText
-    return reply
-      .status(statusCode)
-      .send({
-        error: code,
-        error_description: description,
-        ...(errorUri !== undefined && { error_uri: errorUri }),
-        ...(isEchoed && { state }),
-      })
+    const body: OAuthError = {
+      error: code,
+      error_description: description,
+      ...(errorUri !== undefined && { error_uri: errorUri }),
+      ...(isEchoed && { state }),
+    }
+    return reply.status(statusCode).send(body)
   })
   scope.setNotFoundHandler(() => {
     throw new Refusal('not-found')

@@ -4,7 +4,7 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { issueAllowedCode } from '../grants/codes.ts'
 import { allowApplication } from '../grants/consents.ts'
-import { LoginRefusal, readLoginRequest, startParameters } from '../grants/login-request.ts'
+import { LoginRefusal, readLoginRequest } from '../grants/login-request.ts'
 import { reportRefusal } from '../http/http-refusal.ts'
 import { notesFor } from '../observe/notes.ts'
 import { noteAbout } from '../observe/observe.ts'
@@ -15,11 +15,12 @@ import { registerUser } from '../people/register.ts'
 import type { Services } from '../services.ts'
 import { type Credentials, findUser, type User } from '../store/users.ts'
 import { identifyCaller } from '../tokens/identify-caller.ts'
-import { type CallFields, readCallBody, readCallFields, requireField, setCallHeaders } from './call-fields.ts'
 import { isFromOtherSite } from './cross-site-guard.ts'
 import { errorPageOf } from './error-pages.ts'
+import { readFields, requireBodyFields, setCallHeaders } from './fields.ts'
 import { codeUrl, loginErrorOf, loginPath } from './login-urls.ts'
 import { oauthAnswerOf } from './oauth-errors.ts'
+import type { ConsentAnswer, ConsentRequest, PersonAnswer, ScriptLogin, ScriptLoginAnswer } from './schemas.ts'
 import { findVisitor } from './session.ts'
 
 /** What all calls in a user's name share. */
@@ -39,7 +40,7 @@ export function userCallRoutes(services: CallServices) {
   const { store, addresses } = services
 
   /** GET /api/me */
-  async function showMe(request: FastifyRequest) {
+  async function showMe(request: FastifyRequest): Promise<PersonAnswer> {
     const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw new Refusal(caller)
     // An application's own token is nobody's login.
@@ -50,7 +51,7 @@ export function userCallRoutes(services: CallServices) {
 
   /** POST /api/register, by the rules of the page. */
   async function register(request: FastifyRequest, reply: FastifyReply) {
-    const { userId } = await registerUser(services, readCallBody(request), services.sourceOf(request))
+    const { userId } = await registerUser(services, requireBodyFields(request), services.sourceOf(request))
     const user = await findUser(store.read, userId)
     if (!user) throw new Error('the user was removed in the moment they signed up')
     request.log.info({ code: 'signed-up', userId }, 'a user signed up')
@@ -58,11 +59,11 @@ export function userCallRoutes(services: CallServices) {
   }
 
   /** POST /api/authorize: a whole login in one call. */
-  async function logIn(request: FastifyRequest) {
-    const fields = readCallFields(request, ['email', 'password', ...startParameters])
-    const login = await readLoginRequest(services, fields, notesFor(request))
+  async function logIn(request: FastifyRequest): Promise<ScriptLoginAnswer> {
+    const call = readFields<ScriptLogin>(request)
+    const login = await readLoginRequest(services, call.texts, notesFor(request))
     noteAbout(request, { startPath: loginPath(login) })
-    const { userId, passwordHash } = await authenticate(fields, request)
+    const { userId, passwordHash } = await authenticate(call.take('email', 'password'), request)
     const code = await issueAllowedCode(services, login, { userId, proof: { passwordHash } })
     if (code === undefined) throw new Refusal('consent-missing', { userId })
     request.log.info({ code: 'code-issued', clientId: login.application.id }, 'a script signed in')
@@ -70,12 +71,11 @@ export function userCallRoutes(services: CallServices) {
   }
 
   /** POST /api/authorizeApplication, as on the consent page. */
-  async function allow(request: FastifyRequest) {
-    const fields = readCallFields(request, ['userId', 'clientId', 'email', 'password'])
-    const userId = requireField(fields, 'userId')
-    const clientId = requireField(fields, 'clientId')
+  async function allow(request: FastifyRequest): Promise<ConsentAnswer> {
+    const call = readFields<ConsentRequest>(request)
+    const { userId, clientId } = call.take('userId', 'clientId')
     noteAbout(request, { claimedClientId: clientId })
-    if ((await findSender(fields, request)) !== userId) throw new Refusal('not-allowed')
+    if ((await findSender(call.takeAll(), request)) !== userId) throw new Refusal('not-allowed')
     await allowApplication(services, { userId, clientId })
     noteAbout(request, { knownClientId: clientId, userId })
     request.log.info({ code: 'consent-allow', clientId }, 'consent was given by a script')
@@ -83,21 +83,22 @@ export function userCallRoutes(services: CallServices) {
   }
 
   /** By e-mail and password, or else by the session of the portal. */
-  async function findSender(fields: CallFields, request: FastifyRequest): Promise<string | undefined> {
-    if (fields.email !== undefined || fields.password !== undefined) return (await authenticate(fields, request)).userId
+  async function findSender({ email, password }: ConsentRequest, request: FastifyRequest): Promise<string | undefined> {
+    if (email !== undefined && password !== undefined) return (await authenticate({ email, password }, request)).userId
     return (await findVisitor(services, request))?.id
   }
 
-  async function authenticate(fields: CallFields, request: FastifyRequest): Promise<Credentials> {
-    const email = requireField(fields, 'email')
-    const password = requireField(fields, 'password')
+  async function authenticate(
+    { email, password }: Pick<ScriptLogin, 'email' | 'password'>,
+    request: FastifyRequest,
+  ): Promise<Credentials> {
     return checkPassword(services, { email, password, source: services.sourceOf(request) })
   }
 
   return { showMe, register, logIn, allow }
 }
 
-function toPersonJson({ id, email, firstName, lastName }: User) {
+function toPersonJson({ id, email, firstName, lastName }: User): PersonAnswer {
   return {
     '@context': 'https://standards.oftrust.net/v2/Context/Identity/LegalParty/Person/',
     '@type': 'Person',

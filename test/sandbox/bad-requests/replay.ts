@@ -3,6 +3,7 @@ import type { FastifyInstance, HTTPMethods, LightMyRequestResponse } from 'fasti
 import { forgetAllFailures } from '../../../src/sandbox/store/failures.ts'
 import { buildTestSandbox, makeSqliteDatabase, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { labConfig } from '../support/call-lab.ts'
+import { type CheckAnswer, readDescription } from '../support/check-answer.ts'
 import { apiRequests, setApiScene } from './api-requests.ts'
 import type { BadRequest } from './bad-values.ts'
 import { labRequests, setLabScene } from './lab-requests.ts'
@@ -41,6 +42,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
     listener: 'api' | 'portal' | 'lab',
     requests: Iterable<BadRequest>,
     scene: object,
+    check: CheckAnswer = () => {},
   ) => {
     for (const { name, ...request } of requests) {
       const key = `${listener}: ${name}`
@@ -49,7 +51,9 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
       await sandbox.store.write(forgetAllFailures)
       // What is made later is younger.
       sandbox.passTime(1)
-      answers[key] = toAnswer(await send(sandbox[listener]!, request), scene)
+      const answer = await send(sandbox[listener]!, request)
+      check(request.method, request.url, answer)
+      answers[key] = toAnswer(answer, scene)
     }
   }
   const ofApi = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
@@ -57,7 +61,9 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
   await replay(ofApi, 'api', apiRequests(apiScene), { ...apiScene.ids, ...seeded })
   const ofPortal = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
   const portalScene = await setPortalScene(ofPortal)
-  await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded })
+  // Every answer of the portal is one that its description has for the call.
+  const check = await readDescription(ofPortal.portal, { url: '/api/openapi.json' })
+  await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded }, check)
   const ofLab = await buildTestSandbox(t, { lab: labConfig, databaseUrl: await makeDatabase(t) })
   const labScene = await setLabScene(ofLab)
   await replay(ofLab, 'lab', labRequests(labScene), { ...labScene, ...seeded })

@@ -5,8 +5,15 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import { exchange, logIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, portalUrl, seeded } from '../support/build-test-sandbox.ts'
+import { readDescription } from '../support/check-answer.ts'
 import { recordRoutes } from '../support/list-routes.ts'
 import { getTokens, type Tokens } from '../support/tokens.ts'
+
+interface Operation {
+  requestBody: {
+    content: Record<string, { schema: { required: string[]; properties: Record<string, { enum?: string[] }> } }>
+  }
+}
 
 const metadataUrl = '/.well-known/oauth-authorization-server'
 const keysUrl = '/.well-known/jwks.json'
@@ -101,26 +108,88 @@ t.test('the OpenAPI 3.1 document of the portal is valid, and describes every cal
     }
 })
 
-t.test('a login takes the parameters and answers with the fields that the description names', async t => {
+t.test('a login takes the parameters that the description names, and every answer is as it says', async t => {
   const sandbox = await buildTestSandbox(t)
-  const { paths, components } = (await sandbox.portal.inject('/api/openapi.json')).json()
+  const { portal } = sandbox
+  const { paths } = (await portal.inject('/api/openapi.json')).json()
+  const check = await readDescription(portal, { url: '/api/openapi.json' })
   const sent = new URLSearchParams(startUrl().slice(2))
   const required = paths['/'].get.parameters.filter((one: { required: boolean }) => one.required)
+  t.strictSame(
+    required.map(({ name }: { name: string }) => name),
+    ['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url'],
+  )
   for (const { name } of required) t.ok(sent.has(name), name)
+
+  const call = async (method: 'GET' | 'POST', url: string, fields?: object, headers = {}) => {
+    const answer = await portal.inject({ method, url, headers, ...(fields && { payload: fields }) })
+    t.doesNotThrow(() => check(method, url, answer))
+    return answer
+  }
+  const client = { client_id: seeded.clientId, client_secret: seeded.clientSecret }
   const code = (await logIn(sandbox)).get('code') ?? ''
-  const tokens = (await exchange(sandbox, { code })).json<Tokens>()
-  t.strictSame(Object.keys(tokens).sort(), Object.keys(components.schemas.Tokens.properties).sort())
-  const me = await sandbox.portal.inject({
-    url: '/api/me',
-    headers: { authorization: `Bearer ${tokens.access_token}` },
-  })
-  t.strictSame(Object.keys(me.json()).sort(), Object.keys(components.schemas.Person.properties).sort())
+  const exchanged = await exchange(sandbox, { code })
+  t.doesNotThrow(() => check('POST', '/api/exchangeToken', exchanged))
+  const tokens = exchanged.json<Tokens>()
+  const me = await call('GET', '/api/me', undefined, { authorization: `Bearer ${tokens.access_token}` })
+  const person = { userId: me.json()['@id'], email: seeded.email, password: seeded.password }
+  const answers = [
+    me,
+    await call('POST', '/api/exchangeToken', {
+      grant_type: 'refresh_token',
+      refresh_token: tokens.refresh_token,
+      ...client,
+    }),
+    await call('POST', '/api/revokeToken', { token: tokens.refresh_token, ...client }),
+    await call('POST', '/api/authorizeApplication', { clientId: seeded.clientId, ...person }),
+    await call('POST', '/api/authorize', {
+      ...Object.fromEntries(sent),
+      email: person.email,
+      password: person.password,
+    }),
+    await call('GET', metadataUrl),
+    await call('GET', keysUrl),
+  ]
+  for (const { statusCode, body } of answers) t.equal(statusCode, 200, body)
+})
+
+t.test('the description of a call names the fields that the call needs', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const { paths } = (await portal.inject('/api/openapi.json')).json()
+  for (const [url, { post }] of Object.entries<{ post?: Operation }>(paths))
+    for (const [type, { schema }] of Object.entries(post?.requestBody.content ?? {})) {
+      // The domain compares the fields of a start, and says the same as at the start itself.
+      if (url === '/api/register' || url === '/api/authorize') continue
+      const fields = Object.fromEntries(
+        Object.keys(schema.properties).map(name => [name, schema.properties[name]?.enum?.[0] ?? 'a']),
+      )
+      for (const name of schema.required) {
+        const answer = await portal.inject({
+          method: 'POST',
+          url,
+          headers: { 'content-type': type },
+          payload:
+            type === 'application/json'
+              ? JSON.stringify({ ...fields, [name]: undefined })
+              : new URLSearchParams({ ...fields, [name]: '' }).toString(),
+        })
+        t.equal(answer.statusCode, 400)
+        t.match(answer.body, `${name} is missing.`)
+      }
+    }
+})
+
+t.test('the example of a new account works as it stands', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const { paths } = (await portal.inject('/api/openapi.json')).json()
   const form = paths['/api/register'].post.requestBody.content['application/x-www-form-urlencoded']
-  const registered = await sandbox.portal.inject({
+  const check = await readDescription(portal, { url: '/api/openapi.json' })
+  const registered = await portal.inject({
     method: 'POST',
     url: '/api/register',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     payload: new URLSearchParams(form.example).toString(),
   })
-  t.equal(registered.statusCode, 201, 'the example works as it stands')
+  t.equal(registered.statusCode, 201)
+  t.doesNotThrow(() => check('POST', '/api/register', registered))
 })

@@ -1,0 +1,138 @@
+// The portal's calls, for its description: those of OAuth that every client needs, and those for scripts and tests.
+import { loginParameters } from '../grants/login-request.ts'
+import { answer } from '../http/describe.ts'
+import { newPerson } from '../people/rules.ts'
+import { consentRequest, revocationRequest, scriptLogin, tokenRequest } from './schemas.ts'
+
+const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' } }
+
+/** What a call may answer in place of what was asked for. `schema` is the form of its errors. */
+function refusalsIn(schema: string) {
+  return {
+    400: answer('A field is missing, sent twice or not allowed, or the body cannot be read.', schema),
+    401: answer('The client, the code or the refresh token is not valid.', schema),
+    403: answer('The call is from a page of another site.', schema),
+    413: answer('The body is larger than 32 KiB.', schema),
+    415: answer('The body is neither a form nor JSON.', schema),
+    429: { ...answer('Too many failures.', schema), headers: retryAfter },
+    500: answer('A fault of the server.', schema),
+    503: { ...answer('The database does not answer just now.', schema), headers: retryAfter },
+  }
+}
+
+const ofOAuth = refusalsIn('OAuthError')
+const { 401: _noClientIsAsking, ...ofScripts } = {
+  ...refusalsIn('Message'),
+  403: answer(
+    'E-mail address or password is incorrect, something has to be allowed first, or the call is from a page of another site.',
+    'Message',
+  ),
+}
+
+/** The body is a form. The same fields are accepted as JSON. */
+const consumes = ['application/x-www-form-urlencoded', 'application/json']
+
+const oauth = { tags: ['OAuth'], security: [] }
+const scripts = { tags: ['For scripts and tests'], security: [] }
+
+const empty = (description: string) => ({ type: 'null', description })
+
+export const startLogin = {
+  ...oauth,
+  operationId: 'startLogin',
+  summary: 'Start a login: the browser is sent here',
+  description: 'The browser comes back to redirect_uri with code, state, redirect_uri, subject and client_id.',
+  querystring: loginParameters,
+  response: {
+    200: empty('A page on which the person signs in, or is asked to allow the application.'),
+    303: empty('Back to the application, if the person has allowed it before; without any parameter, to the account.'),
+    400: empty('A page that says what is wrong with the request.'),
+  },
+}
+
+export const exchangeToken = {
+  ...oauth,
+  operationId: 'exchangeToken',
+  summary: 'Exchange a code, or a refresh token, for tokens',
+  consumes,
+  body: tokenRequest,
+  response: { 200: answer('The tokens.', 'Tokens'), ...ofOAuth },
+}
+
+export const revokeToken = {
+  ...oauth,
+  operationId: 'revokeToken',
+  summary: 'End a login by its refresh token or an access token, and with it all tokens that it gave (RFC 7009)',
+  consumes,
+  body: revocationRequest,
+  response: { 200: empty('It is valid no longer, or never was.'), ...ofOAuth },
+}
+
+export const me = {
+  tags: ['Person'],
+  operationId: 'me',
+  summary: 'Get the person who signed in',
+  response: {
+    200: answer('The person.', 'Person'),
+    403: answer('The access token is missing, not valid, or of nobody.', 'Message'),
+    500: ofScripts[500],
+    503: ofScripts[503],
+  },
+}
+
+export const register = {
+  ...scripts,
+  operationId: 'register',
+  summary: 'Create an account',
+  consumes,
+  body: {
+    ...newPerson,
+    examples: [
+      {
+        email: 'someone@example.test',
+        password: 'several words are good',
+        firstName: 'Sam',
+        lastName: 'One',
+        termsAccepted: 'true',
+      },
+    ],
+  },
+  response: { 201: answer('The person.', 'Person'), 422: answer('Sentences by field.', 'FieldMessages'), ...ofScripts },
+}
+
+export const authorize = {
+  ...scripts,
+  operationId: 'authorize',
+  summary: 'Sign in without a browser',
+  consumes,
+  body: scriptLogin,
+  response: { 200: answer('Where the browser would have been sent.', 'ScriptLogin'), ...ofScripts },
+}
+
+export const authorizeApplication = {
+  ...scripts,
+  operationId: 'authorizeApplication',
+  summary: 'Allow an application without a browser',
+  description: 'Send the e-mail address and the password, or the cookie of a session at the portal.',
+  consumes,
+  body: consentRequest,
+  response: {
+    200: answer('It is allowed.', 'Consent'),
+    404: answer('There is no such application.', 'Message'),
+    ...ofScripts,
+  },
+}
+
+export const metadata = {
+  ...oauth,
+  operationId: 'metadata',
+  summary: 'What the portal offers, for clients to find out (RFC 8414)',
+  response: { 200: answer('The metadata.', 'Metadata') },
+}
+
+export const keys = {
+  ...oauth,
+  operationId: 'keys',
+  summary: 'The public keys that access tokens are verified with (RFC 7517)',
+  response: { 200: answer('The keys.', 'Keys') },
+}

@@ -1,0 +1,152 @@
+// What the portal's calls take and answer with: Fastify checks requests with these schemas, and the description shows them.
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { loginParameters } from '../grants/login-request.ts'
+import { text as anyText, listOf, object, type Schema } from '../http/describe.ts'
+
+const text = { type: 'string' } as const
+
+const client = {
+  client_id: loginParameters.properties.client_id,
+  client_secret: {
+    type: 'string',
+    format: 'password',
+    description: 'Its client secret, which never leaves the server.',
+  },
+} as const
+
+const account = {
+  email: { type: 'string', format: 'email', description: 'E-mail address.' },
+  password: { type: 'string', format: 'password' },
+} as const
+
+export const tokenRequest = {
+  type: 'object',
+  required: ['grant_type', 'client_id', 'client_secret'],
+  // If several fields are wrong, the answer names the first of them in this order.
+  properties: {
+    grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
+    code: { type: 'string', description: 'From the redirect: valid for 60 seconds, once.' },
+    refresh_token: { type: 'string', description: 'In place of code and redirect_uri, with grant_type refresh_token.' },
+    ...client,
+    redirect_uri: loginParameters.properties.redirect_uri,
+    state: { type: 'string', description: 'The one of the start, if it had one.' },
+    code_verifier: { type: 'string', description: 'PKCE, if the start had a challenge.' },
+    scope: { type: 'string', description: 'Leave it out: renewing adds no scope.' },
+  },
+  if: { properties: { grant_type: { const: 'refresh_token' } } },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { required: ['refresh_token'] },
+  else: { required: ['code', 'redirect_uri'] },
+} as const satisfies JSONSchema
+
+export const revocationRequest = {
+  type: 'object',
+  required: ['token', 'client_id', 'client_secret'],
+  properties: { token: text, ...client },
+} as const satisfies JSONSchema
+
+export const scriptLogin = {
+  type: 'object',
+  required: ['email', 'password', ...loginParameters.required],
+  properties: { ...account, ...loginParameters.properties },
+} as const satisfies JSONSchema
+
+export const consentRequest = {
+  type: 'object',
+  required: ['userId', 'clientId'],
+  properties: { userId: text, clientId: text, ...account },
+  dependencies: { email: ['password'], password: ['email'] },
+} as const satisfies JSONSchema
+
+const tokens = {
+  type: 'object',
+  required: ['access_token', 'expires_in', 'token_type', 'scope', 'refresh_token'],
+  properties: {
+    access_token: { type: 'string', description: 'A JWT (RFC 9068), for the Authorization header.' },
+    expires_in: { type: 'integer', description: 'Seconds.' },
+    token_type: { type: 'string', enum: ['Bearer'] },
+    scope: text,
+    refresh_token: { type: 'string', description: 'Replaced each time it is used.' },
+    state: { type: 'string', description: 'As it was sent.' },
+  },
+} as const satisfies JSONSchema
+
+const oauthError = {
+  type: 'object',
+  required: ['error', 'error_description'],
+  properties: {
+    error: { type: 'string', description: 'A code of RFC 6749 5.2.' },
+    error_description: text,
+    error_uri: { type: 'string', format: 'uri', description: 'Where the laboratory says what happened.' },
+    state: { type: 'string', description: 'As it was sent.' },
+  },
+} as const satisfies JSONSchema
+
+const person = {
+  type: 'object',
+  required: ['@context', '@type', '@id', 'email', 'role', 'firstName', 'lastName'],
+  properties: {
+    '@context': text,
+    '@type': { type: 'string', enum: ['Person'] },
+    '@id': { type: 'string', description: 'User ID.' },
+    email: text,
+    role: text,
+    firstName: text,
+    lastName: text,
+  },
+} as const satisfies JSONSchema
+
+const scriptLoginAnswer = {
+  type: 'object',
+  required: ['redirectUrl', 'userId'],
+  properties: { redirectUrl: text, userId: text },
+} as const satisfies JSONSchema
+
+const consentAnswer = {
+  type: 'object',
+  required: ['userId', 'clientId'],
+  properties: { userId: text, clientId: text },
+} as const satisfies JSONSchema
+
+export type TokenRequest = FromSchema<typeof tokenRequest, { parseIfThenElseKeywords: true }>
+export type CodeRequest = Extract<TokenRequest, { grant_type: 'authorization_code' }>
+export type RenewalRequest = Extract<TokenRequest, { grant_type: 'refresh_token' }>
+export type RevocationRequest = FromSchema<typeof revocationRequest>
+export type ScriptLogin = FromSchema<typeof scriptLogin>
+export type ConsentRequest = FromSchema<typeof consentRequest>
+export type TokenAnswer = FromSchema<typeof tokens>
+export type OAuthError = FromSchema<typeof oauthError>
+export type PersonAnswer = FromSchema<typeof person>
+export type ScriptLoginAnswer = FromSchema<typeof scriptLoginAnswer>
+export type ConsentAnswer = FromSchema<typeof consentAnswer>
+
+/** By the names that they have in the description. */
+export const schemas: Record<string, Schema> = {
+  Tokens: tokens,
+  OAuthError: oauthError,
+  Person: person,
+  ScriptLogin: scriptLoginAnswer,
+  Consent: consentAnswer,
+  Message: object({ message: anyText, userId: anyText }, { optional: ['userId'] }),
+  FieldMessages: object({ message: { type: 'object', additionalProperties: listOf(anyText) } }),
+  Metadata: object({
+    issuer: anyText,
+    authorization_endpoint: anyText,
+    token_endpoint: anyText,
+    revocation_endpoint: anyText,
+    end_session_endpoint: anyText,
+    jwks_uri: anyText,
+    response_types_supported: listOf(anyText),
+    response_modes_supported: listOf(anyText),
+    grant_types_supported: listOf(anyText),
+    token_endpoint_auth_methods_supported: listOf(anyText),
+    revocation_endpoint_auth_methods_supported: listOf(anyText),
+    code_challenge_methods_supported: listOf(anyText),
+    authorization_response_iss_parameter_supported: { type: 'boolean' },
+  }),
+  Keys: object({
+    keys: listOf(
+      object(Object.fromEntries(['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'].map(name => [name, anyText]))),
+    ),
+  }),
+}
