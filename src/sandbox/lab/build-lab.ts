@@ -1,46 +1,60 @@
 // The laboratory: shows what clients did and why it failed, orders faults, and makes people and clients for tests. It has a
 // listener of its own.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { describeRoutes } from '../http/describe.ts'
+import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
 import { createServer } from '../http/server.ts'
 import type { Step } from '../observe/steps.ts'
 import type { Mailbox } from '../people/mail.ts'
 import type { Secret } from '../values/secret.ts'
 import { readAsset } from '../web/assets.ts'
 import { localTimes, registerViews, stylesheet } from '../web/views.ts'
-import type { Addresses } from './addresses.ts'
-import { descriptionOf } from './description/description.ts'
-import * as ofFaults from './description/fault-operations.ts'
-import * as ofLogins from './description/login-operations.ts'
-import { schemas } from './description/schemas.ts'
-import * as ofSetUp from './description/set-up-operations.ts'
-import { eventRoutes } from './explain/events.ts'
+import { errorSchema } from './call-schemas.ts'
+import type { LabAddresses } from './explain/curl-line.ts'
+import { loginSchemas } from './explain/describe-login.ts'
+import { eventStream } from './explain/event-stream.ts'
 import { guidanceOf } from './explain/guidance.ts'
-import { loginRoutes } from './explain/login-routes.ts'
+import { harSchemas } from './explain/har.ts'
+import { loginCalls } from './explain/login-calls.ts'
 import { actAtEdge, type PlatformAccess } from './faults/edge.ts'
-import { faultRoutes } from './faults/fault-routes.ts'
+import { faultCalls, faultSchemas } from './faults/fault-calls.ts'
 import { createOrderedFaults, type OrderedFaults } from './faults/orders.ts'
-import { stateReader } from './faults/state-of.ts'
 import { createTraps } from './faults/traps.ts'
 import { guardLab, refuseUnreadBody } from './guard.ts'
 import { answerInLabDialect } from './lab-error.ts'
-import { createMailbox, mailboxRoutes } from './pages/mailbox.ts'
+import { createMailbox, mailboxRoutes, mailSchemas } from './pages/mailbox.ts'
 import { type NamesOf, pageRoutes } from './pages/pages.ts'
 import { createHide } from './record/hide.ts'
 import { type Bounds, createLogins } from './record/logins.ts'
 import { recordStep } from './record/record.ts'
 import { identityOf, type LabStep } from './record/recorded.ts'
-import { makeApplications } from './set-up/applications.ts'
-import { expire } from './set-up/expire.ts'
-import { makeGroups } from './set-up/groups.ts'
-import { setLifetimes } from './set-up/lifetimes.ts'
-import { makePeople } from './set-up/people.ts'
-import { reset } from './set-up/reset.ts'
-import type { SetUpParts } from './set-up/set-up-parts.ts'
-import { signIn } from './set-up/sign-in.ts'
+import { labHeaders } from './security-headers.ts'
+import { applicationCall, clientSchemas } from './set-up/applications.ts'
+import { expireCall, expiredSchemas } from './set-up/expire.ts'
+import { groupCall, groupSchemas } from './set-up/groups.ts'
+import { lifetimesCall, lifetimesSchemas } from './set-up/lifetimes.ts'
+import { personCall, personSchemas } from './set-up/people.ts'
+import { resetCall, resetSchemas } from './set-up/reset.ts'
+import type { SetUpServices } from './set-up/set-up.ts'
+import { signedInSchemas, signInCall } from './set-up/sign-in.ts'
 
 const icon = readAsset('lab/icon.svg')
 const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
+
+/** Of the answers, by name. The schema of a request is beside its handler. */
+const schemas: Record<string, Schema> = {
+  ...loginSchemas,
+  ...harSchemas,
+  ...mailSchemas,
+  ...faultSchemas,
+  ...personSchemas,
+  ...groupSchemas,
+  ...clientSchemas,
+  ...lifetimesSchemas,
+  ...signedInSchemas,
+  ...expiredSchemas,
+  ...resetSchemas,
+  Error: errorSchema,
+}
 
 export interface Lab {
   server: FastifyInstance
@@ -55,21 +69,21 @@ export interface Lab {
 }
 
 export interface LabOptions {
-  addresses: Omit<Addresses, 'labUrl'>
+  addresses: Omit<LabAddresses, 'labUrl'>
   /** Public addresses. Links use the first one. */
   labUrls: string[]
   token: Secret | undefined
   clock: () => Date
   logger: FastifyBaseLogger
   /** What the set-up calls work with. Without it the laboratory has no set-up calls. */
-  setUp?: SetUpParts | undefined
+  setUp?: SetUpServices | undefined
   namesOf?: NamesOf
   bounds?: Bounds
 }
 
 export async function buildLab(options: LabOptions): Promise<Lab> {
   const { labUrls, token, clock, logger, setUp, bounds, namesOf = async () => new Map() } = options
-  const addresses: Addresses = { ...options.addresses, labUrl: labUrls[0]! }
+  const addresses: LabAddresses = { ...options.addresses, labUrl: labUrls[0]! }
   const hide = createHide()
   const logins = createLogins(bounds)
   const hashState = (state: string) => identityOf(hide.value('state', state, clock()))!
@@ -79,51 +93,41 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
 
   const server = createServer(logger, (status, message) => ({ error: { status, message } }))
   answerInLabDialect(server)
-  server.addHook('onRequest', async (_request, reply) => {
-    reply.headers({
-      'cache-control': 'no-store',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-      'cross-origin-resource-policy': 'same-origin',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
-    })
-  })
+  server.addHook('onRequest', async (_request, reply) => void reply.headers(labHeaders))
   server.addHook('onRequest', guardLab(labUrls, token))
   server.addHook('preHandler', refuseUnreadBody)
 
-  await describeRoutes(server, schemas, descriptionOf(addresses, token))
+  await describeRoutes(server, schemas, introduction(addresses, token))
   server.get('/lab/v1/openapi.json', async () => server.swagger())
 
-  const happened = loginRoutes({ logins, hide, addresses, clock })
-  const events = eventRoutes({ logins, addresses })
-  server.get('/lab/v1/logins', { schema: ofLogins.listLogins }, happened.list)
-  server.get('/lab/v1/logins/:id', { schema: ofLogins.showLogin }, happened.show)
-  server.get('/lab/v1/logins/:id/har', { schema: ofLogins.showHar }, happened.showHar)
-  server.get('/lab/v1/events', { schema: ofLogins.streamEvents }, events.stream)
+  const login = loginCalls({ logins, hide, addresses, clock })
+  const events = eventStream({ logins, addresses })
+  server.get('/lab/v1/logins', login.list)
+  server.get('/lab/v1/logins/:id', login.show)
+  server.get('/lab/v1/logins/:id/har', login.showHar)
+  server.get('/lab/v1/events', events.stream)
+  const mail = mailboxRoutes(mailbox)
+  server.get('/lab/v1/mailbox', mail.list)
 
-  const faults = faultRoutes(orderedFaults)
-  server.post('/lab/v1/faults', { schema: ofFaults.orderFault, attachValidation: true }, faults.order)
-  server.get('/lab/v1/faults', { schema: ofFaults.listFaults }, faults.list)
-  server.delete('/lab/v1/faults', { schema: ofFaults.removeFaults }, faults.removeAll)
-  server.get('/lab/v1/faults/catalogue', { schema: ofFaults.showCatalogue }, faults.showCatalogue)
-  server.get('/lab/v1/faults/:id', { schema: ofFaults.showFault }, faults.show)
-  server.delete('/lab/v1/faults/:id', { schema: ofFaults.removeFault }, faults.remove)
+  const faults = faultCalls(orderedFaults)
+  server.post('/lab/v1/faults', faults.order)
+  server.get('/lab/v1/faults', faults.list)
+  server.delete('/lab/v1/faults', faults.removeAll)
+  server.get('/lab/v1/faults/catalogue', faults.showCatalogue)
+  server.get('/lab/v1/faults/:id', faults.show)
+  server.delete('/lab/v1/faults/:id', faults.remove)
 
   if (setUp) {
-    server.post('/lab/v1/people', { schema: ofSetUp.makePerson }, makePeople(setUp))
-    server.post('/lab/v1/groups', { schema: ofSetUp.makeGroup }, makeGroups(setUp))
-    server.post('/lab/v1/applications', { schema: ofSetUp.makeClient }, makeApplications(setUp))
-    server.put('/lab/v1/applications/:id/lifetimes', { schema: ofSetUp.setLifetimes }, setLifetimes(setUp))
-    server.post('/lab/v1/sign-in', { schema: ofSetUp.signIn }, signIn(setUp, explain))
-    server.post('/lab/v1/expire', { schema: ofSetUp.expire }, expire(setUp))
+    server.post('/lab/v1/people', personCall(setUp))
+    server.post('/lab/v1/groups', groupCall(setUp))
+    server.post('/lab/v1/applications', applicationCall(setUp))
+    server.put('/lab/v1/applications/:id/lifetimes', lifetimesCall(setUp))
+    server.post('/lab/v1/sign-in', signInCall(setUp, explain))
+    server.post('/lab/v1/expire', expireCall(setUp))
     const forgetFaults = (clientIds: readonly string[]) =>
       void orderedFaults.remove(({ clientId }) => clientId !== undefined && clientIds.includes(clientId))
-    server.post('/lab/v1/reset', { schema: ofSetUp.reset }, reset(setUp, forgetFaults))
+    server.post('/lab/v1/reset', resetCall(setUp, forgetFaults))
   }
-
-  const mail = mailboxRoutes(mailbox)
-  server.get('/lab/v1/mailbox', { schema: ofLogins.listMail }, mail.list)
 
   await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
   const pages = pageRoutes({ logins, orderedFaults, addresses, namesOf })
@@ -133,7 +137,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/mailbox', mail.show)
   server.addHook('preClose', async () => {
     events.endAll()
-    happened.endWaits()
+    login.endWaits()
   })
   await server.ready()
 
@@ -146,11 +150,25 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
     server,
     record: step => void logins.record(recordStep(step, hide)),
     atEdge: platform => (server, listener) => {
-      actAtEdge(server, listener, { orderedFaults, traps, platform, isOfState: stateReader({ logins, hide, clock }) })
+      actAtEdge(server, listener, { orderedFaults, traps, platform, logins, hide, clock })
       traps.addTo(server, platform.noteTrap)
     },
     faults: orderedFaults,
     mailbox,
     urlOf: stepId => `${addresses.labUrl}/requests/${stepId}`,
+  }
+}
+
+function introduction({ labUrl }: LabAddresses, token: Secret | undefined): Description {
+  return {
+    title: 'Laboratory of the sandbox',
+    version: '1.0',
+    description:
+      'Shows what clients did at the sandbox and why it failed, orders faults, and makes people and clients for tests. ' +
+      'Every call that changes something carries Content-Type: application/json. Unknown fields are refused.',
+    url: labUrl,
+    tags: ['What happened', 'Faults', 'Set-up'],
+    security: { labToken: { type: 'http', scheme: 'bearer', description: 'The LAB_TOKEN, if one is set.' } },
+    isOpen: token === undefined,
   }
 }

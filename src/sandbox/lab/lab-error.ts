@@ -3,18 +3,20 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { faultOf, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { errorTitle } from '../web/error-title.ts'
-import { type FieldMessages, messagesOf } from './check-request.ts'
-import { pageHeaders } from './pages/page-headers.ts'
+import { labPageHeaders } from './security-headers.ts'
+
+/** What is wrong, by field. */
+export type FieldMessages = Record<string, string[]>
 
 export class LabError extends Error {
   readonly statusCode: number
-  readonly told: string | FieldMessages
+  /** What the caller reads: a sentence or, for 422, the problems of each field. */
+  readonly explanation: string | FieldMessages
 
-  /** `told` is what the caller reads: a sentence or, for 422, the problems of each field. */
-  constructor(statusCode: number, told: string | FieldMessages) {
-    super(typeof told === 'string' ? told : sentenceOf(told))
+  constructor(statusCode: number, explanation: string | FieldMessages) {
+    super(typeof explanation === 'string' ? explanation : sentenceOf(explanation))
     this.statusCode = statusCode
-    this.told = told
+    this.explanation = explanation
   }
 }
 
@@ -27,20 +29,20 @@ function sentenceOf(messages: FieldMessages): string {
 
 export function answerInLabDialect(scope: FastifyInstance): void {
   scope.setErrorHandler((error, request, reply) => {
-    const { statusCode, told } = toLabError(error)
+    const { statusCode, explanation } = toLabError(error)
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
     if (statusCode >= 500) request.log.error({ code: 'lab-failed', cause: (error as Error).message }, 'the laboratory')
     // One header for each scheme. Chromium reads only the first scheme of a header, and would not ask for the password.
     if (statusCode === 401) reply.header('www-authenticate', ['Bearer realm="lab"', 'Basic realm="lab"'])
     reply.status(statusCode)
-    // Only browsers ask for text/html without being told to. A described call answers as described, even to a browser.
+    // Only browsers ask for text/html without being asked to. A described call answers as described, even to a browser.
     const isCall = request.routeOptions.schema !== undefined
-    if (isCall || typeof told !== 'string' || !request.headers.accept?.includes('text/html'))
-      return reply.send({ error: { status: statusCode, message: told } })
+    if (isCall || typeof explanation !== 'string' || !request.headers.accept?.includes('text/html'))
+      return reply.send({ error: { status: statusCode, message: explanation } })
     const title = errorTitle(statusCode)
     if (statusCode === 401 || statusCode === 403)
-      return reply.type('text/html; charset=utf-8').send(refusalPage(title, told))
-    return reply.headers(pageHeaders).viewAsync('lab/message', { title, message: told })
+      return reply.type('text/html; charset=utf-8').send(refusalPage(title, explanation))
+    return reply.headers(labPageHeaders).viewAsync('lab/message', { title, message: explanation })
   })
   scope.setNotFoundHandler(() => {
     throw new LabError(404, 'There is nothing at this address.')
@@ -66,4 +68,62 @@ function toLabError(error: unknown): LabError {
   return statusCode < 500
     ? new LabError(statusCode, 'The request cannot be read.')
     : new LabError(500, 'Internal Server Error')
+}
+
+// What is wrong with a call, in the laboratory's words: from the errors that Ajv found with the schema of the call.
+
+const mostUnknown = 10
+
+/** Every problem at once. `place` is the part of the request that was checked. */
+export function messagesOf(errors: ErrorObject[], place: string | undefined): FieldMessages {
+  const messages: FieldMessages = {}
+  const lists = errors.filter(({ keyword }) => /^(min|max)Items$/.test(keyword)).map(error => `${error.instancePath}/`)
+  let unknown = 0
+  for (const error of errors) {
+    // The items of a list that is too long or too short are not checked.
+    if (lists.some(list => error.instancePath.startsWith(list))) continue
+    if (error.keyword === 'additionalProperties' && ++unknown > mostUnknown) continue
+    const [name, message] = place === 'querystring' ? inAddress(error) : inBody(error)
+    messages[name] = [message]
+  }
+  return messages
+}
+
+function inAddress({ keyword, instancePath, params, parentSchema = {} }: ErrorObject): [name: string, message: string] {
+  if (keyword !== 'additionalProperties')
+    return [instancePath.slice(1), keyword === 'type' ? 'Give it once.' : `This must be ${inWords(parentSchema)}.`]
+  const known = Object.keys(parentSchema.properties)
+  const accepted = known.length > 0 ? `This call takes ${known.join(', ')}.` : 'This call takes none.'
+  return [params.additionalProperty.slice(0, 100), `There is no such parameter. ${accepted}`]
+}
+
+function inBody({ keyword, instancePath, params, parentSchema = {} }: ErrorObject): [name: string, message: string] {
+  const path = instancePath
+    .slice(1)
+    .replaceAll(/\/(\d+)/g, '[$1]')
+    .replaceAll('/', '.')
+  const nameOf = (own: string) => (path ? `${path}.${own}` : own)
+  if (keyword === 'additionalProperties')
+    return [
+      nameOf(params.additionalProperty.slice(0, 100)),
+      `There is no such field. There are ${Object.keys(parentSchema.properties).join(', ')}.`,
+    ]
+  if (keyword === 'required') {
+    const missing = parentSchema.properties[params.missingProperty]
+    return [nameOf(params.missingProperty), `This is missing. It must be ${inWords(missing)}.`]
+  }
+  return [path || 'body', `This must be ${inWords(parentSchema)}.`]
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: Ajv gives any schema back
+function inWords(schema: any): string {
+  const { type, title, minimum, maximum, minItems, maxItems, items, examples, minLength = 0, maxLength } = schema
+  if (title) return title
+  if (type === 'boolean') return 'true or false'
+  if (type === 'integer') return `a whole number from ${minimum} to ${maximum}`
+  if (type === 'object') return 'a JSON object'
+  if (type === 'array') return `a list of ${minItems} to ${maxItems}, each ${inWords(items)}`
+  if (schema.enum) return `one of ${schema.enum.join(', ')}`
+  const example = examples ? `, such as ${examples.join(' or ')}` : ''
+  return maxLength === undefined ? `a text${example}` : `a text of ${minLength} to ${maxLength} characters${example}`
 }

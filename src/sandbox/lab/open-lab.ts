@@ -7,13 +7,12 @@ import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { PlatformAccess } from './faults/edge.ts'
-import { enlargeAccessToken, findProvenClient } from './faults/platform.ts'
-import { createStepFaults } from './faults/step-faults.ts'
+import { createStepFaults, enlargeAccessToken, findProvenClient } from './faults/platform.ts'
 import type { NamesOf } from './pages/pages.ts'
 import type { LabStep } from './record/recorded.ts'
-import type { SetUpParts } from './set-up/set-up-parts.ts'
+import type { SetUpServices } from './set-up/set-up.ts'
 
-interface Lent extends Omit<SetUpParts, 'askPortal'> {
+interface LabServices extends Omit<SetUpServices, 'askPortal'> {
   logger: FastifyBaseLogger
   /** A function, because the portal is built after the laboratory and needs it. */
   portal: () => FastifyInstance
@@ -24,11 +23,11 @@ interface Lent extends Omit<SetUpParts, 'askPortal'> {
 /** Calls buildLab, and returns the observer that the portal and the API report their steps to. */
 export async function openLab(
   { urls, token }: { urls: string[]; token: Secret | undefined },
-  { logger, portal, onStep, ...lent }: Lent,
+  { logger, portal, onStep, ...services }: LabServices,
 ): Promise<Pick<Lab, 'server' | 'mailbox' | 'faults'> & { observer: Observer; atEdge: ReturnType<Lab['atEdge']> }> {
-  const { addresses, clock } = lent
-  const setUp: SetUpParts = {
-    ...lent,
+  const { addresses, clock } = services
+  const setUp: SetUpServices = {
+    ...services,
     async askPortal(request) {
       const { location } = (await portal().inject(request)).headers
       return { location: typeof location === 'string' ? location : undefined }
@@ -37,13 +36,13 @@ export async function openLab(
   const stepFaults = createStepFaults()
   const platform: PlatformAccess = {
     clientOf: request => whoAndWhy(request).clientId,
-    provenClientOf: request => findProvenClient(lent, request),
-    enlargeToken: (accessToken, bytes) => enlargeAccessToken(lent, accessToken, bytes),
+    provenClientOf: request => findProvenClient(services, request),
+    enlargeToken: (accessToken, bytes) => enlargeAccessToken(services, accessToken, bytes),
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }
   // If the store cannot be read, pages show the id of the client instead of its name.
-  const namesOf: NamesOf = ids => findApplicationNames(lent.store.read, ids.filter(isId)).catch(() => new Map())
+  const namesOf: NamesOf = ids => findApplicationNames(services.store.read, ids.filter(isId)).catch(() => new Map())
   const lab = await buildLab({ addresses, labUrls: urls, token, clock, logger, setUp, namesOf })
   const { server, mailbox, faults, urlOf } = lab
   const observer: Observer = {

@@ -4,8 +4,8 @@ import { sql } from 'kysely'
 import { isMade } from './marks.ts'
 import type { Db } from './schema.ts'
 
-/** One, by its hash, or all of a person, from one client or from any. */
-export type Which = { hash: string } | OfPerson
+/** One token, code or session by its hash, or all of a person, from one client or from any. */
+export type Selection = { hash: string } | OfPerson
 
 export interface OfPerson {
   userId: string
@@ -44,7 +44,7 @@ export async function expireAppAccessToken(db: Db, id: string, now: Date): Promi
   )
 }
 
-export async function expireRefreshTokens(db: Db, which: Which, now: Date): Promise<number> {
+export async function expireRefreshTokens(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')
     .set({ refresh_expires_at: now.getTime() })
@@ -55,7 +55,7 @@ export async function expireRefreshTokens(db: Db, which: Which, now: Date): Prom
 }
 
 /** Only codes that nobody has redeemed. */
-export async function expireCodes(db: Db, which: Which, now: Date): Promise<number> {
+export async function expireCodes(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('grants')
     .set({ expires_at: now.getTime() })
@@ -66,7 +66,7 @@ export async function expireCodes(db: Db, which: Which, now: Date): Promise<numb
   return count('hash' in which ? query.where('code_hash', '=', which.hash) : query.where(isOf(which)))
 }
 
-export async function expirePortalSessions(db: Db, which: Which, now: Date): Promise<number> {
+export async function expirePortalSessions(db: Db, which: Selection, now: Date): Promise<number> {
   const query = db
     .updateTable('portal_sessions')
     .set({ expires_at: now.getTime() })

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { buildLab, type LabOptions } from '../../../src/sandbox/lab/build-lab.ts'
 import type { LabStep } from '../../../src/sandbox/lab/record/recorded.ts'
-import type { SetUpParts } from '../../../src/sandbox/lab/set-up/set-up-parts.ts'
+import type { SetUpServices } from '../../../src/sandbox/lab/set-up/set-up.ts'
 import { StoreBusy } from '../../../src/sandbox/store/store-fault.ts'
 import { Secret } from '../../../src/sandbox/values/secret.ts'
 import { checkLabAnswer } from '../support/call-lab.ts'
@@ -230,7 +230,7 @@ t.test('a question that makes no sense is told which parameter and what is allow
 
 t.test('while the database does not answer, set-up says when to come again', async t => {
   const store = { transaction: () => Promise.reject(new StoreBusy('locked')) }
-  const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpParts
+  const setUp = { store, passwords: { hash: async () => '' }, clock: () => new Date() } as unknown as SetUpServices
   const { lab } = await buildTestLab(t, { setUp })
   const answer = await lab.server.inject({ method: 'POST', url: '/lab/v1/people', headers: local, payload: {} })
   t.match([answer.statusCode, answer.headers, answer.json()], [503, { 'retry-after': '2' }, { error: { status: 503 } }])

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { createLoginComparison } from '../../../src/sandbox/lab/explain/notices/compare-logins.ts'
 import { findNotices, notices } from '../../../src/sandbox/lab/explain/notices/notices.ts'
+import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
 import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
 import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/record/recorded.ts'

@@ -1,27 +1,32 @@
 // A request as a line for curl, with a placeholder for every value that is not shown.
-
-import type { Addresses } from '../addresses.ts'
 import type { RecordedStep, Value, Values } from '../record/recorded.ts'
+
+/** Where browsers and clients reach the portal, the API and the laboratory. */
+export interface LabAddresses {
+  portalUrl: string
+  apiUrl: string
+  labUrl: string
+}
 
 /** Headers that curl sets by itself, or that are not needed to repeat the request. */
 const ownHeaders = /^(host|user-agent|accept|accept-language|x-request-id|content-type|cookie|origin|referer|sec-.*)$/
 
-export function toCurlLine(step: RecordedStep, addresses: Pick<Addresses, 'portalUrl' | 'apiUrl'>): string {
+export function toCurlLine(step: RecordedStep, addresses: LabAddresses): string {
   const { method, query, headers, body } = step.request
-  const parts = ['curl', ...(method === 'GET' ? [] : ['-X', method]), quote(addressOf(step, query, addresses))]
+  const words = ['curl', ...(method === 'GET' ? [] : ['-X', method]), quote(addressOf(step, query, addresses))]
   for (const [name, value] of entriesOf(headers))
-    if (!ownHeaders.test(name)) parts.push('-H', quote(`${name}: ${name === 'authorization' ? 'Bearer ' : ''}${value}`))
+    if (!ownHeaders.test(name)) words.push('-H', quote(`${name}: ${name === 'authorization' ? 'Bearer ' : ''}${value}`))
   const fields = entriesOf(body)
-  if (fields.length === 0) return parts.join(' ')
+  if (fields.length === 0) return words.join(' ')
   if (step.listener === 'portal')
-    return [...parts, ...fields.flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])].join(' ')
-  return [...parts, '-H', quote('content-type: application/json'), '-d', quote(JSON.stringify(nest(fields)))].join(' ')
+    return [...words, ...fields.flatMap(([name, value]) => ['--data-urlencode', quote(`${name}=${value}`)])].join(' ')
+  return [...words, '-H', quote('content-type: application/json'), '-d', quote(JSON.stringify(nest(fields)))].join(' ')
 }
 
 export function addressOf(
   { listener, request }: RecordedStep,
   query: Values,
-  { portalUrl, apiUrl }: Pick<Addresses, 'portalUrl' | 'apiUrl'>,
+  { portalUrl, apiUrl }: LabAddresses,
 ): string {
   const search = new URLSearchParams(entriesOf(query)).toString()
   return (listener === 'api' ? apiUrl : portalUrl) + request.path + (search && `?${search}`)

@@ -1,10 +1,18 @@
 // A login as HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/), which browsers and proxies can show.
 import { STATUS_CODES } from 'node:http'
-import type { Addresses } from '../addresses.ts'
+import { object, type Schema } from '../../http/describe.ts'
 import { firstOf, type RecordedLogin, type RecordedStep, type Values } from '../record/recorded.ts'
-import { addressOf, entriesOf } from './curl-line.ts'
+import { addressOf, entriesOf, type LabAddresses } from './curl-line.ts'
 
-export function toHar({ steps }: RecordedLogin, addresses: Addresses) {
+/** The schema of the answer, by name. */
+export const harSchemas: Record<string, Schema> = {
+  Har: {
+    ...object({ log: { type: 'object', additionalProperties: true } }),
+    description: 'HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/).',
+  },
+}
+
+export function toHar({ steps }: RecordedLogin, addresses: LabAddresses) {
   return {
     log: {
       version: '1.2',
@@ -14,7 +22,7 @@ export function toHar({ steps }: RecordedLogin, addresses: Addresses) {
   }
 }
 
-function toEntry(step: RecordedStep, addresses: Addresses) {
+function toEntry(step: RecordedStep, addresses: LabAddresses) {
   const { at, durationMs, request, response, reason, fault } = step
   const comments = [reason, fault && `fault ${fault.name}`].filter(Boolean)
   const unknownSizes = { headersSize: -1, bodySize: -1 }

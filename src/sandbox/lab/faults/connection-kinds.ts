@@ -5,13 +5,13 @@ import { gzipSync } from 'node:zlib'
 import {
   type Answer,
   type Connection,
+  type FaultResult,
   type Kind,
   type Kinds,
   longestSeconds,
   noAnswer,
   numberFrom,
   type Option,
-  type Outcome,
   oneOf,
 } from './kind.ts'
 
@@ -76,7 +76,7 @@ export const connectionKinds: Kinds = {
   never: {
     does: `No answer comes, until the client closes the connection or ${longestSeconds} seconds are over.`,
     when: both,
-    async run({ connection }): Promise<Outcome> {
+    async run({ connection }): Promise<FaultResult> {
       await connection.wait(longestSeconds)
       connection.reset()
       return noAnswer
@@ -142,7 +142,7 @@ export const connectionKinds: Kinds = {
   'endless-header': {
     does: `A header of the answer has no end, until the client closes the connection or ${longestSeconds} seconds are over.`,
     when: both,
-    async run({ connection }): Promise<Outcome> {
+    async run({ connection }): Promise<FaultResult> {
       for await (const piece of endless('HTTP/1.1 200 OK\r\nx-endless: ', connection)) await connection.write(piece)
       return noAnswer
     },

@@ -3,10 +3,12 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stepIdOf } from '../../observe/observe.ts'
-import type { StepFault } from '../record/recorded.ts'
+import type { Hide } from '../record/hide.ts'
+import type { Logins } from '../record/logins.ts'
+import { identityOf, type StepFault } from '../record/recorded.ts'
 import { trackConnections } from './connections.ts'
 import { type Answer, type FaultContext, json, noAnswer, type When } from './kind.ts'
-import { type Caller, type OrderedFault, type OrderedFaults, stepFaultOf } from './orders.ts'
+import { type OrderedFault, type OrderedFaults, type RequestSource, stepFaultOf } from './orders.ts'
 import { type Listener, type Place, type PlaceWords, places, placesOf } from './places.ts'
 import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
@@ -26,8 +28,9 @@ interface EdgeOptions {
   orderedFaults: OrderedFaults
   traps: Traps
   platform: PlatformAccess
-  /** Whether the login of this request was begun with the state whose hash is given. */
-  isOfState(request: FastifyRequest, state: string, addressBack?: string): boolean
+  logins: Logins
+  hide: Hide
+  clock: () => Date
 }
 
 /** Takes the place of the platform's answer if the platform has not acted. */
@@ -38,8 +41,9 @@ const substitute = json(200, {
 export function actAtEdge(
   server: FastifyInstance,
   listener: Listener,
-  { orderedFaults, traps, platform, isOfState }: EdgeOptions,
+  { orderedFaults, traps, platform, ...recorded }: EdgeOptions,
 ): void {
+  const isOfState = stateReader(recorded)
   const connections = trackConnections()
   /** A request has at most one fault. */
   const withFault = new WeakSet<FastifyRequest>()
@@ -48,9 +52,9 @@ export function actAtEdge(
     if (orderedFaults.isEmpty()) return
     const taken = await takeFor(request, placesOf(request, listener), 'before')
     if (!taken) return
-    const outcome = await act(taken, request, reply, substitute)
-    if (outcome === undefined) return
-    if (outcome !== noAnswer) reply.code(outcome.status).headers(outcome.headers).send(outcome.body)
+    const result = await act(taken, request, reply, substitute)
+    if (result === undefined) return
+    if (result !== noAnswer) reply.code(result.status).headers(result.headers).send(result.body)
     return goNoFurther()
   })
 
@@ -63,11 +67,11 @@ export function actAtEdge(
     if (!taken) return payload
     const body = await readPayload(payload)
     const answer = body || back ? { status: reply.statusCode, headers, body } : substitute
-    const outcome = await act(taken, request, reply, answer)
-    if (outcome === undefined) return body
-    if (outcome === noAnswer) return goNoFurther()
-    replace(reply, outcome)
-    return outcome.body
+    const result = await act(taken, request, reply, answer)
+    if (result === undefined) return body
+    if (result === noAnswer) return goNoFurther()
+    replace(reply, result)
+    return result.body
   })
 
   server.addHook('preClose', async () => connections.endAll())
@@ -80,8 +84,8 @@ export function actAtEdge(
   ): Promise<OrderedFault | undefined> {
     const candidates = orderedFaults.waitingAt(at, when)
     if (candidates.length === 0) return undefined
-    const caller = await findCaller(request, candidates, back)
-    const taken = orderedFaults.take(candidates, caller, stepIdOf(request))
+    const source = await findSource(request, candidates, back)
+    const taken = orderedFaults.take(candidates, source, stepIdOf(request))
     if (!taken) return undefined
     withFault.add(request)
     platform.noteFault(request, stepFaultOf(taken))
@@ -89,7 +93,11 @@ export function actAtEdge(
   }
 
   /** Before the portal has acted, it has not proven the client yet. */
-  async function findCaller(request: FastifyRequest, candidates: OrderedFault[], back?: string): Promise<Caller> {
+  async function findSource(
+    request: FastifyRequest,
+    candidates: OrderedFault[],
+    back?: string,
+  ): Promise<RequestSource> {
     const isAsked = candidates.some(({ clientId }) => clientId !== undefined)
     const clientId = isAsked ? (platform.clientOf(request) ?? (await platform.provenClientOf(request))) : undefined
     return { clientId, isOfState: state => isOfState(request, state, back) }
@@ -110,6 +118,26 @@ export function actAtEdge(
       },
       enlargeToken: platform.enlargeToken,
     })
+  }
+}
+
+/**
+ * Returns a function that says whether a request belongs to the login that was started with a state: the request has
+ * the state, or a token of that login. The state is given as its hash.
+ */
+function stateReader({ logins, hide, clock }: Pick<EdgeOptions, 'logins' | 'hide' | 'clock'>) {
+  const hash = (name: string, value: string) => identityOf(hide.value(name, value, clock()))
+  return (request: FastifyRequest, state: string, addressBack?: string): boolean => {
+    const back = addressBack === undefined ? {} : Object.fromEntries(new URL(addressBack).searchParams)
+    const { state: sent, refresh_token: refreshToken, token } = (request.body ?? {}) as Record<string, unknown>
+    const bearer = request.headers.authorization?.replace(/^\S+\s+/, '')
+    const isSent = [back.state, sent].some(one => typeof one === 'string' && hash('state', one) === state)
+    return (
+      isSent ||
+      [refreshToken, token, bearer].some(
+        one => typeof one === 'string' && logins.isOfState(hash('token', one) ?? '', state),
+      )
+    )
   }
 }
 

@@ -13,7 +13,7 @@ export interface Kind {
   options?: Options
   /** Short names for this kind with fixed options: `exchange-503` is the kind `status` with the status 503. */
   presets?: Record<string, Preset>
-  run(context: FaultContext): Outcome | Promise<Outcome>
+  run(context: FaultContext): FaultResult | Promise<FaultResult>
 }
 
 export interface Preset {
@@ -48,7 +48,7 @@ export interface Answer {
 export const noAnswer: unique symbol = Symbol('no answer')
 
 /** Undefined: go on as if there were no fault. */
-export type Outcome = Answer | typeof noAnswer | undefined
+export type FaultResult = Answer | typeof noAnswer | undefined
 
 /** No answer hangs, drips or goes on for longer than this. */
 export const longestSeconds = 60

@@ -6,12 +6,10 @@ import type { When } from './kind.ts'
 import type { Place } from './places.ts'
 import { type FaultOrder, type Order, readOrder } from './read-order.ts'
 
-export type { FaultOrder }
-
 export const waitMinutes = 10
 const mostWaiting = 200
 const waitMs = waitMinutes * 60_000
-/** How many faults that are over are kept. */
+/** How many faults are kept after their end. */
 const mostRemembered = 200
 
 export interface OrderedFault extends Order {
@@ -26,8 +24,8 @@ export interface OrderedFault extends Order {
   requestIds: string[]
 }
 
-/** Who sends a request, as far as that is proven. */
-export interface Caller {
+/** What an order can limit a fault to: the client that a request proves, and the login that it belongs to. */
+export interface RequestSource {
   clientId: string | undefined
   isOfState(stateHash: string): boolean
 }
@@ -45,8 +43,8 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     const isOld = ({ since }: OrderedFault) => now.getTime() - since.getTime() >= waitMs
     all = all.filter(one => one.status === 'waiting' || !isOld(one))
     for (const one of all) if (one.status === 'waiting' && isOld(one)) end(one, 'dropped')
-    const over = all.filter(({ status }) => status !== 'waiting')
-    const tooMany = new Set(over.slice(0, Math.max(0, over.length - mostRemembered)))
+    const ended = all.filter(({ status }) => status !== 'waiting')
+    const tooMany = new Set(ended.slice(0, Math.max(0, ended.length - mostRemembered)))
     if (tooMany.size > 0) all = all.filter(one => !tooMany.has(one))
     return all
   }
@@ -80,7 +78,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return ordered
     },
 
-    /** Those that wait, and for ten minutes those that are over. */
+    /** The faults that wait, and those that ended in the last ten minutes. */
     list: (): readonly OrderedFault[] => dropOld(),
 
     find: (id: string): OrderedFault | undefined => dropOld().find(one => one.id === id),
@@ -92,7 +90,7 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
       return before - all.length
     },
 
-    /** Those that may happen at these places, whoever sends the request. */
+    /** The faults that wait at these places, for any source. */
     waitingAt: (places: readonly Place[], when: When): OrderedFault[] =>
       waiting().filter(({ fault }) => fault.when === when && places.includes(fault.place)),
 
@@ -100,13 +98,13 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
     isEmpty: (): boolean => all.length === 0,
 
     /**
-     * The first of the candidates that waits for this caller. A caller that a candidate lets pass counts as a match, too.
+     * The first of the candidates that waits for this source. A caller that a candidate lets pass counts as a match, too.
      * This is synchronous, so that two requests never share one fault.
      */
-    take(candidates: readonly OrderedFault[], caller: Caller, requestId: string): OrderedFault | undefined {
+    take(candidates: readonly OrderedFault[], source: RequestSource, requestId: string): OrderedFault | undefined {
       for (const one of candidates) {
         // It may have been removed since waitingAt.
-        if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, caller)) continue
+        if (one.status !== 'waiting' || !all.includes(one) || !isMeant(one, source)) continue
         one.since = clock()
         if (one.skipped < one.skip) one.skipped++
         else {
@@ -121,16 +119,16 @@ export function createOrderedFaults({ clock, hashState }: { clock: () => Date; h
   }
 }
 
-/** The fault as the step names it that consumed it. */
+/** What a step says about the fault that happened to it. */
 export function stepFaultOf({ id, fault: { name, when } }: OrderedFault): StepFault {
   return { id, name, acted: when }
 }
 
-function isMeant({ clientId, state }: Order, caller: Caller): boolean {
-  return (clientId === undefined || clientId === caller.clientId) && (state === undefined || caller.isOfState(state))
+function isMeant({ clientId, state }: Order, source: RequestSource): boolean {
+  return (clientId === undefined || clientId === source.clientId) && (state === undefined || source.isOfState(state))
 }
 
-/** An ordered fault in an answer. It says that there is a state, never which. */
+/** An ordered fault in an answer. It says that there is a state, but not which one. */
 export function describeOrdered({ id, fault, clientId, state, skip, times, options, status, ...rest }: OrderedFault) {
   const { orderedAt, since, consumed, requestIds } = rest
   return {

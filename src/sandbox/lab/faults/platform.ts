@@ -1,11 +1,13 @@
-// What faults need of the platform: which client a request proves to come from, and access tokens of another size.
+// What faults need of the platform: the client that a request proves, larger access tokens, and a note in the step.
 import type { FastifyRequest } from 'fastify'
+import type { Step } from '../../observe/steps.ts'
 import type { Services } from '../../services.ts'
 import { listSecretHashes } from '../../store/client-secrets.ts'
 import { signAccessToken, verifyAccessToken } from '../../tokens/access-token.ts'
 import { findCaller } from '../../tokens/find-caller.ts'
 import { hashToken, isEqualHash } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
+import type { LabStep, StepFault } from '../record/recorded.ts'
 
 /** The client is proven by the secret in the body or by the access token. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
@@ -36,4 +38,26 @@ export async function enlargeAccessToken(
   const padding = 'x'.repeat(Math.max(0, Math.floor(((bytes - token.length) * 3) / 4) - ',"padding":""'.length))
   const padded: typeof claims & { padding: string } = { ...claims, padding }
   return signAccessToken(keyRing, padded)
+}
+
+/** Notes which ordered fault happened to which request, and adds that to the steps. The platform knows no faults. */
+export function createStepFaults() {
+  const faults = new WeakMap<FastifyRequest, StepFault>()
+  const trapped = new WeakSet<FastifyRequest>()
+
+  return {
+    note: (request: FastifyRequest, fault: StepFault): void => void faults.set(request, fault),
+
+    /** For a request that followed the redirect of a fault to a trap. */
+    noteTrap(request: FastifyRequest, fault: StepFault): void {
+      faults.set(request, fault)
+      trapped.add(request)
+    },
+
+    addTo(step: Step, request: FastifyRequest): LabStep {
+      const fault = faults.get(request)
+      if (!fault) return step
+      return { ...step, fault, ...(trapped.has(request) && { kind: 'trap', reason: 'redirect-followed' }) }
+    },
+  }
 }

@@ -1,32 +1,54 @@
 // Reads an order: which fault, for whom, how often, with which options.
-import type { FieldMessages } from '../check-request.ts'
-import { LabError } from '../lab-error.ts'
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { type FieldMessages, LabError } from '../lab-error.ts'
 import { catalogue, type Fault, kindsAt, nearestNames, presetsOf } from './catalogue.ts'
-import type { When } from './kind.ts'
 import { type Place, places } from './places.ts'
 
 const mostTimes = 1000
 const longestText = 200
-const fields = ['fault', 'place', 'kind', 'when', 'clientId', 'state', 'skip', 'times', 'options']
+const textOrNull = { type: ['string', 'null'], minLength: 1, maxLength: longestText } as const
 
-/** What one sends to order a fault: its name, or the place and the kind. */
-export interface FaultOrder {
-  /** A name of the catalogue, such as `exchange-503`. */
-  fault?: string
-  place?: string
-  kind?: string
-  /** Without it, before the platform has acted, if the kind can be then. */
-  when?: When
-  /** Only requests of this client. */
-  clientId?: string | null
-  /** Only requests of the login that began with this state. */
-  state?: string | null
-  /** How many matching requests pass before the fault happens. */
-  skip?: number
-  /** How often it happens; once if left out. */
-  times?: number | 'always'
-  options?: Record<string, unknown>
-}
+/** For OpenAPI and for the type. readOrder checks orders, because the allowed values depend on the catalogue. */
+export const orderBody = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    fault: { type: 'string', description: 'A name in the catalogue.', examples: ['exchange-503'] },
+    place: { type: 'string', description: 'Instead of fault: where it happens.', examples: ['exchange'] },
+    kind: { type: 'string', description: 'Instead of fault: what happens there.', examples: ['status'] },
+    when: {
+      type: 'string',
+      enum: ['before', 'after'],
+      description:
+        'Instead of fault: before or after the platform has acted. If it is left out, before, unless the kind needs the ' +
+        'platform’s own answer.',
+    },
+    clientId: { ...textOrNull, description: 'Only requests of this client match.' },
+    state: { ...textOrNull, description: 'Only requests of the login that was started with this state match.' },
+    skip: {
+      type: 'integer',
+      minimum: 0,
+      maximum: mostTimes,
+      default: 0,
+      description: 'How many matching requests pass first.',
+    },
+    times: {
+      anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
+      default: 1,
+      description: 'How often it happens.',
+    },
+    options: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'The options that the catalogue lists for it.',
+    },
+  },
+} as const satisfies JSONSchema
+
+const fields = Object.keys(orderBody.properties)
+
+/** The name of a fault, or its place and kind. */
+export type FaultOrder = FromSchema<typeof orderBody, { keepDefaultedPropertiesOptional: true }>
 
 export interface Order {
   fault: Fault
@@ -61,8 +83,8 @@ export function readOrder(body: unknown): Order {
   if (!fault || Object.keys(problems).length > 0) throw new LabError(422, problems)
   return {
     fault,
-    clientId: (clientId as string | null) ?? undefined,
-    state: (state as string | null) ?? undefined,
+    clientId: (clientId as FaultOrder['clientId']) ?? undefined,
+    state: (state as FaultOrder['state']) ?? undefined,
     skip: skip as number,
     times: times as number | 'always',
     options: given,

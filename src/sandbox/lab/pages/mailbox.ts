@@ -1,8 +1,10 @@
 // The mail that the portal would have sent, as JSON and as a page. Its links open accounts; tests need them for that.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { answer, listOf, object, type Schema, text } from '../../http/describe.ts'
 import type { Mail, Mailbox } from '../../people/mail.ts'
-import { pageHeaders } from './page-headers.ts'
+import { queryOf, refuse } from '../call-schemas.ts'
+import { labPageHeaders } from '../security-headers.ts'
 
 interface DeliveredMail extends Mail {
   id: string
@@ -35,12 +37,36 @@ export function createMailbox({ clock, labUrl }: { clock: () => Date; labUrl: st
   }
 }
 
+/** The schema of the answer, by name. */
+export const mailSchemas: Record<string, Schema> = {
+  MailList: object({
+    mails: listOf(
+      object({
+        id: text,
+        at: { type: 'string', format: 'date-time' },
+        to: text,
+        subject: text,
+        text,
+        links: { ...listOf(text), description: 'The links in the text. A link for resetting a password works once.' },
+      }),
+    ),
+  }),
+}
+
 export function mailboxRoutes(mailbox: KeptMail) {
   return {
-    /** GET /lab/v1/mailbox, `?to=` for one address. */
-    async list(request: FastifyRequest) {
-      const { to } = request.query as { to?: string }
-      return { mails: mailbox.list(to).map(mail => ({ ...mail, links: linksIn(mail.text) })) }
+    list: {
+      schema: {
+        tags: ['What happened'],
+        operationId: 'listMail',
+        summary: 'List the messages that the portal would have sent, the newest thousand',
+        querystring: queryOf({ to: { type: 'string', description: 'Only messages to this e-mail address.' } }),
+        response: { 200: answer('The newest message comes first.', 'MailList'), ...refuse() },
+      },
+      async handler(request: FastifyRequest) {
+        const { to } = request.query as { to?: string }
+        return { mails: mailbox.list(to).map(mail => ({ ...mail, links: linksIn(mail.text) })) }
+      },
     },
 
     async show(_request: FastifyRequest, reply: FastifyReply) {
@@ -49,7 +75,7 @@ export function mailboxRoutes(mailbox: KeptMail) {
         .slice(0, mostShown)
         .map(mail => ({ ...mail, lines: mail.text.split('\n').filter(Boolean), isLink }))
       return reply
-        .headers(pageHeaders)
+        .headers(labPageHeaders)
         .viewAsync('lab/mailbox', { title: 'Mailbox', path: '/mailbox', mails, mostShown })
     },
   }

@@ -1,21 +1,26 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Addresses } from '../addresses.ts'
+import type { LabAddresses } from '../explain/curl-line.ts'
+import { describeNotices, describeStep, faultsOf, outcomeOf } from '../explain/describe-login.ts'
 import { guidanceOf } from '../explain/guidance.ts'
 import { findNotices } from '../explain/notices/notices.ts'
-import { faultsOf, outcomeOf, tellNotices, tellStep } from '../explain/tell.ts'
 import { catalogue, describeFault } from '../faults/catalogue.ts'
 import { describeOrdered, type OrderedFaults } from '../faults/orders.ts'
 import type { Logins } from '../record/logins.ts'
 import type { RecordedStep, Values } from '../record/recorded.ts'
-import { pageHeaders } from './page-headers.ts'
+import { labPageHeaders } from '../security-headers.ts'
 
 const mostListed = 100
 
 /** Names by client id. Clients that were never registered, or were removed, are left out. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
-type Parts = { logins: Logins; orderedFaults: OrderedFaults; addresses: Addresses; namesOf: NamesOf }
+interface PageSources {
+  logins: Logins
+  orderedFaults: OrderedFaults
+  addresses: LabAddresses
+  namesOf: NamesOf
+}
 
 /** These faults have a button, one for each kind. The others are typed into a field. */
 const usualFaults = [
@@ -33,7 +38,7 @@ const usualFaults = [
   'api-redirect-307',
 ]
 
-export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts) {
+export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSources) {
   return {
     async list(request: FastifyRequest, reply: FastifyReply) {
       const { clientId: asked } = request.query as { clientId?: unknown }
@@ -42,7 +47,7 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
       const found = clientId === undefined ? all : logins.list({ clientId })
       const clientIds = [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed)
       const names = await namesOf(clientId === undefined ? clientIds : [...clientIds, clientId])
-      return reply.headers(pageHeaders).viewAsync('lab/logins', {
+      return reply.headers(labPageHeaders).viewAsync('lab/logins', {
         title: 'Logins',
         path: '/',
         ...addresses,
@@ -78,13 +83,13 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
       const found = logins.findStep((request.params as { id: string }).id)
       if (found)
         return reply.redirect(`/logins/${found.login.id}#step-${found.login.steps.indexOf(found.step) + 1}`, 303)
-      reply.headers(pageHeaders)
+      reply.headers(labPageHeaders)
       return showNone(reply, 'There is no such request')
     },
 
     async show(request: FastifyRequest, reply: FastifyReply) {
       const login = logins.find((request.params as { id: string }).id)
-      reply.headers(pageHeaders)
+      reply.headers(labPageHeaders)
       if (!login) return showNone(reply, 'There is no such login')
       const { clientId } = login
       const name = clientId && (await namesOf([clientId])).get(clientId)
@@ -98,9 +103,9 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: Parts)
           leftOut: login.leftOut,
           startedAt: login.steps[0]?.at,
           outcome: outcomeOf(login),
-          noticed: tellNotices(login, logins),
+          noticed: describeNotices(login, logins),
           steps: login.steps.map(step => ({
-            ...tellStep(step, addresses),
+            ...describeStep(step, addresses),
             ...lanesOf(step),
             words: wordsOf(step),
             back: backOf(step),

@@ -1,12 +1,12 @@
 // Remembers the last logins in memory, each with its steps, and finds the login that a step belongs to.
 import { randomUUID } from 'node:crypto'
-import { createLoginComparison, isCompared } from '../explain/notices/compare-logins.ts'
+import { createLoginComparison, isCompared } from './compare-logins.ts'
 import { firstOf, identityOf, type RecordedLogin, type RecordedStep, type Values } from './recorded.ts'
 
 export type Logins = ReturnType<typeof createLogins>
 
 /** Selects logins. `state` is the hash of a state; `after` is the number of the last step that the caller has seen. */
-export interface Wanted {
+export interface LoginFilter {
   clientId?: string | undefined
   state?: string | undefined
   after?: number | undefined
@@ -153,15 +153,15 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     return leftOut
   }
 
-  function isWanted(login: Kept, { clientId, state, after = 0 }: Wanted): boolean {
+  function isSelected(login: Kept, { clientId, state, after = 0 }: LoginFilter): boolean {
     if (clientId !== undefined && login.clientId !== clientId) return false
     if (state !== undefined && !login.keys.has(stateKey(login.clientId, state))) return false
     return login.lastStep > after
   }
 
   /** Newest first. */
-  function list(wanted: Wanted): RecordedLogin[] {
-    const found = [...all.values()].filter(login => isWanted(login, wanted))
+  function list(filter: LoginFilter): RecordedLogin[] {
+    const found = [...all.values()].filter(login => isSelected(login, filter))
     return found.sort((one, other) => other.lastStep - one.lastStep)
   }
 
@@ -184,17 +184,17 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
 
     othersOf: comparison.othersOf,
 
-    /** Whether `wanted` selects the login. */
-    isWanted: (login: RecordedLogin, wanted: Wanted): boolean => {
+    /** Whether the filter selects the login. */
+    isSelected: (login: RecordedLogin, filter: LoginFilter): boolean => {
       const kept = all.get(login.id)
-      return kept !== undefined && isWanted(kept, wanted)
+      return kept !== undefined && isSelected(kept, filter)
     },
 
     /** Whether the token belongs to a login that began with this state. Both are hashes. */
     isOfState(token: string, state: string): boolean {
       const key = `token ${token}`
       const login = byKey.get(key)
-      return login !== undefined && isWanted(login, { state })
+      return login !== undefined && isSelected(login, { state })
     },
 
     /** The number of the newest step of all. */

@@ -88,3 +88,25 @@ export function firstOf(values: Values, name: string): Value | undefined {
 export function identityOf(value: Value | undefined): string | undefined {
   return typeof value === 'object' ? value.hash : value
 }
+
+/** The steps of these kinds. */
+export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: RecordedStep['kind'][]): RecordedStep[] {
+  return steps.filter(({ kind }) => kinds.includes(kind))
+}
+
+/** The state that starts the login. Undefined if it is missing or empty. */
+export function stateOf({ request }: RecordedStep): Hidden | undefined {
+  const state = firstOf(request.query, 'state')
+  return typeof state === 'object' && state.length > 0 ? state : undefined
+}
+
+export function challengeOf({ request }: RecordedStep): string | undefined {
+  return identityOf(firstOf(request.query, 'code_challenge'))
+}
+
+/** The first exchange of a login that gave a refresh token. */
+export function firstSignIn(login: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
+  return stepsOf(login, 'exchange').find(
+    ({ response }) => response.status === 200 && firstOf(response.body, 'refresh_token') !== undefined,
+  )
+}

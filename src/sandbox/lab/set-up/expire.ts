@@ -1,77 +1,88 @@
-// POST /lab/v1/expire: lets tokens, codes and sessions expire now. They are then refused like any that have expired.
+// POST /lab/v1/expire: lets tokens, codes and sessions expire now. They are then refused like any others that have expired.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { answer, object } from '../../http/describe.ts'
 import {
   expireAccessTokens,
   expireAppAccessToken,
   expireCodes,
   expirePortalSessions,
   expireRefreshTokens,
-  type Which,
+  type Selection,
 } from '../../store/expire.ts'
 import { generationOf, grantIdOf, readAccessToken } from '../../tokens/access-token.ts'
 import { hashToken } from '../../tokens/opaque-token.ts'
-import { storable } from '../check-request.ts'
+import { refuse, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
-import type { SetUpParts } from './set-up-parts.ts'
+import { type SetUpServices, setUpCall } from './set-up.ts'
 
 const kinds = ['access-token', 'refresh-token', 'code', 'portal-session'] as const
 
-export const expireBody = {
+const expireBody = {
   type: 'object',
   additionalProperties: false,
   required: ['what'],
   properties: {
     what: { type: 'string', enum: kinds },
-    value: {
-      type: 'string',
-      pattern: storable,
-      minLength: 1,
-      maxLength: 8192,
+    value: storableText(1, 8192, {
       description: 'The token or code itself, or the value of the portal’s session cookie: this, or a person.',
-    },
+    }),
     ...personProperties,
-    clientId: {
-      type: 'string',
-      pattern: storable,
-      minLength: 1,
-      maxLength: 64,
-      description: 'With a person: what this client was given alone.',
-    },
+    clientId: storableText(1, 64, { description: 'With a person: only what this client was given.' }),
   },
 } as const satisfies JSONSchema
 
-type Wanted = FromSchema<typeof expireBody>
+type ExpireBody = FromSchema<typeof expireBody>
 
-type ExpireParts = Pick<SetUpParts, 'addresses' | 'store' | 'keyRing' | 'clock'>
+/** The schema of the answer, by name. */
+export const expiredSchemas = {
+  Expired: object({ expired: { type: 'integer', minimum: 0, description: 'How many have expired.' } }),
+}
 
-export function expire(parts: ExpireParts) {
-  return async (request: FastifyRequest<{ Body: Wanted }>) => {
-    const wanted = request.body
-    const { what, value, clientId } = wanted
-    if (value === undefined) {
-      if (clientId !== undefined && what === 'portal-session')
-        throw new LabError(422, { clientId: ['A portal session is of no client. Leave this out.'] })
-      const { id: userId } = await findPerson(parts, wanted)
-      return { expired: await endThose(parts, what, { userId, clientId }) }
-    }
-    for (const name of ['userId', 'email', 'clientId'] as const)
-      if (wanted[name] !== undefined) throw new LabError(422, { [name]: ['Give value, or a person, not both.'] })
-    const expired =
-      what === 'access-token'
-        ? await endAccessToken(parts, value)
-        : await endThose(parts, what, { hash: hashToken(value) })
-    if (expired === 0)
-      throw new LabError(
-        404,
-        `No ${what} of this value is alive that somebody was given whom the laboratory or the seeds made.`,
-      )
-    return { expired }
+type ExpireServices = Pick<SetUpServices, 'addresses' | 'store' | 'keyRing' | 'clock'>
+
+export function expireCall(services: ExpireServices) {
+  return {
+    schema: {
+      ...setUpCall,
+      operationId: 'expire',
+      summary: 'Let tokens, codes and portal sessions expire now',
+      description:
+        'One by its value, or all that a person has. Requests with it are then answered as with any expired one. With an ' +
+        'access token expire those that were given before it in the same login; refresh tokens go on working.',
+      body: expireBody,
+      response: { 200: answer('How many have expired.', 'Expired'), ...refuse(404, 413, 415) },
+    },
+    async handler({ body }: FastifyRequest<{ Body: ExpireBody }>) {
+      const { what, value, clientId } = body
+      if (value === undefined) {
+        if (clientId !== undefined && what === 'portal-session')
+          throw new LabError(422, { clientId: ['A portal session belongs to no client. Leave this out.'] })
+        const { id: userId } = await findPerson(services, body)
+        return { expired: await expireAll(services, what, { userId, clientId }) }
+      }
+      for (const name of ['userId', 'email', 'clientId'] as const)
+        if (body[name] !== undefined) throw new LabError(422, { [name]: ['Give value, or a person, not both.'] })
+      const expired =
+        what === 'access-token'
+          ? await expireAccessToken(services, value)
+          : await expireAll(services, what, { hash: hashToken(value) })
+      if (expired === 0)
+        throw new LabError(
+          404,
+          `There is no valid ${what} with this value that belongs to a person whom the laboratory or the seeds made.`,
+        )
+      return { expired }
+    },
   }
 }
 
-async function endThose({ store, clock }: ExpireParts, what: Wanted['what'], which: Which): Promise<number> {
+async function expireAll(
+  { store, clock }: ExpireServices,
+  what: ExpireBody['what'],
+  which: Selection,
+): Promise<number> {
   const now = clock()
   return store.write(db => {
     if (what === 'refresh-token') return expireRefreshTokens(db, which, now)
@@ -83,7 +94,7 @@ async function endThose({ store, clock }: ExpireParts, what: Wanted['what'], whi
 }
 
 /** Earlier access tokens of the same family end, too. */
-async function endAccessToken({ addresses, store, keyRing, clock }: ExpireParts, token: string): Promise<number> {
+async function expireAccessToken({ addresses, store, keyRing, clock }: ExpireServices, token: string): Promise<number> {
   const now = clock()
   const claims = await readAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })
   if (claims === 'token-malformed') throw new LabError(422, { value: ['This is no access token of this sandbox.'] })

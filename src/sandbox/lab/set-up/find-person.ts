@@ -1,32 +1,19 @@
 // Finds the person that a call is about. Only people whom the laboratory or the seeds made can be named.
-
 import type { Services } from '../../services.ts'
 import { findMadePerson, type MadePerson } from '../../store/marks.ts'
 import { isId } from '../../values/is-id.ts'
-import { storable } from '../check-request.ts'
+import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 
-/** One of the two; both are known from `POST /lab/v1/people`. */
+/** One of the two. POST /lab/v1/people answers with both. */
 export interface PersonFields {
   userId?: string | undefined
   email?: string | undefined
 }
 
 export const personProperties = {
-  userId: {
-    type: 'string',
-    pattern: storable,
-    minLength: 1,
-    maxLength: 64,
-    description: 'Id of the person: this or the e-mail address.',
-  },
-  email: {
-    type: 'string',
-    pattern: storable,
-    minLength: 3,
-    maxLength: 254,
-    description: 'E-mail address of the person.',
-  },
+  userId: storableText(1, 64, { description: 'Id of the person: this or the e-mail address.' }),
+  email: storableText(3, 254, { description: 'E-mail address of the person.' }),
 } as const
 
 /** Throws LabError 422 unless exactly one of the two is given, and 404 if no such person was made. */

@@ -1,39 +1,61 @@
 // PUT /lab/v1/applications/{id}/lifetimes: sets how long the codes and tokens of one client live from now on.
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { answer, object } from '../../http/describe.ts'
 import { familyLifetimeMs, longestTokenSeconds } from '../../store/grants.ts'
 import { isMadeApplication } from '../../store/marks.ts'
 import { isId } from '../../values/is-id.ts'
+import { idInPath, refuse } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
-import type { SetUpParts } from './set-up-parts.ts'
+import { type SetUpServices, setUpCall } from './set-up.ts'
 
 export const lifetimesBody = {
   type: 'object',
   additionalProperties: false,
-  description: 'In seconds. Of what is left out the settings of the sandbox count.',
+  description: 'In seconds. For a lifetime that is left out, the settings of the sandbox count.',
   properties: {
     accessTokenSeconds: {
       type: 'integer',
       minimum: 1,
       maximum: longestTokenSeconds,
-      description: 'The API takes a token up to 60 seconds longer, as clocks differ.',
+      description: 'The API accepts a token up to 60 seconds longer, because clocks differ.',
     },
     refreshTokenSeconds: {
       type: 'integer',
       minimum: 1,
       maximum: familyLifetimeMs / 1000,
-      description: 'From when it is given, for one that is not used.',
+      description: 'Counted from when the token is given. Each renewal gives a new one.',
     },
     codeSeconds: { type: 'integer', minimum: 1, maximum: 600 },
   },
 } as const satisfies JSONSchema
 
-export function setLifetimes({ store, lifetimes }: Pick<SetUpParts, 'store' | 'lifetimes'>) {
-  return async (request: FastifyRequest<{ Params: { id: string }; Body: FromSchema<typeof lifetimesBody> }>) => {
-    const { id } = request.params
-    if (!isId(id) || !(await isMadeApplication(store.read, id)))
-      throw new LabError(404, 'Neither the laboratory nor the seeds made such an application.')
-    lifetimes.set(id, request.body)
-    return lifetimes.of(id)
+const count = { type: 'integer', minimum: 0 }
+
+/** The schema of the answer, by name. */
+export const lifetimesSchemas = {
+  Lifetimes: object({ accessTokenSeconds: count, refreshTokenSeconds: count, codeSeconds: count }),
+}
+
+type LifetimesRequest = FastifyRequest<{ Params: { id: string }; Body: FromSchema<typeof lifetimesBody> }>
+
+export function lifetimesCall({ store, lifetimes }: Pick<SetUpServices, 'store' | 'lifetimes'>) {
+  return {
+    schema: {
+      ...setUpCall,
+      operationId: 'setLifetimes',
+      summary: 'Set how long the codes and tokens of a client live',
+      description: 'For those that it is given from now on, until the sandbox stops.',
+      params: idInPath,
+      body: lifetimesBody,
+      response: { 200: answer('The lifetimes that count now.', 'Lifetimes'), ...refuse(404, 413, 415) },
+    },
+    async handler(request: LifetimesRequest) {
+      const { id } = request.params
+      if (!isId(id) || !(await isMadeApplication(store.read, id)))
+        throw new LabError(404, 'Neither the laboratory nor the seeds made such an application.')
+      lifetimes.set(id, request.body)
+      return lifetimes.of(id)
+    },
   }
 }

@@ -2,57 +2,72 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { answer } from '../../http/describe.ts'
 import { accountBucket } from '../../people/password.ts'
 import { findPersonProblems } from '../../people/rules.ts'
 import { forgetFailures } from '../../store/failures.ts'
 import { markAsMade } from '../../store/marks.ts'
 import { createUser, normaliseEmail } from '../../store/users.ts'
-import { storable } from '../check-request.ts'
+import { refuse, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
-import type { SetUpParts } from './set-up-parts.ts'
-import { suiteProperty } from './suite.ts'
+import { type SetUpServices, setUpCall, suiteProperty } from './set-up.ts'
 
-const name = { type: 'string', pattern: storable, minLength: 1, maxLength: 100 } as const
+const name = storableText(1, 100)
 
-export const personBody = {
+const personBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    email: {
-      type: 'string',
-      pattern: storable,
-      minLength: 3,
-      maxLength: 254,
-      description: 'An address that nobody has yet.',
-    },
-    password: { type: 'string', pattern: storable, minLength: 8, maxLength: 1000 },
+    email: storableText(3, 254, { description: 'An address that nobody has yet.' }),
+    password: storableText(8, 1000),
     firstName: name,
     lastName: name,
     suite: suiteProperty,
   },
 } as const satisfies JSONSchema
 
-export type NewPerson = FromSchema<typeof personBody>
+type PersonBody = FromSchema<typeof personBody>
 
-export interface Person {
-  userId: string
-  email: string
-  password: string
-  firstName: string
-  lastName: string
-  suite: string
-}
+const text = { type: 'string' } as const
 
-export function makePeople(parts: Pick<SetUpParts, 'store' | 'passwords' | 'clock'>) {
-  return async (request: FastifyRequest<{ Body: NewPerson }>, reply: FastifyReply) =>
-    reply.status(201).send(await makePerson(parts, request.body))
+const person = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['userId', 'email', 'password', 'firstName', 'lastName', 'suite'],
+  properties: {
+    userId: text,
+    email: text,
+    password: text,
+    firstName: text,
+    lastName: text,
+    suite: { ...text, description: 'Empty if none was named.' },
+  },
+} as const satisfies JSONSchema
+
+/** The schema of the answer, by name. */
+export const personSchemas = { Person: person }
+
+export type Person = FromSchema<typeof person>
+
+type PersonServices = Pick<SetUpServices, 'store' | 'passwords' | 'clock'>
+
+export function personCall(services: PersonServices) {
+  return {
+    schema: {
+      ...setUpCall,
+      operationId: 'makePerson',
+      summary: 'Make a person who can sign in',
+      description: 'Fields that are left out get made-up values.',
+      body: personBody,
+      response: { 201: answer('The person, with the password.', 'Person'), ...refuse(413, 415) },
+    },
+    handler: async (request: FastifyRequest<{ Body: PersonBody }>, reply: FastifyReply) =>
+      reply.status(201).send(await makePerson(services, request.body)),
+  }
 }
 
 /** Throws LabError 422. */
-export async function makePerson(
-  { store, passwords, clock }: Pick<SetUpParts, 'store' | 'passwords' | 'clock'>,
-  given: NewPerson,
-): Promise<Person> {
+export async function makePerson({ store, passwords, clock }: PersonServices, given: PersonBody): Promise<Person> {
   const random = randomBytes(8).toString('hex')
   const { suite = '', ...asked } = given
   const made = { email: `person-${random}@example.test`, firstName: 'Test', lastName: `Person ${random.slice(0, 4)}` }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { issueTokens } from '../../grants/tokens.ts'
+import { answer, object, text } from '../../http/describe.ts'
 import { sessionCookieName } from '../../portal/session.ts'
 import { type Application, findApplication } from '../../store/applications.ts'
 import { rememberConsent } from '../../store/consents.ts'
@@ -11,62 +12,78 @@ import { createPortalSession, deletePortalSession } from '../../store/portal-ses
 import { signUserToken, userTokenLifetime } from '../../tokens/access-token.ts'
 import { hashToken, makeAlphanumericToken, makeSecret } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
-import { storable } from '../check-request.ts'
+import { refuse, storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
 import { findPerson, personProperties } from './find-person.ts'
-import type { SetUpParts } from './set-up-parts.ts'
+import { type SetUpServices, setUpCall } from './set-up.ts'
 
-export const signInBody = {
+const signInBody = {
   type: 'object',
   additionalProperties: false,
   properties: {
     ...personProperties,
-    clientId: {
-      type: 'string',
-      pattern: storable,
-      minLength: 1,
-      maxLength: 64,
+    clientId: storableText(1, 64, {
       description:
-        'The tokens that this client would be given. Without it an access token as the portal’s page gives it.',
-    },
-    url: {
-      type: 'string',
-      pattern: storable,
-      minLength: 1,
-      maxLength: 8192,
-      description: 'Where a client has sent the browser to begin a login. The answer says where the portal leads back.',
-    },
+        'The tokens that this client would be given. Without it, an access token as the portal’s page gives it.',
+    }),
+    url: storableText(1, 8192, {
+      description:
+        'The address that a client has sent the browser to, to begin a login. The answer says where the portal redirects to.',
+    }),
   },
 } as const satisfies JSONSchema
 
-type SignInParts = Pick<SetUpParts, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
+const count = { type: 'integer', minimum: 0 }
+
+/** The schema of the answer, by name. */
+export const signedInSchemas = {
+  SignedIn: {
+    anyOf: [
+      object({ userId: text, accessToken: text, expiresIn: count, refreshToken: text }, { optional: ['refreshToken'] }),
+      object({ userId: text, redirectUrl: text }),
+    ],
+    description: 'Tokens or, for a login that a client began, the address that the portal redirects the browser to.',
+  },
+}
+
+type SignInServices = Pick<SetUpServices, 'addresses' | 'lifetimes' | 'store' | 'keyRing' | 'clock' | 'askPortal'>
 
 /** `explain` says in a sentence why the request with this id failed. */
-export function signIn(parts: SignInParts, explain: (requestId: string) => string | undefined) {
-  return async (request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) => {
-    const wanted = request.body
-    const { clientId, url } = wanted
-    if (clientId !== undefined && url !== undefined)
-      throw new LabError(422, { clientId: ['The address names the client. Leave this out.'] })
-    const path = url === undefined ? undefined : readStart(parts, url)
-    const { id: userId } = await findPerson(parts, wanted)
-    if (path !== undefined) return { userId, ...(await finishLogin(parts, { userId, path }, explain)) }
-    return {
-      userId,
-      ...(await (clientId === undefined ? givePortalToken(parts, userId) : giveTokens(parts, { userId, clientId }))),
-    }
+export function signInCall(services: SignInServices, explain: (requestId: string) => string | undefined) {
+  return {
+    schema: {
+      ...setUpCall,
+      operationId: 'signIn',
+      summary: 'Get the tokens of a person, or finish a login that a client began',
+      body: signInBody,
+      response: {
+        200: answer('Tokens, or the address that the portal redirects to.', 'SignedIn'),
+        ...refuse(404, 413, 415),
+      },
+    },
+    async handler(request: FastifyRequest<{ Body: FromSchema<typeof signInBody> }>) {
+      const { userId, email, clientId, url } = request.body
+      if (clientId !== undefined && url !== undefined)
+        throw new LabError(422, { clientId: ['The address names the client. Leave this out.'] })
+      const path = url === undefined ? undefined : readStart(services, url)
+      const { id } = await findPerson(services, { userId, email })
+      if (path !== undefined) return { userId: id, ...(await finishLogin(services, { userId: id, path }, explain)) }
+      const tokens =
+        clientId === undefined ? givePortalToken(services, id) : giveTokens(services, { userId: id, clientId })
+      return { userId: id, ...(await tokens) }
+    },
   }
 }
 
 /** The path and query at the portal. Throws LabError 422. */
-function readStart({ addresses }: SignInParts, url: string): string {
+function readStart({ addresses }: SignInServices, url: string): string {
   const start = URL.canParse(url) ? new URL(url) : undefined
   if (start?.origin !== addresses.portalUrl || start.pathname !== '/')
     throw new LabError(422, { url: [`It must be an address that begins a login: ${addresses.portalUrl}/?…`] })
   return `/${start.search}`
 }
 
-async function givePortalToken({ addresses, store, keyRing, clock }: SignInParts, userId: string) {
+async function givePortalToken({ addresses, store, keyRing, clock }: SignInServices, userId: string) {
   const [now, grantId] = [clock(), randomUUID()]
   const expiresAt = new Date(now.getTime() + userTokenLifetime * 1000)
   await store.transaction(async db => {
@@ -78,8 +95,8 @@ async function givePortalToken({ addresses, store, keyRing, clock }: SignInParts
 }
 
 /** The same tokens as from a login: a code is made, and redeemed at once. */
-async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: string; clientId: string }) {
-  const { store, lifetimes, clock } = parts
+async function giveTokens(services: SignInServices, { userId, clientId }: { userId: string; clientId: string }) {
+  const { store, lifetimes, clock } = services
   const application = isId(clientId) ? await findApplication(store.read, clientId) : undefined
   if (!application) throw new LabError(404, 'There is no such application.')
   const [code, refreshToken] = [makeAlphanumericToken(), makeAlphanumericToken()]
@@ -94,7 +111,7 @@ async function giveTokens(parts: SignInParts, { userId, clientId }: { userId: st
   })
   if (!redeemed) throw new Error('a code that was made just now could not be redeemed')
   const family = { ...redeemed, generation: 0, clientId, refreshToken }
-  const tokens = await issueTokens({ ...parts, lifetimes: lifetimes.of }, family)
+  const tokens = await issueTokens({ ...services, lifetimes: lifetimes.of }, family)
   return { accessToken: tokens.accessToken, expiresIn: tokens.expiresInSeconds, refreshToken }
 }
 
@@ -107,7 +124,7 @@ function bindingOf({ id, defaultRedirectUri }: Application, code: string) {
  * browser; the steps are recorded, and ordered faults happen.
  */
 async function finishLogin(
-  { store, clock, askPortal }: SignInParts,
+  { store, clock, askPortal }: SignInServices,
   { userId, path }: { userId: string; path: string },
   explain: (requestId: string) => string | undefined,
 ): Promise<{ redirectUrl: string }> {

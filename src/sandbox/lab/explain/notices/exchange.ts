@@ -1,6 +1,6 @@
 // Notices about the exchange of a code, and about the secrets that go with it.
-import { firstOf, identityOf, type RecordedStep } from '../../record/recorded.ts'
-import { asFor, type Notice, stateOf, stepsOf } from './notice.ts'
+import { firstOf, identityOf, type RecordedStep, stateOf, stepsOf } from '../../record/recorded.ts'
+import { asFor, type Notice } from './notice.ts'
 
 const secrets = ['client_secret', 'code', 'refresh_token', 'code_verifier', 'token']
 

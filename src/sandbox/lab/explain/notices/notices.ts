@@ -1,7 +1,8 @@
 // Every notice, in the order of a login, and what they find in one.
+import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'
-import type { Notice, OtherLogins } from './notice.ts'
+import type { Notice } from './notice.ts'
 import { startNotices } from './start.ts'
 import { tokenNotices } from './tokens.ts'
 

@@ -1,6 +1,6 @@
 // Notices about the start of a login: its state, PKCE and the redirect URI.
-import { firstOf } from '../../record/recorded.ts'
-import { asFor, challengeOf, type Notice, refusedFor, stateOf, stepsOf } from './notice.ts'
+import { challengeOf, firstOf, stateOf, stepsOf } from '../../record/recorded.ts'
+import { asFor, type Notice, refusedFor } from './notice.ts'
 
 /** RFC 6749 10.10. */
 const enoughBits = 128

@@ -1,8 +1,8 @@
 // Notices about what a client does with its tokens, and about the calls it makes with them.
 
-import { firstOf, identityOf, type RecordedStep } from '../../record/recorded.ts'
+import { firstOf, firstSignIn, identityOf, type RecordedStep, stepsOf } from '../../record/recorded.ts'
 import { guidanceOf } from '../guidance.ts'
-import { asFor, firstSignIn, isServerCall, type Notice, refusedFor, stepsOf } from './notice.ts'
+import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
 /** Requests of one page load arrive together. A client that shares a renewal makes one of them. */
 const togetherMs = 2_000

@@ -1,6 +1,6 @@
 // Counts what the logins of a client have in common, as steps are recorded. So no notice has to read all other logins.
-import type { RecordedLogin, RecordedStep } from '../../record/recorded.ts'
-import { challengeOf, firstSignIn, type OtherLogins, stateOf, stepsOf } from './notice.ts'
+
+import { challengeOf, firstSignIn, type RecordedLogin, type RecordedStep, stateOf, stepsOf } from './recorded.ts'
 
 /** Whether the step can change what its login has in common with others. */
 export function isCompared({ kind }: RecordedStep): boolean {
@@ -8,6 +8,17 @@ export function isCompared({ kind }: RecordedStep): boolean {
 }
 
 export type LoginComparison = ReturnType<typeof createLoginComparison>
+
+/** What is known about the other logins of the same client. */
+export interface OtherLogins {
+  /** Whether one was started with this state, or PKCE challenge; both are hashes. */
+  haveState(hash: string): boolean
+  haveChallenge(hash: string): boolean
+  /** Whether one has a different state with the same beginning. */
+  haveStateLike(state: { hash: string; beginning: string }): boolean
+  /** Whether one gave this user a refresh token after that time. */
+  signedInAfter(userId: string, time: Date): boolean
+}
 
 type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps'>
 

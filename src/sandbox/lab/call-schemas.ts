@@ -1,0 +1,52 @@
+// What the schemas of the laboratory's calls share. Fastify checks requests with these schemas, and OpenAPI is made from them.
+import { answer, listOf, object, parameters, text } from '../http/describe.ts'
+
+/** PostgreSQL cannot store NUL in a text, and UTF-8 cannot encode half a surrogate pair. */
+const storable = '^[^\\0\\p{Cs}]*$'
+
+/** A text that both databases can store. */
+export function storableText(minLength: number, maxLength: number, words: { description?: string } = {}) {
+  return { type: 'string', pattern: storable, minLength, maxLength, ...words } as const
+}
+
+/** The parameters of a call's address. Unknown ones are refused: a misspelled parameter must not widen what the call does. */
+export function queryOf(properties: Record<string, object> = {}) {
+  return { type: 'object', additionalProperties: false, properties } as const
+}
+
+export const clientIdInQuery = { clientId: { type: 'string', description: 'Only of this client.' } }
+
+export const idInPath = parameters({ id: { type: 'string', maxLength: 100 } })
+
+const refusals = {
+  400: answer('The request cannot be read.', 'Error'),
+  401: answer('LAB_TOKEN is set, and the request did not carry it.', 'Error'),
+  403: answer(
+    'The request was sent to another host name, by a page of another site, or for a person who may not do this.',
+    'Error',
+  ),
+  404: answer('It does not exist, or neither the laboratory nor the seeds made it.', 'Error'),
+  413: answer('The body is larger than 32 KiB.', 'Error'),
+  415: answer('The content type is not application/json.', 'Error'),
+  422: answer('Which field or parameter is wrong, and what is allowed.', 'Error'),
+  429: answer('Too many faults are waiting already.', 'Error'),
+  500: answer('An error in the sandbox.', 'Error'),
+  503: answer('The sandbox is too busy, or cannot reach its database. See Retry-After.', 'Error'),
+}
+
+/** The refusals that every call can get, and the given ones. */
+export function refuse(...statuses: (keyof typeof refusals)[]) {
+  return Object.fromEntries(
+    [400, 401, 403, 422, ...statuses, 500, 503].map(status => [status, refusals[status as 400]]),
+  )
+}
+
+export const errorSchema = object({
+  error: object({
+    status: { type: 'integer' },
+    message: {
+      anyOf: [text, { type: 'object', additionalProperties: listOf(text) }],
+      description: 'A sentence, or the problems of every wrong field by name.',
+    },
+  }),
+})

@@ -1,0 +1,71 @@
+// GET /lab/v1/events: every step as it comes in, as server-sent events.
+import { PassThrough } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'
+import { LabError } from '../lab-error.ts'
+import type { Logins } from '../record/logins.ts'
+import type { LabAddresses } from './curl-line.ts'
+import { describeStep, describeSummary } from './describe-login.ts'
+
+/** A limit, because pages stay open in forgotten tabs. */
+const mostListeners = 50
+const heartbeatMs = 15_000
+/** A stream with more unread bytes than this is closed. */
+const mostWaitingBytes = 1024 * 1024
+
+export function eventStream({ logins, addresses }: { logins: Logins; addresses: LabAddresses }) {
+  /** The open streams. The value is the client that the stream is limited to, if any. */
+  const open = new Map<PassThrough, string | undefined>()
+
+  // The JSON of a step is made once, however many pages are open.
+  logins.listen((login, step, number) => {
+    const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
+    if (listeners.length === 0) return
+    const data = JSON.stringify({ login: describeSummary(login, addresses), step: describeStep(step, addresses) })
+    for (const [events] of listeners) {
+      if (!events.writable) continue
+      events.write(`id: ${number}\nevent: step\ndata: ${data}\n\n`)
+      if (events.readableLength + events.writableLength > mostWaitingBytes) events.destroy()
+    }
+  })
+
+  return {
+    stream: {
+      schema: {
+        tags: ['What happened'],
+        operationId: 'streamEvents',
+        summary: 'Stream each step as it comes in',
+        querystring: queryOf(clientIdInQuery),
+        response: {
+          200: {
+            description:
+              'Events named `step`. The data of each is `{"login": LoginSummary, "step": Step}`. Its id is a number ' +
+              'that the list of logins takes as `after`.',
+            content: { 'text/event-stream': { schema: { type: 'string' } } },
+          },
+          ...refuse(),
+        },
+      },
+      async handler(request: FastifyRequest, reply: FastifyReply) {
+        const { clientId } = request.query as { clientId?: string }
+        if (open.size >= mostListeners)
+          throw new LabError(503, 'Too many event streams are open already. Close some of the pages.')
+        const events = new PassThrough()
+        open.set(events, clientId)
+        const heartbeat = setInterval(() => events.write(': still here\n\n'), heartbeatMs).unref()
+        events.once('close', () => {
+          clearInterval(heartbeat)
+          open.delete(events)
+        })
+        // Sent at once, so that the page knows that it is connected.
+        events.write('retry: 2000\n\n')
+        return reply.type('text/event-stream').send(events)
+      },
+    },
+
+    /** Ends all streams. Call this when the laboratory stops: a stream does not end by itself. */
+    endAll(): void {
+      for (const events of open.keys()) events.end()
+    },
+  }
+}

@@ -1,0 +1,182 @@
+// /lab/v1/faults: order faults, list them, remove them; and the catalogue.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { answer, listOf, object, only, ref, type Schema, text } from '../../http/describe.ts'
+import { clientIdInQuery, idInPath, queryOf, refuse } from '../call-schemas.ts'
+import { LabError } from '../lab-error.ts'
+import { catalogue, describeFault } from './catalogue.ts'
+import { describeOrdered, type OrderedFault, type OrderedFaults, waitMinutes } from './orders.ts'
+import { places } from './places.ts'
+import { orderBody } from './read-order.ts'
+
+const tags = ['Faults']
+
+export function faultCalls(faults: OrderedFaults) {
+  return {
+    order: {
+      schema: {
+        tags,
+        operationId: 'orderFault',
+        summary: 'Order a fault',
+        description:
+          'A fault is named by `fault`, or by `place`, `kind` and `when`. It lets `skip` matching requests pass, and then ' +
+          'happens `times` times. `clientId` and `state` limit it to the requests of one client or of one login. A fault ' +
+          'expires after ten minutes without a matching request.',
+        querystring: queryOf(),
+        body: orderBody,
+        response: { 201: answer('The fault waits for a matching request.', 'OrderedFault'), ...refuse(413, 415, 429) },
+      },
+      // readOrder checks the body, because it knows the faults and their options.
+      attachValidation: true,
+      async handler(request: FastifyRequest, reply: FastifyReply) {
+        if (request.validationError?.validationContext === 'querystring') throw request.validationError
+        return reply.code(201).send(describeOrdered(faults.order(request.body)))
+      },
+    },
+
+    list: {
+      schema: {
+        tags,
+        operationId: 'listFaults',
+        summary: 'List the ordered faults',
+        querystring: queryOf(clientIdInQuery),
+        response: {
+          200: answer('The faults that wait, and those that ended in the last ten minutes.', 'OrderedFaults'),
+          ...refuse(),
+        },
+      },
+      async handler(request: FastifyRequest) {
+        const { clientId } = request.query as { clientId?: string }
+        const found = faults.list().filter(one => clientId === undefined || one.clientId === clientId)
+        return { faults: found.map(describeOrdered) }
+      },
+    },
+
+    show: {
+      schema: {
+        tags,
+        operationId: 'showFault',
+        summary: 'Show an ordered fault',
+        params: idInPath,
+        querystring: queryOf(),
+        response: { 200: answer('The fault, and how often it has happened.', 'OrderedFault'), ...refuse(404) },
+      },
+      handler: async (request: FastifyRequest) => describeOrdered(requireFault(request)),
+    },
+
+    remove: {
+      schema: {
+        tags,
+        operationId: 'removeFault',
+        summary: 'Remove an ordered fault',
+        params: idInPath,
+        querystring: queryOf(),
+        response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(404, 415) },
+      },
+      async handler(request: FastifyRequest, reply: FastifyReply) {
+        const { id } = requireFault(request)
+        faults.remove(one => one.id === id)
+        return reply.code(204).send()
+      },
+    },
+
+    removeAll: {
+      schema: {
+        tags,
+        operationId: 'removeFaults',
+        summary: 'Remove all ordered faults, or those of one client',
+        description: 'Two suites on one sandbox each name their client, and so leave each other’s faults alone.',
+        querystring: queryOf(clientIdInQuery),
+        response: { 200: answer('How many were removed.', 'RemovedFaults'), ...refuse(415) },
+      },
+      async handler(request: FastifyRequest) {
+        const { clientId } = request.query as { clientId?: string }
+        if (clientId === '')
+          throw new LabError(422, {
+            clientId: ['Name a client. Leave the parameter out to remove the faults of everybody.'],
+          })
+        return { removed: faults.remove(one => clientId === undefined || one.clientId === clientId) }
+      },
+    },
+
+    showCatalogue: {
+      schema: {
+        tags,
+        operationId: 'showCatalogue',
+        summary: 'List the faults that can be ordered',
+        querystring: queryOf({
+          place: { type: 'string', description: 'Only faults at this place.', examples: ['exchange'] },
+        }),
+        response: { 200: answer('The faults by name.', 'FaultCatalogue'), ...refuse() },
+      },
+      async handler(request: FastifyRequest) {
+        const { place } = request.query as { place?: string }
+        if (place !== undefined && !Object.hasOwn(places, place))
+          throw new LabError(422, {
+            place: [`There is no such place. The places are ${Object.keys(places).join(', ')}.`],
+          })
+        const found = [...catalogue.values()].filter(fault => place === undefined || fault.place === place)
+        return { faults: found.map(describeFault) }
+      },
+    },
+  }
+
+  function requireFault(request: FastifyRequest): OrderedFault {
+    const one = faults.find((request.params as { id: string }).id)
+    if (!one)
+      throw new LabError(404, `There is no such fault. Faults that have ended are kept for ${waitMinutes} minutes.`)
+    return one
+  }
+}
+
+const count = { type: 'integer', minimum: 0 }
+const time = { type: 'string', format: 'date-time' }
+const anyFields = { type: 'object', additionalProperties: true }
+
+/** The schemas of the answers above, by name. */
+export const faultSchemas: Record<string, Schema> = {
+  Fault: object({
+    fault: text,
+    place: text,
+    kind: text,
+    when: {
+      ...only('before', 'after'),
+      description: 'Before or after the platform has done what the request asks for.',
+    },
+    does: text,
+    acted: { ...only('before', 'after'), description: 'The same as when.' },
+    fixed: { ...anyFields, description: 'The options that the name decides.' },
+    options: {
+      type: 'object',
+      additionalProperties: object({
+        about: text,
+        allowed: { ...text, description: 'The end of “This must be …”.' },
+        default: { description: 'The value if the option is left out.' },
+      }),
+    },
+  }),
+  FaultCatalogue: object({ faults: listOf(ref('Fault')) }),
+  OrderedFault: object(
+    {
+      id: text,
+      fault: text,
+      place: text,
+      kind: text,
+      when: only('before', 'after'),
+      clientId: { type: ['string', 'null'] },
+      hasState: { type: 'boolean', description: 'Whether it waits for one login. The state itself is not shown.' },
+      skip: count,
+      times: { anyOf: [count, only('always')] },
+      options: anyFields,
+      status: only('waiting', 'used up', 'dropped'),
+      consumed: { ...count, description: 'How often it has happened.' },
+      requestIds: { ...listOf(text), description: 'The ids of the last steps that it happened to.' },
+      orderedAt: time,
+      dropsAt: { ...time, description: 'While it waits: when it is dropped, unless a request matches before.' },
+      overAt: { ...time, description: 'When it ended.' },
+      message: text,
+    },
+    { optional: ['dropsAt', 'overAt', 'message'] },
+  ),
+  OrderedFaults: object({ faults: listOf(ref('OrderedFault')) }),
+  RemovedFaults: object({ removed: count }),
+}

@@ -1,0 +1,39 @@
+// What the set-up calls have in common.
+import { toApiError } from '../../api/api-error.ts'
+import type { ClientLifetimes } from '../../grants/lifetimes.ts'
+import { Refusal } from '../../observe/refusal.ts'
+import type { Services } from '../../services.ts'
+import { queryOf } from '../call-schemas.ts'
+import { LabError } from '../lab-error.ts'
+
+export interface SetUpServices extends Pick<Services, 'addresses' | 'store' | 'keyRing' | 'passwords' | 'clock'> {
+  lifetimes: ClientLifetimes
+  /** Applies the SEED_ settings again, changed or not. Without such settings it does nothing. */
+  applySeeds(): Promise<void>
+  /** Sends the portal a GET as a browser would. It is recorded, and ordered faults happen to it. */
+  askPortal(request: { url: string; headers: Record<string, string> }): Promise<{ location: string | undefined }>
+}
+
+/** Part of the schema of every set-up call. */
+export const setUpCall = { tags: ['Set-up'], querystring: queryOf() }
+
+/** The suite of tests that something is made for. Several suites share a sandbox, and each resets only its own. */
+export const suiteProperty = {
+  type: 'string',
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9._-]{0,64}$',
+  examples: ['my-tests-1'],
+  description:
+    'The suite of tests that this is for. /lab/v1/reset with this name removes what was made for the suite, and nothing else.',
+} as const
+
+/** Turns a Refusal into a LabError with the API's words. Throws any other error unchanged. */
+export async function inLabWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { statusCode, body } = toApiError(error)
+    throw new LabError(statusCode, body)
+  }
+}
