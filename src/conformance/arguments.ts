@@ -21,6 +21,7 @@ Where things are at the client; what it does not have is given as an empty text,
 What is checked and reported
   --only REGEX         only checks whose id or group matches
   --expect-fail FILE   known failures: on each line an id and a reason
+  --strict             a SHOULD and advice that are not kept fail, too
   --allow-undecided    exit code 0 although checks stayed undecided
   --json FILE  --junit FILE  --html FILE   reports
   --list               prints the checks, as Markdown
@@ -36,7 +37,7 @@ CLIENT_ID and CLIENT_SECRET in the environment are taken for the client's; other
 
 Exit codes
   0   nothing failed, and every check came to a result
-  1   a MUST failed, a client that ends, hangs or breaks a connection included; or a known failure passes now
+  1   a MUST failed (with --strict also a SHOULD or advice), a client that ends, hangs or breaks a connection included; or a known failure passes now
   2   the suite could not run, or one of its own checks crashed
   3   nothing failed, but some checks stayed undecided; 0 with --allow-undecided
 `
@@ -63,6 +64,7 @@ const options = {
   'return-to': { type: 'string', default: 'returnTo' },
   only: { type: 'string' },
   'expect-fail': { type: 'string' },
+  strict: { type: 'boolean', default: false },
   'allow-undecided': { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },

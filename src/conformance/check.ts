@@ -1,8 +1,9 @@
 // What a check is, and the three ways in which one ends without having passed.
 import type { CheckContext } from './context.ts'
+import type { RuleId } from './rules.ts'
 
-export type Level = 'MUST' | 'SHOULD'
-export type Verdict = 'passed' | 'failed' | 'warned' | 'not applicable' | 'undecided'
+/** `not followed`: of an advice. A MUST fails and a SHOULD warns in its place. */
+export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
 /** What a client has to have for a check to mean anything; each follows from an option of the command. */
 export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'start'
@@ -14,8 +15,9 @@ export interface Check {
   group: string
   /** What a right client does, as a sentence. */
   title: string
-  level: Level
-  /** Why it matters, one sentence, with the section of the RFC or the part of the specification. */
+  /** What it rests on (rules.ts); the level follows from it. */
+  rule: RuleId
+  /** Why it matters, one sentence. The rule has the source. */
   why: string
   /** How to fix it, one sentence. */
   fix: string

@@ -10,5 +10,5 @@ export function exitCodeOf(
 ): number {
   if (failed.length + nowPassing.length + unknown.length > 0) return 1
   if (results.some(({ isError }) => isError)) return 2
-  return !allowUndecided && results.some(({ verdict }) => verdict === 'undecided') ? 3 : 0
+  return !allowUndecided && results.some(({ verdict, isApart }) => verdict === 'undecided' && !isApart) ? 3 : 0
 }

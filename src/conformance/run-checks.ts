@@ -2,18 +2,20 @@
 // fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Exchange } from './browser/browser.ts'
-import { type Check, Failed, type Level, NotApplicable, Undecided, type Verdict } from './check.ts'
+import { type Check, Failed, NotApplicable, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter } from './limiter.ts'
 import type { Platform } from './platform.ts'
 import { hide } from './report/hide.ts'
+import { type Level, type RuleId, rules } from './rules.ts'
 import { type Settings, whyMissing } from './settings.ts'
 
 export interface Result {
   id: string
   group: Check['group']
   title: string
+  rule: RuleId
   level: Level
   verdict: Verdict
   why: string
@@ -26,6 +28,8 @@ export interface Result {
   isError?: boolean
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
+  /** Advice, of a run without --strict: it is counted apart and changes no exit code. */
+  isApart?: boolean
 }
 
 export interface RunParts extends Watched {
@@ -59,7 +63,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   }
   const possible = checks.filter(check => {
     const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
-    if (missing) report(check, resultOf(check, 'not applicable', missing))
+    if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
     return missing === undefined
   })
 
@@ -111,12 +115,13 @@ function choose(first: Result, second: Result): Result {
 }
 
 function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
-  return verdict === 'failed' || verdict === 'warned'
+  return verdict === 'failed' || verdict === 'warned' || verdict === 'not followed'
 }
 
 async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
   const whyGone = await watch.whyGone()
-  if (whyGone !== undefined) return { result: resultOf(check, 'undecided', whyGone), isLost: false, beside: new Set() }
+  if (whyGone !== undefined)
+    return { result: resultOf(check, parts.settings, 'undecided', whyGone), isLost: false, beside: new Set() }
   const watching = watch.begin(check.id)
   const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
@@ -126,13 +131,16 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
-  let result: Result = { ...resultOf(check, seen.verdict, seen.reason), ...(seen.isError && { isError: true }) }
+  let result: Result = {
+    ...resultOf(check, parts.settings, seen.verdict, seen.reason),
+    ...(seen.isError && { isError: true }),
+  }
   if (isBlamed(seen)) result.evidence = seen.evidence.length > 0 ? seen.evidence : context.evidence()
   if (seen.isError) result.evidence = seen.evidence
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
     const evidence = [...context.evidence(), ...lastPrinted(parts)]
-    result = { ...resultOf(check, 'failed', reason), ...losingTheClient, evidence, isLost: true }
+    result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, evidence, isLost: true }
   }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
   return { result, isLost: lost !== undefined, beside: watching.beside }
@@ -158,7 +166,7 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
     ])
     return { verdict: 'passed', reason: '', evidence: [] }
   } catch (error) {
-    return judge(error, check.level)
+    return judge(error, check, context.settings)
   } finally {
     bound.abort()
     context.end()
@@ -166,9 +174,12 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   }
 }
 
-function judge(error: unknown, level: Level): Seen {
-  if (error instanceof Failed)
-    return { verdict: level === 'MUST' ? 'failed' : 'warned', reason: error.message, evidence: error.evidence }
+function judge(error: unknown, check: Check, { isStrict }: Settings): Seen {
+  const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const
+  if (error instanceof Failed) {
+    const verdict = isStrict ? 'failed' : broken[rules[check.rule].level]
+    return { verdict, reason: error.message, evidence: error.evidence }
+  }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
@@ -177,9 +188,11 @@ function judge(error: unknown, level: Level): Seen {
 }
 
 /** Whatever the check is about, and whatever its level: nobody may be able to make a client do this. */
-const losingTheClient: Pick<Result, 'level' | 'why' | 'fix'> = {
+const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
+  rule: 'stays-up',
+  isApart: false,
   level: 'MUST',
-  why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer (OWASP ASVS 16.5.3).',
+  why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer.',
   fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and go on running.',
 }
 
@@ -194,7 +207,22 @@ function lastPrinted({ clientProcess }: RunParts): string[] {
   return lines ? [`The client printed last:\n${lines}`] : []
 }
 
-function resultOf(check: Check, verdict: Verdict, reason = ''): Result {
-  const { id, group, title, level, why, fix } = check
-  return { id, group, title, level, verdict, why, fix, reason, evidence: [], durationMs: 0 }
+function resultOf(check: Check, settings: Settings, verdict: Verdict, reason = ''): Result {
+  const { id, group, title, rule, why, fix } = check
+  const { level } = rules[rule]
+  const isApart = level === 'advice' && !settings.isStrict
+  return {
+    id,
+    group,
+    title,
+    rule,
+    level,
+    verdict,
+    why,
+    fix,
+    reason,
+    evidence: [],
+    durationMs: 0,
+    ...(isApart && { isApart }),
+  }
 }

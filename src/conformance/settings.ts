@@ -29,6 +29,8 @@ export interface Settings {
   expectFail: Map<string, string>
   /** Checks that stay undecided do not change the exit code. */
   allowUndecided: boolean
+  /** What is a SHOULD or advice fails as well. */
+  isStrict: boolean
   isHelp: boolean
   isList: boolean
   json: string | undefined
@@ -91,6 +93,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     only: readPattern(values.only, problems),
     expectFail: readExpectedFailures(values['expect-fail'], problems),
     allowUndecided: values['allow-undecided'],
+    isStrict: values.strict,
     isHelp: values.help,
     isList: values.list,
     json: values.json,

@@ -14,7 +14,7 @@ import { describeFailure, summarize } from '../../src/conformance/report/termina
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 
-const base = { group: 'pages', title: 'A title', level: 'SHOULD', why: 'Why.', fix: 'Fix it.' } as const
+const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
@@ -249,7 +249,7 @@ for (const [what, first, second, expected] of pairs)
     async t => {
       let tries = 0
       const run = async () => (++tries === 1 ? first() : second())
-      t.match(await runAll([check('a', run, { level: 'MUST' })]), [expected])
+      t.match(await runAll([check('a', run, { rule: 'CL-06' })]), [expected])
       t.equal(tries, 2)
     },
   )

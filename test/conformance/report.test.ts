@@ -18,7 +18,7 @@ import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
 import { reasons } from '../../src/sandbox/observe/reasons.ts'
 
-const base = { group: 'pages', title: 'A title <b>', level: 'MUST', why: 'Why & where.', fix: 'Fix "it".' } as const
+const base = { group: 'pages', title: 'A title <b>', rule: 'CL-06', why: 'Why & where.', fix: 'Fix "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 /** Runs checks against nothing: none of these asks the platform anything. */
@@ -37,7 +37,8 @@ t.test('a check passes, fails, warns, does not apply, or cannot tell', async t =
   const results = await runAll([
     check('passes', async () => {}),
     check('fails', fail),
-    check('warns', fail, { level: 'SHOULD' }),
+    check('warns', fail, { rule: 'PG-21' }),
+    check('advises', fail, { rule: 'links-apart' }),
     check('lacks', async () => {}, { needs: ['replica'] }),
     check('has-none', async () => {
       throw new NotApplicable('it has none')

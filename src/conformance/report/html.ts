@@ -1,8 +1,9 @@
 // The report as one file that can be mailed: no script, nothing loaded.
 import { groups } from '../checks.ts'
+import { describeRule } from '../rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { countLine, needsAttention, type Report, reasonOf, standingOf } from './report.ts'
+import { adviceLine, countLine, needsAttention, type Report, reasonOf, standingOf } from './report.ts'
 
 const style = `
 :root { color-scheme: light dark; --line: #8884; --bad: #b3261e; --warn: #8a5a00; --good: #1a7f37; --quiet: #666 }
@@ -22,7 +23,8 @@ export function toHtml(report: Report): string {
   const { version, client, startedAt, durationMs, results, expected } = report
   const loud = results.filter(result => needsAttention(standingOf(result, report)))
   const open = loud.filter(result => standingOf(result, report) === 'undecided')
-  const wrong = loud.filter(result => !open.includes(result))
+  const advised = loud.filter(({ verdict }) => verdict === 'not followed')
+  const wrong = loud.filter(result => !open.includes(result) && !advised.includes(result))
   const sections = groups.flatMap(({ id: group, title }) => {
     const own = results.filter(result => result.group === group)
     return own.length === 0
@@ -40,10 +42,12 @@ export function toHtml(report: Report): string {
 </style>
 <h1>Conformance of ${escapeHtml(client)}</h1>
 <p><strong>${countLine(results, expected.keys())}</strong></p>
+${adviceLine(results).map(text => `<p>${text}</p>`)}
 <p>Suite ${escapeHtml(version)}, ${startedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${Math.round(durationMs / 1000)} seconds. A check plays the browser
-and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; each says why it
-matters. Secrets stand here as hashes: equal ones are equal values.</p>
+and the platform around the client, and judges by what both see. What failed is a MUST, what is warned of a SHOULD; with --strict both
+fail. Each says why it matters, and which sentence demands it. Advice is counted apart. Secrets stand here as hashes: equal ones are equal values.</p>
 ${whatToFix(wrong, open, report)}
+${advised.length > 0 ? `<h2>Advice</h2>\n${advised.map(result => article(result, report)).join('\n')}` : ''}
 ${sections.join('\n')}
 </html>
 `
@@ -62,11 +66,11 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
 }
 
 function article(result: Result, report: Report): string {
-  const { id, title, level, verdict, why, fix, evidence } = result
+  const { id, title, rule, level, verdict, why, fix, evidence } = result
   const shown = evidence.map(text => `<pre>${escapeHtml(text)}</pre>`).join('\n')
-  return `<article class="${verdict}" id="${escapeHtml(id)}">
+  return `<article class="${verdict.replace(' ', '-')}" id="${escapeHtml(id)}">
 <h3><b>${standingOf(result, report)}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code></h3>
-<dl><dt>Seen</dt><dd>${escapeHtml(reasonOf(result, report))}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${report.command} --only '^${id}$'`)}</code></dd></dl>
+<dl><dt>Seen</dt><dd>${escapeHtml(reasonOf(result, report))}</dd><dt>Why</dt><dd>${escapeHtml(why)}</dd><dt>Rule</dt><dd>${escapeHtml(describeRule(rule))}</dd><dt>Fix</dt><dd>${escapeHtml(fix)}</dd><dt>Again</dt><dd><code>${escapeHtml(`${report.command} --only '^${id}$'`)}</code></dd></dl>
 ${shown && `<details open><summary>What happened</summary>\n${shown}\n</details>`}
 </article>`
 }

@@ -1,20 +1,22 @@
 // The report for programs.
+import { citationOf, rules } from '../rules.ts'
 import { unsafeToPrint } from './printable.ts'
 import { type Report, reasonOf, standingOf } from './report.ts'
 
 /**
  * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id", "title",
- * "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
+ * "rule": {"id", "source", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
  * counts. `isError` says that the check itself crashed.
  */
 export function toJson(report: Report): string {
   const { version, client, startedAt, durationMs, command, results, outcome, exitCode } = report
   const checks = results.map(result => {
-    const { id, group, title, level, verdict, why, fix, evidence, durationMs, isError = false } = result
+    const { id, group, title, rule, level, verdict, why, fix, evidence, durationMs, isError = false } = result
     return {
       id,
       group,
       title,
+      rule: { id: rule, level: rules[rule].level, source: citationOf(rules[rule]), quote: rules[rule].quote },
       level,
       verdict,
       standing: standingOf(result, report),

@@ -1,6 +1,7 @@
 // The report for CI systems: JUnit's XML, one suite a group. It is red exactly when the exit code is not 0: what is warned
 // has passed and says so, a known failure is skipped, and what is undecided is an error.
 import { groups } from '../checks.ts'
+import { describeRule } from '../rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
@@ -42,7 +43,8 @@ function testCase(result: Result, report: Report): string {
   const head = `    <testcase name="${escapeXml(`${id}: ${title}`)}" classname="${escapeXml(`conformance.${group}`)}" time="${seconds(durationMs)}"`
   const standing = standingOf(result, report)
   const text = escapeXml(tell(result, report))
-  if (standing === 'warned') return `${head}><system-out>${text}</system-out></testcase>\n`
+  if (standing === 'warned' || standing === 'not followed')
+    return `${head}><system-out>${text}</system-out></testcase>\n`
   const kind = kindOf(standing, report)
   if (kind === 'passed') return `${head}/>\n`
   const named = standing === 'failed' || standing === 'not applicable' ? '' : `${standing}: `
@@ -56,6 +58,8 @@ function kindOf(standing: Standing, { allowUndecided }: Report): Kind {
   const kinds: Record<Standing, Kind> = {
     passed: 'passed',
     warned: 'passed',
+    'not followed': 'passed',
+    'undecided advice': 'skipped',
     failed: 'failure',
     'no longer fails': 'failure',
     crashed: 'error',
@@ -67,10 +71,11 @@ function kindOf(standing: Standing, { allowUndecided }: Report): Kind {
 }
 
 function tell(result: Result, report: Report): string {
-  const { why, fix, evidence, id } = result
+  const { rule, why, fix, evidence, id } = result
   return [
     `${standingOf(result, report)}: ${reasonOf(result, report)}`,
     `Why: ${why}`,
+    `Rule: ${describeRule(rule)}`,
     `Fix: ${fix}`,
     ...evidence,
     `Again: ${report.command} --only '^${id}$'`,

@@ -23,18 +23,20 @@ export interface Report {
 /**
  * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise.
  * `known failure`: it failed, as the list says. `no longer fails`: it passes, although it is on the list.
+ * `undecided advice`: of a run without --strict, where it changes no exit code.
  */
-export type Standing = Verdict | 'known failure' | 'no longer fails' | 'crashed'
+export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'crashed'
 
-export function standingOf({ id, verdict, isError }: Result, { outcome, expected }: Report): Standing {
+export function standingOf({ id, verdict, isError, isApart }: Result, { outcome, expected }: Report): Standing {
   if (isError) return 'crashed'
+  if (isApart && verdict === 'undecided') return 'undecided advice'
   if (verdict === 'failed' && expected.has(id)) return 'known failure'
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
 }
 
 /** Whether somebody has to look at it. */
 export function needsAttention(standing: Standing): boolean {
-  return !['passed', 'not applicable', 'known failure'].includes(standing)
+  return !['passed', 'not applicable', 'known failure', 'undecided advice'].includes(standing)
 }
 
 export function reasonOf(result: Result, report: Report): string {
@@ -52,11 +54,22 @@ const order: Verdict[] = ['passed', 'failed', 'warned', 'not applicable', 'undec
  */
 export function countLine(results: Result[], known: Iterable<string> = [], isShort = false): string {
   const ids = new Set(known)
-  const counted = results.filter(({ id, verdict }) => !(verdict === 'failed' && ids.has(id)))
-  const isKnown = results.length - counted.length
+  const own = results.filter(({ isApart }) => !isApart)
+  const counted = own.filter(({ id, verdict }) => !(verdict === 'failed' && ids.has(id)))
+  const isKnown = own.length - counted.length
   const counts = order
     .map(verdict => [verdict, counted.filter(result => result.verdict === verdict).length] as const)
     .filter(([, count]) => !isShort || count > 0)
     .map(([verdict, count]) => `${count} ${verdict}`)
   return [...counts, ...(isShort && isKnown > 0 ? [`${isKnown} known to fail`] : [])].join(', ')
+}
+
+/** What was asked as advice and is counted apart from the rest; no line without any. */
+export function adviceLine(results: Result[]): string[] {
+  const own = results.filter(({ isApart }) => isApart)
+  const count = (verdict: Verdict) => own.filter(result => result.verdict === verdict).length
+  if (own.length === 0) return []
+  return [
+    `Advice: ${count('passed')} followed, ${count('not followed')} not followed, ${count('not applicable')} not applicable, ${count('undecided')} undecided`,
+  ]
 }

@@ -1,9 +1,10 @@
 // What a terminal shows: each failure with its evidence, then a summary that fits a screen.
-import type { Verdict } from '../check.ts'
+import type { Check, Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
+import { citationOf, describeRule, type Level, rules } from '../rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { countLine, type Report, reasonOf, standingOf } from './report.ts'
+import { adviceLine, countLine, type Report, reasonOf, standingOf } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
@@ -13,7 +14,10 @@ const [mostNamed, mostLines] = [12, 40]
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
-    result => !['passed', 'not applicable', 'known failure', 'undecided'].includes(standingOf(result, report)),
+    result =>
+      !['passed', 'not applicable', 'known failure', 'undecided', 'undecided advice'].includes(
+        standingOf(result, report),
+      ),
   )
   const alike = Map.groupBy(inOrderOfRepair(found), ({ verdict, reason, fix, isError }) =>
     JSON.stringify([verdict, reason, fix, isError]),
@@ -25,17 +29,22 @@ export function describeFailures(report: Report): string {
 
 /** A client that is lost explains much else; after it a MUST comes before a SHOULD; a login begins before it ends. */
 function inOrderOfRepair(results: Result[]): Result[] {
-  const rank = ({ isLost, verdict, isError }: Result) => (isError ? 3 : isLost ? 0 : verdict === 'failed' ? 1 : 2)
+  const rank = ({ isLost, verdict, isError }: Result) => {
+    if (isError) return 3
+    if (verdict === 'not followed') return 4
+    return isLost ? 0 : verdict === 'failed' ? 1 : 2
+  }
   return results.toSorted((one, other) => rank(one) - rank(other))
 }
 
 /** A check that failed, warned or crashed: what was seen, why it matters, how to fix it, and how to run it again. */
 export function describeFailure(result: Result, command: string, alike: Result[] = []): string {
-  const { id, title, level, verdict, reason, why, fix, evidence, isError } = result
+  const { id, title, rule, level, verdict, reason, why, fix, evidence, isError } = result
   const lines = [
     `${isError ? 'ERROR' : verdict.toUpperCase()} ${id} (${level}): ${title}`,
     `  Seen:  ${reason}`,
     `  Why:   ${why}`,
+    `  Rule:  ${describeRule(rule)}`,
     `  Fix:   ${fix}`,
     ...(evidence.length > 0
       ? ['  Evidence:', ...evidence.flatMap(text => text.split('\n').map(line => `    ${line}`))]
@@ -76,18 +85,19 @@ function summaryOf(report: Report, most: number): string[] {
       most,
     ),
     ...listSome('Warned', named(of('warned')), most),
+    ...listSome('Advice not followed', named(of('not followed')), most),
     ...listSome(
       'Crashed, which is a mistake of this suite: please report it',
       named(results.filter(({ isError }) => isError)),
       most,
     ),
-    ...listSome('Undecided', named(of('undecided')), most),
+    ...listSome('Undecided', named(of('undecided').filter(({ isApart }) => !isApart)), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
   if (nowPassing.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${nowPassing.join(', ')}`)
   if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
   if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
-  return [...lines, countLine(results, expected.keys())]
+  return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }
 
 /** How many do not apply for which reason: what most have in common comes first. */
@@ -119,13 +129,40 @@ function shorten(text: string): string {
 }
 
 /** For `--list`, and for docs/conformance-checks.md: every check by group, as Markdown. */
-export function listChecks(checks: Pick<Result, 'id' | 'group' | 'title' | 'level'>[]): string {
+export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'>[]): string {
   const tables = groups.flatMap(({ id: group, title }) => {
     const own = checks.filter(check => check.group === group)
-    const rows = own.map(({ id, level, title }) => `| \`${id}\` | ${level} | ${title.replaceAll('|', '\\|')} |`)
+    const rows = own.map(
+      ({ id, rule, title }) => `| \`${id}\` | ${rules[rule].level} | ${escapeCell(title)} | \`${rule}\` |`,
+    )
     return own.length === 0
       ? []
-      : [`## ${title} (\`${group}\`)\n\n| Id | | What a right client does |\n|---|---|---|\n${rows.join('\n')}\n`]
+      : [
+          `## ${title} (\`${group}\`)\n\n| Id | | What a right client does | Rule |\n|---|---|---|---|\n${rows.join('\n')}\n`,
+        ]
   })
-  return `# What the conformance suite checks\n\n${checks.length} checks, as \`--list\` prints them.\n\n${tables.join('\n')}`
+  const used = Object.entries(rules).filter(([id]) => checks.some(({ rule }) => rule === id))
+  const ruleRows = used.map(
+    ([id, rule]) => `| \`${id}\` | ${rule.level} | ${citationOf(rule)} | ${escapeCell(rule.quote)} |`,
+  )
+  const countOf = (level: Level) => checks.filter(({ rule }) => rules[rule].level === level).length
+  return `# What the conformance suite checks
+
+${checks.length} checks, as \`--list\` prints them: ${countOf('MUST')} MUST, ${countOf('SHOULD')} SHOULD, ${countOf('advice')} advice. Each rests on a rule,
+and the rules stand at the end with the sentences that they rest on.
+
+${tables.join('\n')}
+## Rules
+
+Sentences of RFCs and of OWASP ASVS 5.0 are exact. Those of the platform's specification and of the contract, which settles what the
+specification leaves open, are shortened.
+
+| Id | | Source | Sentence |
+|---|---|---|---|
+${ruleRows.join('\n')}
+`
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }

@@ -23,8 +23,8 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
       (failure): Row => ({
         id: `${place}-${failure}-status`,
         title: `When ${call} fails (${failure}), the answer does not say that the client itself is broken`,
-        level: 'SHOULD',
-        why: 'Status 500 is for the unexpected and raises alarms at the wrong place; a platform that does not answer is 502, 503 or 504 (RFC 9110, 15.6).',
+        rule: 'gateway-status',
+        why: 'Status 500 is for the unexpected and raises alarms at the wrong place; a platform that does not answer is 502, 503 or 504.',
         fix: 'Answer failures of the platform with 502 or 503 and a page, and keep 500 for mistakes of your own.',
         ...(needs && { needs }),
         async run(context) {
@@ -36,8 +36,8 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
     {
       id: `${place}-failed-no-stack`,
       title: `The page for ${call === 'the API' ? 'a failed call' : 'a failed exchange'} shows no stack, no file and no inner address`,
-      level: 'MUST',
-      why: 'It tells an attacker what runs where (OWASP ASVS 16.5.1).',
+      rule: 'PG-20',
+      why: 'It tells an attacker what runs where.',
       fix: 'Answer every error with fixed words; put the rest into the log.',
       ...(needs && { needs }),
       async run(context) {

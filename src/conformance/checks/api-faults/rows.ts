@@ -65,7 +65,7 @@ const failures: [failure: string, what: string][] = [
 const survivals: Row[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `The page meets ${what}: the visitor gets an answer and stays signed in`,
-  level: 'MUST',
+  rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
   why: 'An API that fails says nothing about who is signed in, and must end neither the session nor the client.',
   fix: 'Catch what can go wrong with a call, show a page that says so, and leave the cookies alone.',
   needs,
@@ -83,7 +83,7 @@ const deadlines: Row[] = [
 ].map(([failure, what]) => ({
   id: `list-${failure}`,
   title: `The page meets ${what}: the visitor gets an answer in time`,
-  level: 'MUST' as const,
+  rule: 'UP-03' as const,
   why: 'Without a deadline of its own a client keeps the visitor, a socket and memory for as long as the API likes; 20 seconds are allowed here.',
   fix: 'Give each call a deadline for the whole of it, the body included, and a bound on its size.',
   needs,
@@ -97,8 +97,8 @@ const deadlines: Row[] = [
 const redirects: Row[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
   title: `A call of the API follows no redirect (${status})`,
-  level: 'MUST',
-  why: 'A redirect that is followed can take the access token to whoever it names (RFC 6750, 5.2 and 5.3).',
+  rule: 'UP-02',
+  why: 'A redirect that is followed can take the access token to whoever it names.',
   fix: 'Switch redirects off for these calls, and take every 3xx for a failure.',
   needs,
   async run(context) {
@@ -126,8 +126,8 @@ async function createUnder(context: CheckContext, fault: string, options: Record
 const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
   id: `create-${failure}-not-repeated`,
   title: `A creation that meets trouble (${failure}) is answered, and not sent again by itself`,
-  level: 'MUST',
-  why: 'Nobody knows whether the platform has acted: sent again, there may be two applications (RFC 9110, 9.2.2: POST is not idempotent).',
+  rule: 'UP-07',
+  why: 'Nobody knows whether the platform has acted: sent again, there may be two applications.',
   fix: 'Retry no POST; tell the visitor to look at his list.',
   needs: ['page', 'create'],
   async run(context) {
@@ -140,7 +140,7 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
 const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
   title: `A creation that the API refuses (${failure}) is no failure of the client`,
-  level: 'MUST',
+  rule: 'UP-14',
   why: 'A refusal is an answer: it comes in more shapes than one, and a client that breaks on it can say nothing about it.',
   fix: 'Read the refusal with care for its shape, and say what has to be changed.',
   needs: ['page', 'create'],
@@ -160,8 +160,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-401-once',
     title: 'One refused access token leads neither to a loop nor to a broken page',
-    level: 'MUST',
-    why: 'A token can end before its time: the client renews it once, or asks the visitor to sign in (RFC 6750, 3.1).',
+    rule: 'UP-14',
+    why: 'A token can end before its time: the client renews it once, or asks the visitor to sign in.',
     fix: 'After a 401 renew once and repeat the call once; then lead to the login.',
     needs,
     async run(context) {
@@ -175,8 +175,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-401-always',
     title: 'An API that refuses every token is asked at most a few times for one visit',
-    level: 'MUST',
-    why: 'Renewing and asking again without end is a storm against the platform, and never ends for the visitor (RFC 6750, 3.1).',
+    rule: 'UP-14',
+    why: 'Renewing and asking again without end is a storm against the platform, and never ends for the visitor.',
     fix: 'Renew at most once for a request, then show a page that offers to sign in; never go to the login and back by itself.',
     needs,
     async run(context) {
@@ -196,7 +196,7 @@ export const apiFaults: Row[] = [
   {
     id: 'list-401-no-loop',
     title: 'An API that refuses every token does not send the visitor to the login and back without end',
-    level: 'MUST',
+    rule: 'UP-14',
     why: 'The portal remembers its visitor and sends him back at once, so the browser ends it with "too many redirects".',
     fix: 'When a fresh token is refused, show a page instead of leading to the login again.',
     needs,
@@ -217,8 +217,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-429-not-repeated',
     title: 'An API that is asked too often is not asked more often for it',
-    level: 'MUST',
-    why: 'Retries at once make an overload worse (RFC 6585, 4).',
+    rule: 'UP-07',
+    why: 'Retries at once make an overload worse.',
     fix: 'Show a page that says when to try again; repeat no call at once.',
     needs,
     async run(context) {
@@ -244,7 +244,7 @@ export const apiFaults: Row[] = [
     ([failure, what, why]): Row => ({
       id: `list-${failure}`,
       title: `The page bears ${what}`,
-      level: 'MUST',
+      rule: 'UP-06',
       why: why!,
       fix: 'Check the type of what you show, and show a placeholder where it is not there.',
       needs,
@@ -259,8 +259,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-unknown-members',
     title: 'Members that nobody knows do not disturb the page',
-    level: 'MUST',
-    why: 'An API grows: a client that refuses what is new breaks by itself one day (specification, part 9: the version stays v1).',
+    rule: 'unknown-members',
+    why: 'An API grows: a client that refuses what is new breaks by itself one day.',
     fix: 'Check what you show, and ignore the rest.',
     needs,
     async run(context) {
@@ -278,8 +278,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-5000',
     title: 'A list of 5,000 applications is answered within ten seconds',
-    level: 'SHOULD',
-    why: 'The specification names no bound on the list (part 8).',
+    rule: 'long-list',
+    why: 'The platform names no bound on the list, so it can become long.',
     fix: 'Show the first few hundred, or a page at a time, and say how many there are.',
     needs,
     async run(context) {
@@ -295,8 +295,8 @@ export const apiFaults: Row[] = [
   {
     id: 'list-bounded',
     title: 'The client hangs up on a list of 32 MB',
-    level: 'SHOULD',
-    why: 'An answer that is read to its end, whatever its size, fills the memory that all visitors share (CWE-770).',
+    rule: 'bounded-answers',
+    why: 'An answer that is read to its end, whatever its size, fills the memory that all visitors share.',
     fix: 'Count the bytes of every answer while reading, and give up beyond some megabytes.',
     needs,
     async run(context) {
@@ -319,8 +319,8 @@ export const apiFaults: Row[] = [
   {
     id: 'create-redirect-307',
     title: 'A creation follows no redirect',
-    level: 'MUST',
-    why: 'Followed, it takes token and form to whoever the redirect names (RFC 6750, 5.2).',
+    rule: 'UP-02',
+    why: 'Followed, it takes token and form to whoever the redirect names.',
     fix: 'Switch redirects off for every call.',
     needs: ['page', 'create'],
     async run(context) {
@@ -332,8 +332,8 @@ export const apiFaults: Row[] = [
   {
     id: 'create-422-keeps-the-form',
     title: 'What was typed is not lost when the API refuses a field',
-    level: 'SHOULD',
-    why: 'Who has to type ten fields again does so badly or not at all (specification, part 2 has ten).',
+    rule: 'form-kept',
+    why: 'Who has to type ten fields again does so badly or not at all.',
     fix: 'Answer with the form again, filled as it was sent, and the problem beside its field.',
     needs: ['page', 'create'],
     async run(context) {
@@ -344,8 +344,8 @@ export const apiFaults: Row[] = [
   {
     id: 'api-no-client-secret',
     title: 'The client secret goes to the token endpoint alone',
-    level: 'MUST',
-    why: 'The API needs the token; a secret that goes there as well is known to one more (specification, 4.1 and 5.6).',
+    rule: 'UP-15',
+    why: 'The API needs the token; a secret that goes there as well is known to one more.',
     fix: 'Send the API the Authorization header with the access token and nothing else that is secret.',
     needs,
     async run(context) {

@@ -1,6 +1,8 @@
 // Callbacks with other parameters than the portal gives: twice, missing, of somebody else, an error, garbage.
+
 import type { Row } from '../../check.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
+import type { RuleId } from '../../rules.ts'
 import { beginLogin, errorCallback, expectRefused, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
@@ -8,11 +10,11 @@ const evil = 'https://evil.example/'
 /** A mark that no template would write by itself, as markup. */
 const markup = '"\'><img src=x onerror=conformance()>'
 
-const repeated: [name: string, level: 'MUST' | 'SHOULD'][] = [
-  ['code', 'MUST'],
-  ['client_id', 'SHOULD'],
-  ['subject', 'SHOULD'],
-  ['redirect_uri', 'SHOULD'],
+const repeated: [name: string, rule: RuleId][] = [
+  ['code', 'CL-09'],
+  ['client_id', 'parameter-pollution'],
+  ['subject', 'parameter-pollution'],
+  ['redirect_uri', 'parameter-pollution'],
 ]
 
 /** Callbacks that no portal sends: whatever comes, the answer is a page and the client lives. */
@@ -40,11 +42,11 @@ const escaped: [id: string, title: string, query: (state: string) => Record<stri
 
 export const callbackParameters: Row[] = [
   ...repeated.map(
-    ([name, level]): Row => ({
+    ([name, rule]): Row => ({
       id: `callback-${name.replace('_', '-')}-twice`,
       title: `A callback in which ${name} stands twice is refused`,
-      level,
-      why: 'Parameters must not be there more than once, and whoever reads the first and whoever reads the last read differently (RFC 6749, 3.1).',
+      rule,
+      why: 'Parameters must not be there more than once, and whoever reads the first and whoever reads the last read differently.',
       fix: 'Refuse a callback with a repeated parameter before anything is sent.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -56,8 +58,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-client-id-other',
     title: 'A callback for another client is refused',
-    level: 'MUST',
-    why: 'An answer that was meant for another client is not for this one (specification, 4.3: client_id "can be used to validate state"; RFC 9700, 4.4).',
+    rule: 'CL-10',
+    why: 'An answer that was meant for another client is not for this one.',
     fix: 'Compare client_id with the configured one before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -69,8 +71,8 @@ export const callbackParameters: Row[] = [
     (name): Row => ({
       id: `callback-${name.replace('_', '-')}-missing`,
       title: `A callback without ${name} is refused`,
-      level: 'SHOULD',
-      why: `${name} is required in every callback; one without it is not of this portal (specification, 4.3).`,
+      rule: 'callback-required-parameters',
+      why: `${name} is required in every callback; one without it is not of this portal.`,
       fix: `Refuse a callback without ${name} before the exchange.`,
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -82,8 +84,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-code-missing',
     title: 'A callback without a code exchanges nothing',
-    level: 'MUST',
-    why: 'There is nothing to exchange (specification, 4.3: code is required).',
+    rule: 'callback-code',
+    why: 'There is nothing to exchange.',
     fix: 'Refuse a callback without a code.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -95,8 +97,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-subject-other',
     title: "Who is signed in is not taken from the callback's subject",
-    level: 'MUST',
-    why: 'Anybody can change the address bar; who it is stands in the token (RFC 9700, 4.5).',
+    rule: 'CL-12',
+    why: 'Anybody can change the address bar; who it is stands in the token.',
     fix: 'Never use subject as identity.',
     needs: ['page'],
     async run(context) {
@@ -118,8 +120,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-redirect-uri-other',
     title: 'The redirect_uri of a callback is never used',
-    level: 'MUST',
-    why: 'The exchange carries the address of the start, and nobody is led to one from a query (specification, 4.2; RFC 9700, 4.11.1).',
+    rule: 'CL-11',
+    why: 'The exchange carries the address of the start, and nobody is led to one from a query.',
     fix: 'Take the redirect URI from the configuration alone.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -134,8 +136,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-iss-other',
     title: 'A callback of another issuer is refused',
-    level: 'SHOULD',
-    why: 'iss says who answers; the portal sends its own and lists that it does (RFC 9207, 2.4).',
+    rule: 'CL-23',
+    why: 'iss says who answers; the portal sends its own and lists that it does.',
     fix: "Where iss is there, compare it with the portal's address before the exchange.",
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -146,8 +148,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-unknown-parameter',
     title: 'A callback with a parameter that nobody knows works',
-    level: 'MUST',
-    why: 'Unrecognized response parameters must be ignored (RFC 6749, 4.1.2).',
+    rule: 'unknown-parameters',
+    why: 'Unrecognized response parameters must be ignored.',
     fix: 'Look only at what is known.',
     needs: ['page'],
     async run(context) {
@@ -160,8 +162,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-error',
     title: 'A callback with an error exchanges nothing and is answered with a page',
-    level: 'MUST',
-    why: 'The portal says so that there is no code (RFC 6749, 4.1.2.1).',
+    rule: 'CL-13',
+    why: 'The portal says so that there is no code.',
     fix: 'Handle error before code, and show a page that offers to sign in again.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -176,8 +178,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-error-and-code',
     title: 'A callback with an error and a code is an error',
-    level: 'MUST',
-    why: 'A portal that sends both has failed; the code proves nothing (RFC 6749, 4.1.2.1).',
+    rule: 'CL-13',
+    why: 'A portal that sends both has failed; the code proves nothing.',
     fix: 'Look at error first.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -189,8 +191,8 @@ export const callbackParameters: Row[] = [
     ([id, title, query]): Row => ({
       id: `callback-escapes-${id}`,
       title: `Markup in ${title} of a callback is text on the page`,
-      level: 'MUST',
-      why: 'Anybody can make a visitor open such an address (OWASP ASVS 1.2.1).',
+      rule: 'oauth-sanitize',
+      why: 'Anybody can make a visitor open such an address.',
       fix: 'Escape whatever of the query stands on a page, or show none of it.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
@@ -211,8 +213,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-code-literal',
     title: 'A code cannot add fields to the exchange',
-    level: 'MUST',
-    why: 'What is pasted into a form unencoded becomes fields of its own (RFC 6749, appendix B).',
+    rule: 'CL-15',
+    why: 'What is pasted into a form unencoded becomes fields of its own.',
     fix: 'Build the form with URLSearchParams or the like.',
     async run(context) {
       // The second for those who take no code with a space in it.
@@ -235,8 +237,8 @@ export const callbackParameters: Row[] = [
   {
     id: 'callback-code-long',
     title: 'A code of 8 KB is not sent on',
-    level: 'SHOULD',
-    why: 'Whoever calls the callback would make the client send what they like (OWASP ASVS 2.2.1).',
+    rule: 'code-length',
+    why: 'Whoever calls the callback would make the client send what they like.',
     fix: 'Refuse a code of more than some 2,000 characters.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -249,8 +251,8 @@ export const callbackParameters: Row[] = [
     ([id, title, query]): Row => ({
       id: `callback-${id}`,
       title: `A callback ${title} is answered and refused`,
-      level: 'MUST',
-      why: 'Anybody can send it; an exception that nobody catches is an outage (OWASP ASVS 16.5.3).',
+      rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
+      why: 'Anybody can send it; an exception that nobody catches is an outage.',
       fix: 'Check the query before it is used, and answer with status 400.',
       async run(context) {
         const exchange = await context.request(context.platform.redirectUri + query, { headers: navigationHeaders })

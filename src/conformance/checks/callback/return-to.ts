@@ -30,8 +30,8 @@ const returns: [id: string, value: string][] = [
 const returnChecks: Row[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
   title: `After a login nobody is led to another site by ${JSON.stringify(value)}`,
-  level: 'MUST',
-  why: "A link to the login that ends at a forger's page is an open redirect (RFC 9700, 4.11.1).",
+  rule: 'CL-25',
+  why: "A link to the login that ends at a forger's page is an open redirect.",
   fix: "Take only a path of the client: parse it against the client's own origin, and compare the origin of what comes out.",
   needs: ['returnTo'],
   async run(context) {
@@ -62,8 +62,8 @@ export const returnTo: Row[] = [
   {
     id: 'return-to-works',
     title: 'A login leads back to the page that it was begun for',
-    level: 'SHOULD',
-    why: 'Whoever followed a link wants to be there, and not on a start page (OWASP ASVS 2.3.1).',
+    rule: 'return-to',
+    why: 'Whoever followed a link wants to be there, and not on a start page.',
     fix: 'Keep the path with the pending login, and lead on to it.',
     needs: ['returnTo', 'page'],
     async run(context) {
@@ -77,8 +77,8 @@ export const returnTo: Row[] = [
   {
     id: 'return-to-no-header',
     title: 'Where to come back to cannot add headers',
-    level: 'MUST',
-    why: 'A line break in a Location begins another header (OWASP ASVS 1.2.1).',
+    rule: 'header-injection',
+    why: 'A line break in a Location begins another header.',
     fix: 'Refuse control characters.',
     needs: ['returnTo'],
     async run(context) {
@@ -96,8 +96,8 @@ export const returnTo: Row[] = [
   {
     id: 'return-to-long',
     title: 'A long address to come back to does not break the login',
-    level: 'MUST',
-    why: 'A cookie of more than 4,096 bytes is dropped without a word (RFC 6265bis, 5.7).',
+    rule: 'CK-03',
+    why: 'A cookie of more than 4,096 bytes is dropped without a word.',
     fix: 'Bound what is kept of it, and leave out what is longer.',
     needs: ['returnTo', 'page'],
     async run(context) {

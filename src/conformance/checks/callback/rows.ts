@@ -14,8 +14,8 @@ export const callback: Row[] = [
   {
     id: 'login-works',
     title: 'Whoever signs in at the portal is signed in at the client',
-    level: 'MUST',
-    why: "It is what a client is for: the page behind the login calls the API in the visitor's name (specification, 5.3 and 5.4).",
+    rule: 'login-works',
+    why: "It is what a client is for: the page behind the login calls the API in the visitor's name.",
     fix: 'Follow the steps of part 5 of the specification; the evidence shows how far it came.',
     needs: ['page'],
     async run(context) {
@@ -30,8 +30,8 @@ export const callback: Row[] = [
   {
     id: 'login-lands-signed-in',
     title: 'The first page after the login is already signed in',
-    level: 'MUST',
-    why: 'A Strict cookie is not sent after redirects that began on another site, so a redirect from the callback shows a signed-out page (RFC 6265bis, 5.2).',
+    rule: 'CL-26',
+    why: 'A Strict cookie is not sent after redirects that began on another site, so a redirect from the callback shows a signed-out page.',
     fix: 'Answer the callback with status 200 and a page that goes on by itself (meta refresh) to a page of the client.',
     needs: ['page'],
     async run(context) {
@@ -59,8 +59,8 @@ export const callback: Row[] = [
   {
     id: 'callback-code-not-in-address',
     title: 'Code and state do not stay in the address bar',
-    level: 'MUST',
-    why: 'What stands there is kept in the history, copied and sent on (RFC 9700, 4.3.1).',
+    rule: 'CL-28',
+    why: 'What stands there is kept in the history, copied and sent on.',
     fix: 'Lead on from the callback by a redirect, or by a page with a meta refresh, which replaces the entry.',
     async run(context) {
       const landed = await context.signIn(context.browser())
@@ -76,8 +76,8 @@ export const callback: Row[] = [
   {
     id: 'callback-no-referrer',
     title: "The callback's address goes to nobody as a referrer",
-    level: 'MUST',
-    why: 'The next request would carry code and state in its Referer (RFC 9700, 4.2.4).',
+    rule: 'CL-27',
+    why: 'The next request would carry code and state in its Referer.',
     fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
     async run(context) {
       const browser = context.browser()
@@ -92,8 +92,8 @@ export const callback: Row[] = [
   {
     id: 'callback-no-store',
     title: 'The answer to the callback says Cache-Control: no-store',
-    level: 'SHOULD',
-    why: 'It sets a session; whatever keeps it gives it to others (RFC 6749, 5.1; RFC 9111, 5.2.2.5).',
+    rule: 'no-store',
+    why: 'It sets a session; whatever keeps it gives it to others.',
     fix: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const answer = await callbackOf(context)
@@ -107,8 +107,8 @@ export const callback: Row[] = [
   {
     id: 'callback-not-cached',
     title: 'The answer to the callback may not be kept by others',
-    level: 'MUST',
-    why: 'A proxy would give the session of one visitor to the next (RFC 9111, 5.2.2).',
+    rule: 'CK-17',
+    why: 'A proxy would give the session of one visitor to the next.',
     fix: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const answer = await callbackOf(context)
@@ -123,8 +123,8 @@ export const callback: Row[] = [
   {
     id: 'callback-nothing-foreign',
     title: 'The page of the callback loads nothing from elsewhere and repeats neither code nor state',
-    level: 'MUST',
-    why: 'Whatever it loads learns the code by script or referrer (RFC 6749, 3.1.2.5).',
+    rule: 'CL-27',
+    why: 'Whatever it loads learns the code by script or referrer.',
     fix: 'Answer with a page of its own that holds nothing but the way on.',
     async run(context) {
       const answer = await callbackOf(context)
@@ -140,8 +140,8 @@ export const callback: Row[] = [
   {
     id: 'callback-resent',
     title: 'A callback that the browser delivers four times at once is answered four times',
-    level: 'MUST',
-    why: 'Browsers send a request again whose connection dropped; that must end on a page, never in a fault (RFC 9110, 9.2.2).',
+    rule: 'CL-29',
+    why: 'Browsers send a request again whose connection dropped; that must end on a page, never in a fault.',
     fix: 'Share one exchange among deliveries of one state, and answer what cannot be shared with a page that leads on.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -159,8 +159,8 @@ export const callback: Row[] = [
   {
     id: 'callback-resent-signed-in',
     title: 'A callback that the browser delivers four times at once ends signed in',
-    level: 'SHOULD',
-    why: 'The visitor has done everything right, and sees the last answer alone (RFC 9110, 9.2.2).',
+    rule: 'resent-callback-signs-in',
+    why: 'The visitor has done everything right, and sees the last answer alone.',
     fix: 'Let no late delivery take away the session that the first one has made.',
     needs: ['page'],
     async run(context) {
@@ -173,8 +173,8 @@ export const callback: Row[] = [
   {
     id: 'callback-post',
     title: 'The callback takes no form',
-    level: 'SHOULD',
-    why: "The portal redirects with GET; a form of another site is somebody else's (specification, 4.3: GET /exchangeToken).",
+    rule: 'only-supported-methods',
+    why: "The portal redirects with GET; a form of another site is somebody else's.",
     fix: 'Route GET alone, and answer others with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -189,8 +189,8 @@ export const callback: Row[] = [
   {
     id: 'callback-head',
     title: 'HEAD on the callback exchanges nothing',
-    level: 'SHOULD',
-    why: 'Programs that look at links would use up the code (RFC 9110, 9.3.2: HEAD is safe).',
+    rule: 'head-no-effect',
+    why: 'Programs that look at links would use up the code.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -205,8 +205,8 @@ export const callback: Row[] = [
   {
     id: 'callback-cross-site-frame',
     title: 'A callback in a frame of another site is refused',
-    level: 'SHOULD',
-    why: 'A hidden frame would finish a login that nobody sees (RFC 9700, 4.16).',
+    rule: 'CL-32',
+    why: 'A hidden frame would finish a login that nobody sees.',
     fix: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -225,8 +225,8 @@ export const callback: Row[] = [
   {
     id: 'declined',
     title: 'Whoever declines at the portal comes to a page of the client, and is not signed in',
-    level: 'MUST',
-    why: 'cancel_url is where they are sent; a page that is not there looks broken (specification, 4.2).',
+    rule: 'cancel-url-page',
+    why: 'cancel_url is where they are sent; a page that is not there looks broken.',
     fix: 'Serve a page at cancel_url that says that nobody was signed in and offers the login.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -250,8 +250,8 @@ export const callback: Row[] = [
   {
     id: 'session-new',
     title: 'A login makes a session of its own, whatever cookies were there before',
-    level: 'MUST',
-    why: "A session id that an attacker has planted would open the visitor's session (OWASP ASVS 7.2.4: session fixation).",
+    rule: 'CL-20',
+    why: "A session id that an attacker has planted would open the visitor's session.",
     fix: 'Make a new session at every login, and never take over the id that came along.',
     needs: ['page'],
     async run(context) {
@@ -278,8 +278,8 @@ export const callback: Row[] = [
   {
     id: 'session-replaced',
     title: 'A login as somebody else replaces who was signed in',
-    level: 'MUST',
-    why: "Otherwise one works in another's name without seeing it (OWASP ASVS 7.2.4).",
+    rule: 'CL-20',
+    why: "Otherwise one works in another's name without seeing it.",
     fix: 'Replace the whole session, tokens and what was remembered of the visitor.',
     needs: ['page'],
     async run(context) {

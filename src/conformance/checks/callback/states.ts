@@ -44,8 +44,8 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
 const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
   title: `A callback ${title} is refused before anything is sent`,
-  level: 'MUST',
-  why: "The state is all that tells an answer to one's own question from a forged one (specification, 5.5; RFC 6749, 10.12; RFC 9700, 4.7).",
+  rule: 'CL-04',
+  why: "The state is all that tells an answer to one's own question from a forged one.",
   fix: 'Compare the one state of the query with the one kept for this browser, both present, before the exchange.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
@@ -61,8 +61,8 @@ export const states: Row[] = [
   {
     id: 'state-other-browser',
     title: 'A callback is refused in a browser that has begun no login',
-    level: 'MUST',
-    why: "An attacker would send a visitor the end of the attacker's own login (RFC 9700, 4.7; RFC 6749, 10.12).",
+    rule: 'CL-03',
+    why: "An attacker would send a visitor the end of the attacker's own login.",
     fix: 'Keep the state in a cookie of the browser that began, not in the memory of the server alone, nor signed in the state itself.',
     async run(context) {
       const { callback } = await beginLogin(context)
@@ -72,8 +72,8 @@ export const states: Row[] = [
   {
     id: 'state-other-login',
     title: 'A callback is refused in a browser that has begun another login',
-    level: 'MUST',
-    why: "That some login is pending does not make this one the visitor's (RFC 9700, 4.7: login CSRF).",
+    rule: 'CL-03',
+    why: "That some login is pending does not make this one the visitor's.",
     fix: 'Compare the state itself, not only whether there is a pending login.',
     async run(context) {
       const attacker = await context.otherPerson()
@@ -94,8 +94,8 @@ export const states: Row[] = [
   {
     id: 'state-once',
     title: 'The same callback, delivered again, exchanges nothing again',
-    level: 'MUST',
-    why: 'A state serves once, and a second exchange of one code revokes what the first gave (specification, 5.5; RFC 6749, 4.1.2).',
+    rule: 'code-once',
+    why: 'A state serves once, and a second exchange of one code revokes what the first gave.',
     fix: 'Forget the state with the answer that uses it; where a session is there, lead on to it.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -114,8 +114,8 @@ export const states: Row[] = [
   {
     id: 'state-once-new-code',
     title: 'A state that has been used does not serve for another code',
-    level: 'MUST',
-    why: 'Otherwise whoever learns an old callback can finish a new login with it (specification, 5.5; RFC 9700, 4.7).',
+    rule: 'CL-05',
+    why: 'Otherwise whoever learns an old callback can finish a new login with it.',
     fix: 'Forget the state with the answer that uses it, also where the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -133,8 +133,8 @@ export const states: Row[] = [
   {
     id: 'state-once-after-restart',
     title: 'A state that has been used does not serve again after the client was started anew',
-    level: 'MUST',
-    why: 'What only the memory of one process remembers is forgotten (specification, 5.5; RFC 9700, 4.7).',
+    rule: 'CL-05',
+    why: 'What only the memory of one process remembers is forgotten.',
     fix: 'Take the cookie of the login away in the answer that uses it.',
     needs: ['start'],
     isAlone: true,
@@ -154,8 +154,8 @@ export const states: Row[] = [
   {
     id: 'state-once-on-replica',
     title: 'A state that one instance has used does not serve at another',
-    level: 'MUST',
-    why: 'What only the memory of one process remembers, the next one does not know (specification, 5.5; RFC 9700, 4.7).',
+    rule: 'CL-05',
+    why: 'What only the memory of one process remembers, the next one does not know.',
     fix: 'Take the cookie of the login away in the answer that uses it.',
     needs: ['replica'],
     async run(context) {
@@ -174,8 +174,8 @@ export const states: Row[] = [
   {
     id: 'state-once-after-failure',
     title: 'The state of a login that failed does not serve again',
-    level: 'SHOULD',
-    why: 'One state, one answer (specification, 5.5; RFC 9700, 4.7).',
+    rule: 'state-once-after-failure',
+    why: 'One state, one answer.',
     fix: 'Forget the state whatever comes of the login.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -195,8 +195,8 @@ export const states: Row[] = [
   {
     id: 'login-cookie-changed',
     title: 'A callback is refused when the cookies of the login were changed',
-    level: 'MUST',
-    why: 'What the browser keeps must be compared, not only be there (RFC 9700, 4.7.1).',
+    rule: 'CL-03',
+    why: 'What the browser keeps must be compared, not only be there.',
     fix: 'Seal what the cookie holds, or look it up, and refuse what does not open.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -215,8 +215,8 @@ export const states: Row[] = [
   {
     id: 'login-cookie-empty',
     title: 'A callback with neither state nor cookie value is refused',
-    level: 'MUST',
-    why: 'Nothing equals nothing: a comparison of two absent values must not pass (RFC 9700, 2.1; CVE-2026-81888).',
+    rule: 'CL-04',
+    why: 'Nothing equals nothing: a comparison of two absent values must not pass.',
     fix: 'Refuse before comparing, where either is missing or empty.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)

@@ -33,8 +33,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-tampered',
     title: 'A session cookie that was changed anywhere opens nothing, and breaks nothing',
-    level: 'MUST',
-    why: 'Encryption alone does not keep anyone from changing what is encrypted (OAuth 2.0 for browser-based apps, 6.1.3.2; OWASP ASVS 11.3.3).',
+    rule: 'CK-05',
+    why: 'Encryption alone does not keep anyone from changing what is encrypted.',
     fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them, and take what does not open for no cookie.',
     needs,
     // Calls with a changed token say of nobody whose they are.
@@ -66,8 +66,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-cut',
     title: 'A session cookie that is empty, cut or garbage opens nothing, and breaks nothing',
-    level: 'MUST',
-    why: 'Cookies are cut by proxies, written by older versions, and typed by strangers; none of it is an error of the server (OWASP ASVS 16.5.1).',
+    rule: 'CK-10',
+    why: 'Cookies are cut by proxies, written by older versions, and typed by strangers; none of it is an error of the server.',
     fix: 'Take every cookie that does not open for none.',
     needs,
     isAlone: true,
@@ -97,8 +97,8 @@ export const foreignCookies: Row[] = [
     ([id, what, header]): Row => ({
       id: `cookie-hostile-${id}`,
       title: `Cookies with ${what} neither break a page nor sign anybody out`,
-      level: 'MUST',
-      why: 'Any neighbour on the host can set them, and a visitor cannot see them (CVE-2026-73418: a malformed encoding ended every request).',
+      rule: 'CK-10',
+      why: 'Any neighbour on the host can set them, and a visitor cannot see them.',
       fix: 'Read cookies with a parser that never throws, and leave what is not yours alone.',
       needs,
       async run(context) {
@@ -122,8 +122,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-duplicate',
     title: 'Two cookies of one name break nothing',
-    level: 'MUST',
-    why: 'A neighbour can set a second one with a longer path, which browsers send first (RFC 6265bis, 5.8.3; oauth2-proxy #2606: an endless loop).',
+    rule: 'CK-10',
+    why: 'A neighbour can set a second one with a longer path, which browsers send first.',
     fix: 'Answer as for a cookie that does not open, and send the visitor to sign in at most once.',
     needs,
     async run(context) {
@@ -144,8 +144,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-planted',
     title: 'A second cookie of the same name, set by a neighbour, does not keep the visitor out',
-    level: 'SHOULD',
-    why: 'A page on another port of the host, or on a subdomain, can set it for a longer path, and then nobody can sign in (RFC 6265bis, 8.6).',
+    rule: 'cookie-host-prefix',
+    why: 'A page on another port of the host, or on a subdomain, can set it for a longer path, and then nobody can sign in.',
     fix: 'Call the cookie __Host-…, of which there can be only one; or try every cookie of the name.',
     needs,
     async run(context) {
@@ -162,8 +162,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-roles',
     title: 'The cookie of a login that has only begun opens nothing in the place of a session',
-    level: 'MUST',
-    why: 'Everybody gets one without a password; what is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    rule: 'CK-06',
+    why: 'Everybody gets one without a password; what is sealed for one purpose must not serve another.',
     fix: 'Seal the name or purpose of the cookie along with its value.',
     needs,
     isAlone: true,
@@ -190,8 +190,8 @@ export const foreignCookies: Row[] = [
   {
     id: 'cookie-roles-swapped',
     title: 'The cookies of one session do not open anything in the place of one another',
-    level: 'SHOULD',
-    why: 'What is sealed for one purpose must not serve another (OWASP ASVS 9.2.2).',
+    rule: 'sealed-for-one-purpose',
+    why: 'What is sealed for one purpose must not serve another.',
     fix: 'Seal the name or purpose of the cookie along with its value.',
     needs,
     isAlone: true,

@@ -6,31 +6,29 @@ import { openSession, sessionOf } from '../../steps/sessions.ts'
 import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
-const strict = 'the specification, 5.4, stores the token with httpOnly, secure and same-site strict flags'
-
 /** What each cookie of the session has to say; a text says what it says instead. */
 const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
     title: 'No script can read the cookies of the session',
-    level: 'MUST',
-    why: `One script of a stranger would take the session along (${strict}).`,
+    rule: 'CK-01',
+    why: 'One script of a stranger would take the session along.',
     fix: 'Set HttpOnly.',
     judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
   },
   {
     id: 'cookie-secure',
     title: 'The cookies of the session go over https and to this machine alone',
-    level: 'MUST',
-    why: `Without it one request over http shows the session to the network (${strict}; browsers take Secure on localhost too).`,
+    rule: 'CK-01',
+    why: 'Without it one request over http shows the session to the network. Browsers take Secure on localhost, too.',
     fix: 'Set Secure, on http://localhost as well.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
   {
     id: 'cookie-samesite',
     title: 'The cookies of the session do not go along with forms of other sites',
-    level: 'MUST',
-    why: `Without SameSite a browser sends the cookie for two minutes with any form, with None always (${strict}; RFC 6265bis, 5.6.7.2).`,
+    rule: 'CK-01',
+    why: 'Without SameSite a browser sends the cookie for two minutes with any form, with None always.',
     fix: 'Set SameSite=Strict, or Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -38,24 +36,24 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
   {
     id: 'cookie-samesite-strict',
     title: 'The cookies of the session are SameSite=Strict',
-    level: 'SHOULD',
-    why: `A link of another site then opens nothing as the visitor (${strict}).`,
+    rule: 'cookie-strict',
+    why: 'A link of another site then opens nothing as the visitor.',
     fix: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: after a redirect from another site the cookie is not sent.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
     id: 'cookie-host-only',
     title: 'The cookies of the session belong to this host alone',
-    level: 'MUST',
-    why: 'With a Domain every subdomain gets them, and can set them (RFC 6265bis, 8.6).',
+    rule: 'CK-01',
+    why: 'With a Domain every subdomain gets them, and can set them.',
     fix: 'Leave Domain out.',
     judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
   },
   {
     id: 'cookie-prefix',
     title: 'The names of the session’s cookies begin with __Host-',
-    level: 'SHOULD',
-    why: 'Nobody else, a neighbour on a subdomain included, can then set a cookie of that name (RFC 6265bis, 4.1.3.2).',
+    rule: 'cookie-host-prefix',
+    why: 'Nobody else, a neighbour on a subdomain included, can then set a cookie of that name.',
     fix: 'Call the cookie __Host-…, with Secure, Path=/ and no Domain.',
     judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no such prefix'),
   },
@@ -79,8 +77,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-max-age',
     title: 'A cookie of the session lives as long as the access token',
-    level: 'SHOULD',
-    why: 'A cookie that outlives its token pretends a session, and one that is shorter ends it too early (specification, 5.4: a max-age equal to expires_in).',
+    rule: 'CK-01',
+    why: 'A cookie that outlives its token pretends a session, and one that is shorter ends it too early.',
     fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
     needs,
     async run(context) {
@@ -96,8 +94,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-age-in-bounds',
     title: 'No cookie of the session is set for longer than 400 days',
-    level: 'MUST',
-    why: 'Browsers cap it, and a time in milliseconds looks like that (RFC 6265bis, 5.5).',
+    rule: 'CL-19',
+    why: 'Browsers cap it, and a time in milliseconds looks like that.',
     fix: 'Give Max-Age in seconds.',
     needs,
     async run(context) {
@@ -112,8 +110,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-kept-by-browsers',
     title: 'Browsers keep every cookie that the login sets',
-    level: 'MUST',
-    why: 'A cookie over 4096 bytes, with a prefix that its attributes do not fit, or for another domain is dropped without a word (RFC 6265bis, 5.6 and 5.7).',
+    rule: 'CK-03',
+    why: 'A cookie over 4096 bytes, with a prefix that its attributes do not fit, or for another domain is dropped without a word.',
     fix: 'Give __Host- cookies Secure, Path=/ and no Domain, SameSite=None Secure, and split what is too large.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -133,8 +131,8 @@ export const cookie: Row[] = [
     (size): Row => ({
       id: `cookie-size-${size}-kb`,
       title: `With an access token of ${size} KB no cookie is larger than browsers keep`,
-      level: 'MUST',
-      why: 'A larger one is dropped in silence, and the cookie of before stays: somebody is signed in as who they were (RFC 6265bis, 5.7).',
+      rule: 'CK-03',
+      why: 'A larger one is dropped in silence, and the cookie of before stays: somebody is signed in as who they were.',
       fix: 'Split it, keep it at the server, or refuse the login with a page that says why.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -154,8 +152,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-unguessable',
     title: 'Nobody can guess the cookies of a session',
-    level: 'MUST',
-    why: 'Whoever guesses one is signed in as somebody else (OWASP ASVS 7.2.3: 128 bits of chance; RFC 9700, 4.15).',
+    rule: 'session-unguessable',
+    why: 'Whoever guesses one is signed in as somebody else.',
     fix: 'Make the session id of at least 16 random bytes, or seal what the cookie holds.',
     needs,
     async run(context) {
@@ -175,8 +173,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-only-where-it-changes',
     title: 'An answer that changes no session sets no cookie',
-    level: 'SHOULD',
-    why: 'A cache that keeps such an answer gives the cookie to others, and a late one takes a newer session back (OWASP ASVS 14.2.5; nextauthjs/next-auth #8897).',
+    rule: 'CK-18',
+    why: 'A cache that keeps such an answer gives the cookie to others, and a late one takes a newer session back.',
     fix: 'Set cookies only in the answer that makes, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
@@ -189,8 +187,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-not-cached',
     title: 'An answer with a cookie of the session may not be kept by a cache',
-    level: 'MUST',
-    why: 'A shared cache that keeps it signs strangers in (RFC 9111, 7.3; OWASP ASVS 14.2.2).',
+    rule: 'CK-17',
+    why: 'A shared cache that keeps it signs strangers in.',
     fix: 'Send Cache-Control: no-store with every answer that sets a cookie.',
     needs,
     async run(context) {
@@ -207,8 +205,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-headers-in-bounds',
     title: 'Twelve logins that were begun and left do not fill the cookie header',
-    level: 'MUST',
-    why: 'Servers refuse headers over some 16 KB, often with 431, and then nobody can sign in until they find their cookies (RFC 6585, 5).',
+    rule: 'CK-04',
+    why: 'Servers refuse headers over some 16 KB, often with 431, and then nobody can sign in until they find their cookies.',
     fix: 'Keep few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
     async run(context) {
       const browser = context.browser()
@@ -224,8 +222,8 @@ export const cookie: Row[] = [
   {
     id: 'cookie-large-neighbours',
     title: 'With 4 KB of other cookies on the host one can still sign in',
-    level: 'MUST',
-    why: 'Cookies know no ports: everything else on the host sends its own along (RFC 6265bis, 8.5).',
+    rule: 'CK-04',
+    why: 'Cookies know no ports: everything else on the host sends its own along.',
     fix: 'Let the server take headers of at least 16 KB, and keep your own cookies small.',
     needs,
     async run(context) {

@@ -1,9 +1,11 @@
 // The exchange of the code: what the client sends to the portal, and where it goes from there.
+
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
+import type { RuleId } from '../../rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -27,12 +29,12 @@ const fields: [name: string, title: string, expected: (callback: URLSearchParams
   ]
 
 /** Headers of the visitor's browser that are none of the platform's business. */
-const browserHeaders: [name: string, level: 'MUST' | 'SHOULD', value: string][] = [
-  ['cookie', 'MUST', 'conformance-canary=1'],
-  ['authorization', 'MUST', 'Bearer conformance-canary'],
-  ['referer', 'SHOULD', 'https://conformance-canary.example/'],
-  ['x-forwarded-for', 'SHOULD', '203.0.113.77'],
-  ['user-agent', 'SHOULD', 'conformance-canary/1.0'],
+const browserHeaders: [name: string, rule: RuleId, value: string][] = [
+  ['cookie', 'UP-12', 'conformance-canary=1'],
+  ['authorization', 'UP-12', 'Bearer conformance-canary'],
+  ['referer', 'own-request-headers', 'https://conformance-canary.example/'],
+  ['x-forwarded-for', 'own-request-headers', '203.0.113.77'],
+  ['user-agent', 'own-request-headers', 'conformance-canary/1.0'],
 ]
 
 /** A login that works, and the exchange of it. */
@@ -66,8 +68,8 @@ export const exchange: Row[] = [
   {
     id: 'exchange-post',
     title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
-    level: 'MUST',
-    why: 'That is the endpoint (specification, 4.2 and 5.3).',
+    rule: 'CL-14',
+    why: 'That is the endpoint.',
     fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -86,8 +88,8 @@ export const exchange: Row[] = [
     {
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
-      level: 'MUST',
-      why: 'content-type: application/x-www-form-urlencoded (specification, 4.2; RFC 6749, 4.1.3).',
+      rule: 'CL-14',
+      why: 'content-type: application/x-www-form-urlencoded.',
       fix: 'Send the fields as URLSearchParams, not as JSON.',
     },
     step =>
@@ -102,8 +104,8 @@ export const exchange: Row[] = [
       {
         id: `exchange-${name.replaceAll('_', '-')}`,
         title,
-        level: 'MUST',
-        why: `${name} is required there (specification, 4.2).`,
+        rule: 'CL-14',
+        why: `${name} is required there.`,
         fix: `Add ${name} to the form of the exchange, unchanged.`,
       },
       (step, context, callback) => {
@@ -119,8 +121,8 @@ export const exchange: Row[] = [
     {
       id: 'exchange-fields-once',
       title: 'No field of the exchange is repeated',
-      level: 'MUST',
-      why: 'Parameters must not be included more than once (RFC 6749, 3.2).',
+      rule: 'token-parameters-once',
+      why: 'Parameters must not be included more than once.',
       fix: 'Set each field once.',
     },
     step => {
@@ -132,8 +134,8 @@ export const exchange: Row[] = [
     {
       id: 'exchange-no-query',
       title: 'Nothing of the exchange stands in its address',
-      level: 'MUST',
-      why: 'Addresses are logged; parameters must not be in the URI (RFC 6749, 2.3.1).',
+      rule: 'credentials-in-body',
+      why: 'Addresses are logged; parameters must not be in the URI.',
       fix: 'Send everything in the body.',
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
@@ -142,8 +144,8 @@ export const exchange: Row[] = [
     {
       id: 'exchange-one-authentication',
       title: 'The client authenticates in one way',
-      level: 'MUST',
-      why: 'A client must not use more than one method in a request (RFC 6749, 2.3).',
+      rule: 'one-authentication',
+      why: 'A client must not use more than one method in a request.',
       fix: 'Send client_secret in the form alone, and no Authorization header.',
     },
     step => expect(step.request.headers.authorization === undefined, 'There is an Authorization header, too.', step),
@@ -151,8 +153,8 @@ export const exchange: Row[] = [
   {
     id: 'exchange-once',
     title: 'One login makes one exchange',
-    level: 'MUST',
-    why: 'A code serves once, and a second try revokes what the first gave (RFC 6749, 4.1.2).',
+    rule: 'code-once',
+    why: 'A code serves once, and a second try revokes what the first gave.',
     fix: 'Send the POST once; never repeat it by itself.',
     async run(context) {
       await exchangeOf(context)
@@ -164,8 +166,8 @@ export const exchange: Row[] = [
   {
     id: 'exchange-verifier',
     title: 'Who began with a challenge of PKCE sends the verifier, in the form that it must have',
-    level: 'MUST',
-    why: 'Without it the portal refuses the exchange; it has 43 to 128 of the unreserved characters (RFC 7636, 4.1 and 4.5).',
+    rule: 'pkce-verifier',
+    why: 'Without it the portal refuses the exchange; it has 43 to 128 of the unreserved characters.',
     fix: 'Make 32 random bytes, in base64url, keep them with the state, and send them as code_verifier.',
     async run(context) {
       const browser = context.browser()
@@ -180,11 +182,11 @@ export const exchange: Row[] = [
     },
   },
   ...browserHeaders.map(
-    ([name, level, value]): Row => ({
+    ([name, rule, value]): Row => ({
       id: `exchange-without-${name}`,
       title: `The ${name} header of the visitor's browser does not go to the platform`,
-      level,
-      why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client (OAuth 2.0 for browser-based apps, 6.1; RFC 9700, 4.13).',
+      rule,
+      why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client.',
       fix: 'Send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -209,8 +211,8 @@ export const exchange: Row[] = [
   {
     id: 'secret-at-the-portal-only',
     title: 'The client secret goes to the token endpoint and nowhere else',
-    level: 'MUST',
-    why: 'The API is another party; the secret is used only from the backend, at the exchange (specification, 4.2 and 5.6).',
+    rule: 'UP-15',
+    why: 'The API is another party; the secret is used only from the backend, at the exchange.',
     fix: 'Send the access token alone to the API.',
     needs: ['page'],
     async run(context) {
@@ -228,8 +230,8 @@ export const exchange: Row[] = [
   {
     id: 'token-in-header',
     title: 'The access token goes to the API in the Authorization header alone',
-    level: 'MUST',
-    why: 'Addresses are logged and passed on (specification, 5.4; RFC 6750, 2.3 and 5.3).',
+    rule: 'bearer-header',
+    why: 'Addresses are logged and passed on.',
     fix: 'Send Authorization: Bearer and the token, and nothing in the query.',
     needs: ['page'],
     async run(context) {
@@ -247,8 +249,8 @@ export const exchange: Row[] = [
   {
     id: 'api-call-own-headers',
     title: "A call of the API carries nothing of what the visitor's browser sent",
-    level: 'MUST',
-    why: "A visitor who can set headers of the call acts through the client; cookies are the client's own (OAuth 2.0 for browser-based apps, 6.1).",
+    rule: 'UP-12',
+    why: "A visitor who can set headers of the call acts through the client; cookies are the client's own.",
     fix: 'Send only the headers that the call needs.',
     needs: ['page'],
     async run(context) {
@@ -283,8 +285,8 @@ export const exchange: Row[] = [
   {
     id: 'tokens-not-in-browser',
     title: 'Neither tokens nor the secret reach the browser but in cookies that no script reads',
-    level: 'MUST',
-    why: 'What a page holds, its scripts and extensions read (specification, 5.4 and 5.6; OWASP ASVS 10.1.1).',
+    rule: 'CK-08',
+    why: 'What a page holds, its scripts and extensions read.',
     fix: 'Keep tokens in HttpOnly cookies or at the server; show none on pages, in addresses or headers.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
@@ -303,8 +305,8 @@ export const exchange: Row[] = [
   {
     id: 'tokens-sealed',
     title: 'What cookies hold of tokens is encrypted',
-    level: 'SHOULD',
-    why: "Cookies lie in files and backups; a token in them is whoever's who reads those (OAuth 2.0 for browser-based apps, 6.1.3.2).",
+    rule: 'CK-05',
+    why: "Cookies lie in files and backups; a token in them is whoever's who reads those.",
     fix: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)

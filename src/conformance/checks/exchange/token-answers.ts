@@ -1,11 +1,13 @@
 // What the client believes of an answer to the exchange: which tokens, of which login, for how long.
+
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn } from '../../findings.ts'
+import type { RuleId } from '../../rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { cookiesOf } from '../../steps/set-cookies.ts'
 
-const unusable: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: string }[] = [
+const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
   ...[
     ['state-other', 'is of another login'],
     ['state-missing', 'is missing'],
@@ -15,8 +17,8 @@ const unusable: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: s
   ].map(([fault, what]) => ({
     fault: fault!,
     title: `An answer whose state ${what} signs nobody in`,
-    level: 'MUST' as const,
-    why: 'The client validates the returned state against the one generated at login (specification, 5.3, step 6).',
+    rule: 'CL-17' as const,
+    why: 'The client validates the returned state against the one generated at login.',
   })),
   ...[
     ['missing', 'without an access token'],
@@ -29,36 +31,38 @@ const unusable: { fault: string; title: string; level: 'MUST' | 'SHOULD'; why: s
   ].map(([fault, what]) => ({
     fault: `access-token-${fault}`,
     title: `An answer ${what} signs nobody in`,
-    level: 'MUST' as const,
-    why: 'What is no token must not become a session, nor a header (RFC 6749, 5.1; RFC 6750, 2.1).',
+    rule: 'CL-18' as const,
+    why: 'What is no token must not become a session, nor a header.',
   })),
   {
     fault: 'token-type-mac',
     title: 'An answer with tokens of another type signs nobody in',
-    level: 'MUST',
-    why: 'A client must not use a token whose type it does not understand (RFC 6749, 7.1).',
+    rule: 'token-type-understood',
+    why: 'A client must not use a token whose type it does not understand.',
   },
   ...['missing', 'null', 'empty', 'number'].map(fault => ({
     fault: `token-type-${fault}`,
     title: `An answer whose token_type is ${fault === 'number' ? 'a number' : fault} signs nobody in`,
-    level: 'SHOULD' as const,
-    why: 'token_type is required (RFC 6749, 5.1).',
+    rule: 'token-type-required' as const,
+    why: 'token_type is required.',
   })),
 ]
 
-const usable = [
+const usable: { id: string; rule: RuleId; fault: string; what: string; why: string; fix: string }[] = [
   {
     id: 'lowercase-type',
+    rule: 'token-type-case',
     fault: 'token-type-lowercase',
     what: 'with token_type "bearer"',
-    why: 'The value is case-insensitive (RFC 6749, 5.1).',
+    why: 'The value is case-insensitive.',
     fix: 'Compare it without regard to case.',
   },
   {
     id: 'no-refresh-token',
+    rule: 'refresh-token-optional',
     fault: 'refresh-token-missing',
     what: 'without a refresh token',
-    why: 'refresh_token is optional (RFC 6749, 5.1).',
+    why: 'refresh_token is optional.',
     fix: 'Live without one: the session then ends with its access token.',
   },
 ]
@@ -89,10 +93,10 @@ async function loginWith(context: CheckContext, fault: string, options?: Record<
 
 export const tokenAnswers: Row[] = [
   ...unusable.map(
-    ({ fault, title, level, why }): Row => ({
+    ({ fault, title, rule, why }): Row => ({
       id: `token-answer-${fault}`,
       title,
-      level,
+      rule,
       why,
       fix: 'Check every member of the token response before anything is kept, and answer with a page that offers to sign in again.',
       needs: ['page'],
@@ -111,10 +115,10 @@ export const tokenAnswers: Row[] = [
     }),
   ),
   ...usable.map(
-    ({ id, fault, what, why, fix }): Row => ({
+    ({ id, rule, fault, what, why, fix }): Row => ({
       id: `token-answer-${id}`,
       title: `An answer ${what} signs in`,
-      level: 'MUST',
+      rule,
       why,
       fix,
       needs: ['page'],
@@ -128,8 +132,8 @@ export const tokenAnswers: Row[] = [
     (fault): Row => ({
       id: `token-answer-refresh-token-${fault}`,
       title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} is answered without harm`,
-      level: 'MUST',
-      why: 'Whatever comes, the visitor gets a page, and no header is made of it (RFC 6749, 5.1).',
+      rule: 'oauth-sanitize',
+      why: 'Whatever comes, the visitor gets a page, and no header is made of it.',
       fix: 'Take a refresh token only where it is a text of visible characters.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
@@ -147,8 +151,8 @@ export const tokenAnswers: Row[] = [
     ([fault, what]): Row => ({
       id: `token-answer-expires-in-${fault}`,
       title: `An answer whose expires_in ${what} makes no cookie that is wrong`,
-      level: 'MUST',
-      why: 'Max-Age=NaN is no Max-Age, and such a session never ends (specification, 5.4; RFC 6265bis, 5.6.2).',
+      rule: 'CL-19',
+      why: 'Max-Age=NaN is no Max-Age, and such a session never ends.',
       fix: 'Take expires_in only where it is a finite number above 0, cap it, and refuse or assume a lifetime otherwise.',
       async run(context) {
         const { page } = await loginWith(context, `expires-in-${fault}`)
@@ -170,8 +174,8 @@ export const tokenAnswers: Row[] = [
     (size): Row => ({
       id: `token-answer-${size}-kb`,
       title: `An access token of ${size} KB is kept whole or refused aloud, never lost`,
-      level: 'MUST',
-      why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one (RFC 6265bis, 5.7).',
+      rule: 'CK-03',
+      why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one.',
       fix: 'Split what is longer into several cookies, keep it at the server, or say that the token is too large.',
       needs: ['page'],
       async run(context) {

@@ -6,8 +6,7 @@ import { expect, setCookiesOf } from '../../findings.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 
 const needs = ['start' as const]
-const secretsWhy =
-  'A log is read by more people, and kept longer, than a secret may be known (RFC 9700, 4.2.4; RFC 6749, 10.3).'
+const secretsWhy = 'A log is read by more people, and kept longer, than a secret may be known.'
 const fixLog = 'Log the path without its query, and of headers and bodies only what you name one by one.'
 
 /** Under every spelling that a log line has for it: as it is, in a URL, in a Basic header, quoted. */
@@ -53,7 +52,7 @@ export const log: Row[] = [
   {
     id: 'log-code',
     title: 'The code of a login is not printed',
-    level: 'MUST',
+    rule: 'LG-01',
     why: secretsWhy,
     fix: fixLog,
     needs,
@@ -65,8 +64,8 @@ export const log: Row[] = [
   {
     id: 'log-state',
     title: 'The state of a login is not printed',
-    level: 'SHOULD',
-    why: 'Whoever reads it while the login goes on can finish it in place of the visitor (RFC 9700, 4.2.4).',
+    rule: 'log-masked',
+    why: 'Whoever reads it while the login goes on can finish it in place of the visitor.',
     fix: fixLog,
     needs,
     async run(context) {
@@ -77,8 +76,8 @@ export const log: Row[] = [
   {
     id: 'log-client-secret',
     title: 'The client secret is not printed, neither at the start nor by a login',
-    level: 'MUST',
-    why: 'The client secret is used only from the backend (specification, 5.6), and a log leaves it.',
+    rule: 'SE-04',
+    why: 'The client secret is used only from the backend, and a log leaves it.',
     fix: 'Give the secret a type that prints itself as "[redacted]", and log no settings and no requests as a whole.',
     needs,
     async run(context) {
@@ -89,8 +88,8 @@ export const log: Row[] = [
   {
     id: 'log-tokens',
     title: 'Access token and refresh token are not printed',
-    level: 'MUST',
-    why: 'Whoever has a bearer token is the visitor (RFC 6750, 5.3).',
+    rule: 'bearer-not-leaked',
+    why: 'Whoever has a bearer token is the visitor.',
     fix: 'Log neither token responses nor the Authorization header of calls.',
     needs,
     async run(context) {
@@ -102,8 +101,8 @@ export const log: Row[] = [
   {
     id: 'log-cookies',
     title: 'The cookies of a session are not printed',
-    level: 'MUST',
-    why: 'A session cookie in a log is a session for every reader (RFC 6265, 8.3).',
+    rule: 'LG-06',
+    why: 'A session cookie in a log is a session for every reader.',
     fix: 'Leave Cookie and Set-Cookie out of what is logged.',
     needs,
     async run(context) {
@@ -115,8 +114,8 @@ export const log: Row[] = [
   {
     id: 'log-refused-callback',
     title: 'The code of a callback that is refused is not printed either',
-    level: 'MUST',
-    why: 'It may be a live code of somebody whose answer was led astray (RFC 9700, 4.2.4); many servers log what they refuse.',
+    rule: 'LG-01',
+    why: 'It may be a live code of somebody whose answer was led astray; many servers log what they refuse.',
     fix: 'Log refused requests by their path alone, those for unknown paths too.',
     needs,
     async run(context) {
@@ -130,8 +129,8 @@ export const log: Row[] = [
   {
     id: 'log-failed-exchange',
     title: 'An exchange that the portal refuses prints neither code, nor verifier, nor secret',
-    level: 'MUST',
-    why: 'Errors of HTTP libraries carry the whole request, and are logged as a whole (RFC 9700, 4.2.4).',
+    rule: 'LG-02',
+    why: 'Errors of HTTP libraries carry the whole request, and are logged as a whole.',
     fix: 'Of an error log its code and status, never the request that failed.',
     needs,
     async run(context) {
@@ -153,8 +152,8 @@ export const log: Row[] = [
   {
     id: 'log-created-secret',
     title: 'The secret of an application that was created is not printed',
-    level: 'MUST',
-    why: 'It is shown this once, to the person who created it (specification, part 2).',
+    rule: 'SE-04',
+    why: 'It is shown this once, to the person who created it.',
     fix: 'Log of an answer of the API its status, and nothing of its body.',
     needs: ['start', 'create'],
     async run(context) {
@@ -168,7 +167,7 @@ export const log: Row[] = [
   {
     id: 'log-forms',
     title: 'What a visitor types into a form is not printed',
-    level: 'SHOULD',
+    rule: 'log-masked',
     why: 'Forms hold what people say of themselves, and tokens that prove where the form came from.',
     fix: 'Log no bodies.',
     needs: ['start', 'create'],
@@ -182,8 +181,8 @@ export const log: Row[] = [
   {
     id: 'log-one-line',
     title: 'Nobody can write lines into the log',
-    level: 'MUST',
-    why: 'A line break in an address would become a line of its own, and say what its sender likes (CWE-117).',
+    rule: 'LG-03',
+    why: 'A line break in an address would become a line of its own, and say what its sender likes.',
     fix: 'Log as JSON, or escape control characters; log the path as it came, not decoded.',
     needs,
     async run(context) {

@@ -12,8 +12,8 @@ export const creating: Row[] = [
   {
     id: 'create-works',
     title: "The form creates an application, sent from the client's own page",
-    level: 'MUST',
-    why: 'A page that sends no Origin, or one that refuses its own form, cannot be used (specification, 4.1; Fetch, "append a request Origin header").',
+    rule: 'create-application',
+    why: 'A page that sends no Origin, or one that refuses its own form, cannot be used.',
     fix: 'Do not send Referrer-Policy: no-referrer with pages that have forms; the evidence shows what was sent.',
     needs,
     async run(context) {
@@ -30,8 +30,8 @@ export const creating: Row[] = [
   {
     id: 'create-envelope',
     title: 'The call that creates an application has context, type and data',
-    level: 'SHOULD',
-    why: 'The request is an envelope with two top-level fields and a nested data object (specification, part 2).',
+    rule: 'create-envelope',
+    why: 'The request is an envelope with two top-level fields and a nested data object.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -49,8 +49,8 @@ export const creating: Row[] = [
   {
     id: 'create-once',
     title: 'The same form, sent twice, creates one application',
-    level: 'MUST',
-    why: 'A browser sends a POST again whose connection dropped, and people press twice (RFC 9110, 9.2.2).',
+    rule: 'PG-15',
+    why: 'A browser sends a POST again whose connection dropped, and people press twice.',
     fix: 'Give each form a one-time id, and answer a second delivery with the first result.',
     needs,
     async run(context) {
@@ -69,8 +69,8 @@ export const creating: Row[] = [
   {
     id: 'create-once-at-once',
     title: 'The same form, sent three times at once, creates one application',
-    level: 'MUST',
-    why: 'A double click is two requests before the first answer (RFC 9110, 9.2.2).',
+    rule: 'PG-15',
+    why: 'A double click is two requests before the first answer.',
     fix: 'Let simultaneous deliveries of one form share one call.',
     needs,
     async run(context) {
@@ -83,8 +83,8 @@ export const creating: Row[] = [
   {
     id: 'create-reload',
     title: 'Reloading the page after a creation creates nothing more',
-    level: 'MUST',
-    why: 'A page that answers a POST is sent again by Reload (RFC 9110, 15.4.4).',
+    rule: 'PG-16',
+    why: 'A page that answers a POST is sent again by Reload.',
     fix: 'Answer the POST with 303 to a page of its own.',
     needs,
     async run(context) {
@@ -98,8 +98,8 @@ export const creating: Row[] = [
   {
     id: 'create-shows-secret',
     title: 'The secret of the new application is shown once',
-    level: 'SHOULD',
-    why: 'The API tells it in this one answer (specification, part 2).',
+    rule: 'secret-shown',
+    why: 'The API tells it in this one answer.',
     fix: 'Show it on the page after the creation, and say that it will not be shown again.',
     needs,
     async run(context) {
@@ -118,8 +118,8 @@ export const creating: Row[] = [
   {
     id: 'create-secret-not-in-address',
     title: 'The secret of a new application stands in no address',
-    level: 'MUST',
-    why: 'Addresses are kept in histories and logs (RFC 9700, 4.3.2).',
+    rule: 'SE-04',
+    why: 'Addresses are kept in histories and logs.',
     fix: 'Hand it over in the body, or in a sealed cookie.',
     needs,
     async run(context) {
@@ -132,8 +132,8 @@ export const creating: Row[] = [
   {
     id: 'create-no-session',
     title: 'A form that comes after the session ended creates nothing and leads to a login',
-    level: 'MUST',
-    why: 'Nothing may half-happen, and the visitor must see why (OWASP ASVS 2.3.1).',
+    rule: 'PG-14',
+    why: 'Nothing may half-happen, and the visitor must see why.',
     fix: 'Check the session before the form, and offer to sign in.',
     needs,
     async run(context) {
@@ -147,8 +147,8 @@ export const creating: Row[] = [
   {
     id: 'create-by-get',
     title: 'GET creates nothing, whatever its query says',
-    level: 'MUST',
-    why: 'A link or an image of another site would do (OWASP ASVS 3.5.3; RFC 9110, 9.2.1).',
+    rule: 'PG-04',
+    why: 'A link or an image of another site would do.',
     fix: 'Change things by POST alone.',
     needs,
     async run(context) {
@@ -163,8 +163,8 @@ export const creating: Row[] = [
     (site): Row => ({
       id: `create-${site}`,
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} creates nothing in the visitor's name`,
-      level: 'MUST',
-      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not keep neighbours out'} (OWASP ASVS 3.5.1: cross-site request forgery).`,
+      rule: 'PG-01',
+      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not keep neighbours out'}.`,
       fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
       needs,
       async run(context) {
@@ -190,8 +190,8 @@ export const creating: Row[] = [
     ([id, what, headers]): Row => ({
       id: `create-forged-${id}`,
       title: `A forged POST ${what} creates nothing`,
-      level: 'MUST',
-      why: 'Older browsers send no Sec-Fetch headers, and Origin is what is left (OWASP ASVS 3.5.1).',
+      rule: id === 'host' ? 'PG-02' : 'PG-01',
+      why: 'Older browsers send no Sec-Fetch headers, and Origin is what is left.',
       fix: 'Compare Origin with the configured address where Sec-Fetch-Site is missing; never with Host.',
       needs,
       async run(context) {
@@ -217,8 +217,8 @@ export const creating: Row[] = [
   {
     id: 'create-refused',
     title: 'What the API refuses comes back to the visitor with what they typed',
-    level: 'SHOULD',
-    why: 'A form that is empty again is filled a second time by nobody (specification, 4.1; the API answers 422 with every bad field).',
+    rule: 'form-kept',
+    why: 'A form that is empty again is filled a second time by nobody.',
     fix: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
     needs,
     async run(context) {
@@ -239,8 +239,8 @@ export const creating: Row[] = [
   {
     id: 'create-other-visitor',
     title: 'A form that was opened as one visitor creates nothing in the name of another',
-    level: 'MUST',
-    why: 'Somebody else may have signed in in another tab meanwhile (OWASP ASVS 2.3.1).',
+    rule: 'form-of-its-visitor',
+    why: 'Somebody else may have signed in in another tab meanwhile.',
     fix: 'Tie the form to the visitor whom it was shown to.',
     needs,
     async run(context) {

@@ -61,8 +61,8 @@ export const pageTexts: Row[] = [
     ([id, what, text, isHarm]): Row => ({
       id: `page-escapes-${id}`,
       title: `A name and description with ${what} are text on every page`,
-      level: 'MUST',
-      why: 'Other members of the group write them (OWASP ASVS 1.2.1 and 3.2.2).',
+      rule: 'PG-07',
+      why: 'Other members of the group write them.',
       fix: 'Let the template escape whatever comes from the API.',
       needs: ['page'],
       async run(context) {
@@ -79,8 +79,8 @@ export const pageTexts: Row[] = [
   {
     id: 'page-escapes-anything',
     title: 'What the API answers is never markup, nor a script behind a link',
-    level: 'MUST',
-    why: 'The API stores what others sent; an address may be javascript: (OWASP ASVS 1.2.2).',
+    rule: 'PG-06',
+    why: 'The API stores what others sent; an address may be javascript:.',
     fix: 'Escape every value, and make a link only of an http or https address.',
     needs: ['page'],
     async run(context) {
@@ -107,8 +107,8 @@ export const pageTexts: Row[] = [
   {
     id: 'page-icon-not-loaded',
     title: 'Addresses that others typed are not loaded, neither by the page nor by the server',
-    level: 'MUST',
-    why: 'An icon elsewhere tells its owner who looks, and a server that fetches it can be sent anywhere (OWASP ASVS 1.3.6 and 3.4.3).',
+    rule: 'PG-05',
+    why: 'An icon elsewhere tells its owner who looks, and a server that fetches it can be sent anywhere.',
     fix: 'Show such an address as a link, and fetch nothing.',
     needs: ['page'],
     async run(context) {
@@ -134,8 +134,8 @@ export const pageTexts: Row[] = [
   {
     id: 'page-links-apart',
     title: 'Links to addresses that others typed open without a hold on the page',
-    level: 'SHOULD',
-    why: 'What is opened could lead the opener elsewhere, and learns where one came from (OWASP ASVS 3.7.1).',
+    rule: 'links-apart',
+    why: 'What is opened could lead the opener elsewhere, and learns where one came from.',
     fix: 'Add rel="noopener noreferrer".',
     needs: ['page'],
     async run(context) {
@@ -155,8 +155,8 @@ export const pageTexts: Row[] = [
     ([id, text]): Row => ({
       id: `page-id-${id}`,
       title: `An id such as ${text} calls nothing but the application API`,
-      level: 'MUST',
-      why: "An id that is pasted into an address leads the client's token to other calls (OWASP ASVS 1.2.2).",
+      rule: 'PG-23',
+      why: "An id that is pasted into an address leads the client's token to other calls.",
       fix: 'Check the form of an id, and encode it as one segment of the path.',
       needs: ['page'],
       // What it calls there may tell of no visitor.

@@ -1,9 +1,11 @@
 // The client's pages: who sees them, what they hold and load, and which forms they take.
+
 import type { Browser, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, headerOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
+import type { RuleId } from '../../rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, isInside } from '../../steps/page-content.ts'
@@ -14,7 +16,7 @@ import { pageTexts } from './page-texts.ts'
 const headers: {
   id: string
   title: string
-  level: 'MUST' | 'SHOULD'
+  rule: RuleId
   why: string
   fix: string
   isRight: (page: Page) => boolean
@@ -22,16 +24,16 @@ const headers: {
   {
     id: 'page-no-store',
     title: "A page with the visitor's data says Cache-Control: no-store",
-    level: 'MUST',
-    why: 'Otherwise Back shows it after the visitor has signed out, and a proxy may show it to others (OWASP ASVS 14.3.2).',
+    rule: 'PG-11',
+    why: 'Otherwise Back shows it after the visitor has signed out, and a proxy may show it to others.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
   },
   {
     id: 'page-not-framed',
     title: 'A page behind the login cannot be framed by others',
-    level: 'MUST',
-    why: 'In a frame a visitor presses buttons that they do not see (RFC 9700, 4.16).',
+    rule: 'PG-08',
+    why: 'In a frame a visitor presses buttons that they do not see.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
     isRight: ({ headers }) =>
       /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
@@ -40,16 +42,16 @@ const headers: {
   {
     id: 'page-nosniff',
     title: 'A page says X-Content-Type-Options: nosniff',
-    level: 'SHOULD',
-    why: 'Browsers must not guess what a text is (OWASP ASVS 3.4.4).',
+    rule: 'nosniff',
+    why: 'Browsers must not guess what a text is.',
     fix: 'Send the header with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
   {
     id: 'page-content-security-policy',
     title: 'A page has a Content-Security-Policy that lets no inline script run',
-    level: 'SHOULD',
-    why: 'It is what is left when something was not escaped (OWASP ASVS 3.4.3).',
+    rule: 'content-security-policy',
+    why: 'It is what is left when something was not escaped.',
     fix: "Send Content-Security-Policy: default-src 'none' and what the page needs, without 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
@@ -60,8 +62,8 @@ const headers: {
   {
     id: 'page-charset',
     title: 'A page says what its type and encoding are',
-    level: 'SHOULD',
-    why: 'Without a charset a browser guesses, and markup can hide in the guess (OWASP ASVS 4.1.1).',
+    rule: 'charset',
+    why: 'Without a charset a browser guesses, and markup can hide in the guess.',
     fix: 'Send Content-Type: text/html; charset=utf-8.',
     isRight: ({ headers, body }) =>
       /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
@@ -72,8 +74,8 @@ export const pages: Row[] = [
   {
     id: 'page-needs-login',
     title: 'Without a login the page behind it asks nothing of the API and leads to a login',
-    level: 'MUST',
-    why: 'There is no token to call with (specification, 5.1).',
+    rule: 'bearer-header',
+    why: 'There is no token to call with.',
     fix: 'Check the session before anything is asked, and lead to the login.',
     needs: ['page'],
     isAlone: true,
@@ -92,8 +94,8 @@ export const pages: Row[] = [
   {
     id: 'page-forged-session',
     title: 'A session that somebody made up opens nothing',
-    level: 'MUST',
-    why: "Whoever is signed in is what a cookie of the client's own making says (OWASP ASVS 7.2.1).",
+    rule: 'CK-05',
+    why: "Whoever is signed in is what a cookie of the client's own making says.",
     fix: 'Seal or sign what the cookie holds, or look it up.',
     needs: ['page'],
     isAlone: true,
@@ -113,8 +115,8 @@ export const pages: Row[] = [
   {
     id: 'page-from-another-site',
     title: 'A link on another site leads a signed-in visitor into the page',
-    level: 'MUST',
-    why: 'A Strict cookie is not sent with the first request from elsewhere, so the visitor would be sent to log in again and again (RFC 6265bis, 8.8.2).',
+    rule: 'PG-12',
+    why: 'A Strict cookie is not sent with the first request from elsewhere, so the visitor would be sent to log in again and again.',
     fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
     needs: ['page'],
     async run(context) {
@@ -146,8 +148,8 @@ export const pages: Row[] = [
   {
     id: 'page-hsts',
     title: 'Over https every answer says that it is to be asked over https alone',
-    level: 'SHOULD',
-    why: 'The first request of a visitor who types the name goes over http otherwise (OWASP ASVS 3.4.1).',
+    rule: 'hsts',
+    why: 'The first request of a visitor who types the name goes over http otherwise.',
     fix: 'Send Strict-Transport-Security: max-age=31536000.',
     async run(context) {
       if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
@@ -162,8 +164,8 @@ export const pages: Row[] = [
   {
     id: 'page-no-cors',
     title: 'No other site may read the page by script',
-    level: 'MUST',
-    why: "It holds the visitor's data (OWASP ASVS 3.4.2).",
+    rule: 'PG-19',
+    why: "It holds the visitor's data.",
     fix: 'Send no Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
@@ -192,8 +194,8 @@ export const pages: Row[] = [
   {
     id: 'page-shows-sign-out',
     title: 'A page behind the login offers to sign out',
-    level: 'SHOULD',
-    why: 'Who is signed in must see that, and be able to end it (OWASP ASVS 7.4.4).',
+    rule: 'PG-21',
+    why: 'Who is signed in must see that, and be able to end it.',
     fix: 'Put the form or link that signs out on every page.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -208,8 +210,8 @@ export const pages: Row[] = [
   {
     id: 'page-nothing-foreign',
     title: 'A page behind the login loads nothing of other sites',
-    level: 'SHOULD',
-    why: 'Whoever serves a script or style sees and does what the visitor does (OWASP ASVS 3.6.1).',
+    rule: 'PG-22',
+    why: 'Whoever serves a script or style sees and does what the visitor does.',
     fix: 'Serve scripts, styles and images from the client itself.',
     needs: ['page'],
     async run(context) {
@@ -221,8 +223,8 @@ export const pages: Row[] = [
   {
     id: 'page-no-tokens',
     title: 'No page holds a token or the client secret',
-    level: 'MUST',
-    why: 'What a page holds, its scripts and extensions read (specification, 5.6; OWASP ASVS 10.1.1).',
+    rule: 'CK-08',
+    why: 'What a page holds, its scripts and extensions read.',
     fix: 'Leave tokens at the server.',
     needs: ['page'],
     async run(context) {
@@ -246,8 +248,8 @@ export const pages: Row[] = [
   {
     id: 'not-found',
     title: 'An address that is not there is a 404',
-    level: 'SHOULD',
-    why: 'A page that is always there hides mistakes, and loops (RFC 9110, 15.5.5).',
+    rule: 'not-found',
+    why: 'A page that is always there hides mistakes, and loops.',
     fix: 'Answer with status 404 and a page.',
     async run(context) {
       const answer = await context.request('/there-is-nothing-here-conformance')
@@ -257,8 +259,8 @@ export const pages: Row[] = [
   {
     id: 'not-found-escapes',
     title: 'Markup in an address is not on the page that says that nothing is there',
-    level: 'MUST',
-    why: 'Anybody can make a visitor open such an address (OWASP ASVS 1.2.1).',
+    rule: 'PG-07',
+    why: 'Anybody can make a visitor open such an address.',
     fix: 'Do not repeat the address, or escape it.',
     async run(context) {
       for (const path of [
@@ -278,8 +280,8 @@ export const pages: Row[] = [
   {
     id: 'errors-say-nothing',
     title: 'An error page shows nothing of the inside',
-    level: 'MUST',
-    why: 'Stacks and paths tell an attacker what to try next (OWASP ASVS 16.5.1).',
+    rule: 'PG-20',
+    why: 'Stacks and paths tell an attacker what to try next.',
     fix: 'Answer with fixed words and a request id; keep the rest in the log.',
     async run(context) {
       const paths = [
@@ -300,8 +302,8 @@ export const pages: Row[] = [
   {
     id: 'host-not-believed',
     title: 'A foreign Host makes no link and no redirect to it',
-    level: 'MUST',
-    why: 'A cache keeps such a page for everybody (OWASP ASVS 4.1.3).',
+    rule: 'PG-02',
+    why: 'A cache keeps such a page for everybody.',
     fix: 'Build addresses from the configuration, or relative ones.',
     async run(context) {
       const paths = ['/', context.settings.page].filter(path => path !== '')

@@ -80,7 +80,7 @@ const failures: [failure: string, what: string, why?: string][] = [
 const survivals: Row[] = failures.map(([failure, what, why]) => ({
   id: `exchange-${failure}`,
   title: `The exchange meets ${what}: the visitor gets an answer, nobody is signed in, and the client goes on`,
-  level: 'MUST',
+  rule: failure === 'endless-header' ? 'UP-04' : 'UP-06',
   why: why ?? answerWhy,
   fix: answerFix,
   async run(context) {
@@ -99,8 +99,8 @@ const waits: [failure: string, what: string][] = [
 const deadlines: Row[] = waits.map(([failure, what]) => ({
   id: `exchange-${failure}`,
   title: `The exchange meets ${what}: the visitor gets an answer in time`,
-  level: 'MUST',
-  why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory (RFC 9700, 4.2.4 does not say how long; 20 seconds are allowed here).',
+  rule: 'UP-03',
+  why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory.',
   fix: 'Give the call a deadline for the whole of it, the body included, such as AbortSignal.timeout(5000).',
   longestMs: 90_000,
   async run(context) {
@@ -117,8 +117,8 @@ const deadlines: Row[] = waits.map(([failure, what]) => ({
 const redirects: Row[] = [302, 307].map(status => ({
   id: `exchange-redirect-${status}`,
   title: `The exchange follows no redirect (${status})`,
-  level: 'MUST',
-  why: 'A redirect that is followed takes code and secret to whoever it names; many HTTP libraries follow by themselves (specification, 5.6; RFC 9700, 4.12).',
+  rule: 'UP-02',
+  why: 'A redirect that is followed takes code and secret to whoever it names; many HTTP libraries follow by themselves.',
   fix: 'Switch redirects off for this call, such as redirect: "manual", and take every 3xx for a failure.',
   async run(context) {
     expectAnswer(await loginUnder(context, `exchange-redirect-${status}`))
@@ -142,8 +142,8 @@ const single: [failure: string, what: string][] = [
 const retries: Row[] = single.map(([failure, what]) => ({
   id: `exchange-${failure}-not-repeated`,
   title: `An exchange that ${what} is not sent again`,
-  level: 'MUST',
-  why: 'A code is used once: the second use is refused, and may revoke what the first has given (RFC 6749, 4.1.2).',
+  rule: 'code-once',
+  why: 'A code is used once: the second use is refused, and may revoke what the first has given.',
   fix: 'Retry no POST by itself; let the visitor begin anew.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
@@ -159,7 +159,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-endless-body-left',
     title: 'The client hangs up on an answer to the exchange that grows beyond reason',
-    level: 'SHOULD',
+    rule: 'bounded-answers',
     why: 'A token response has a few kilobytes; without a bound on its size one answer can fill the memory before any deadline.',
     fix: 'Count the bytes of the body while reading, and stop at 64 KiB or so.',
     longestMs: 90_000,
@@ -174,7 +174,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-gzip',
     title: 'An answer to the exchange that is compressed unasked is read or refused, and nothing breaks',
-    level: 'MUST',
+    rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,
     async run(context) {
@@ -185,8 +185,8 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-error-escaped',
     title: 'What the portal says of an error is never markup of the page',
-    level: 'MUST',
-    why: 'Text from elsewhere in a page without escaping is a script of somebody else (OWASP ASVS 1.2.1).',
+    rule: 'oauth-sanitize',
+    why: 'Text from elsewhere in a page without escaping is a script of somebody else.',
     fix: 'Show words of your own, or escape what is shown.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
@@ -201,8 +201,8 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-error-own-words',
     title: 'What the portal answers is not shown to the visitor',
-    level: 'SHOULD',
-    why: 'It is written for the developer, not for the visitor, and may say more than he should know (OWASP ASVS 16.5.1).',
+    rule: 'generic-errors',
+    why: 'It is written for the developer, not for the visitor, and may say more than he should know.',
     fix: 'Log the code of the error; show a sentence of your own and a link that begins anew.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'
@@ -221,7 +221,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-refused-no-loop',
     title: 'A portal that refuses every exchange does not send the visitor round and round',
-    level: 'MUST',
+    rule: 'CL-33',
     why: 'The portal remembers its visitor and sends him back at once, so a client that begins anew by itself never ends.',
     fix: 'After a failed login show a page with a link; never redirect to the login by itself.',
     isAlone: true,
@@ -236,7 +236,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-works-again',
     title: 'When the portal is back, the same browser can sign in',
-    level: 'MUST',
+    rule: 'login-works',
     why: 'A failed login must leave nothing behind that stands in the way of the next.',
     fix: 'Clear the cookie of the login when it is over, whatever came of it.',
     needs: ['page'],
@@ -252,7 +252,7 @@ export const portalFaults: Row[] = [
   {
     id: 'exchange-retry-after',
     title: 'A portal that asks to be left alone for an hour is not waited for',
-    level: 'MUST',
+    rule: 'UP-03',
     why: 'A client that sleeps as long as Retry-After says keeps a visitor and a socket for as long as a stranger likes.',
     fix: 'Tell the visitor when to try again, and do not wait for it.',
     longestMs: 90_000,
@@ -265,8 +265,8 @@ export const portalFaults: Row[] = [
   {
     id: 'me-down',
     title: 'A login works although the portal cannot say the name of the visitor',
-    level: 'SHOULD',
-    why: 'Who somebody is, is nice to have; the token is what a login is for (specification, part 5).',
+    rule: 'name-is-optional',
+    why: 'Who somebody is, is nice to have; the token is what a login is for.',
     fix: 'Ask for the name with a short deadline, and do without it.',
     needs: ['page'],
     isAlone: true,

@@ -34,8 +34,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-works',
     title: 'A visitor stays signed in when the access token ends',
-    level: 'SHOULD',
-    why: 'The refresh token is there for that; whoever is sent to the login loses what they were doing (specification, 5.4; RFC 6749, 1.5).',
+    rule: 'refresh-used',
+    why: 'The refresh token is there for that; whoever is sent to the login loses what they were doing.',
     fix: 'Send grant_type=refresh_token with the refresh token of the token response when the access token is over.',
     needs,
     async run(context) {
@@ -53,8 +53,8 @@ export const renewal: Row[] = [
     {
       id: 'refresh-without-state',
       title: 'A renewal that the portal answers makes a session',
-      level: 'MUST',
-      why: 'Its answer has no state, because none was sent (RFC 6749, 5.1).',
+      rule: 'RF-08',
+      why: 'Its answer has no state, because none was sent.',
       fix: 'Compare state in the answer to a code alone.',
     },
     async ({ steps, page }) => {
@@ -73,8 +73,8 @@ export const renewal: Row[] = [
     {
       id: 'refresh-fields',
       title: 'A renewal carries grant_type, the refresh token, the client id and its secret, each once',
-      level: 'MUST',
-      why: 'The portal needs them all and refuses the renewal otherwise (RFC 6749, 6).',
+      rule: 'RF-01',
+      why: 'The portal needs them all and refuses the renewal otherwise.',
       fix: 'Send a form with exactly grant_type, refresh_token, client_id and client_secret.',
     },
     async ({ steps }, context) => {
@@ -94,8 +94,8 @@ export const renewal: Row[] = [
     {
       id: 'refresh-not-in-address',
       title: 'Nothing of a renewal stands in its address',
-      level: 'MUST',
-      why: 'Addresses are written to logs on the way (RFC 6749, 2.3.1).',
+      rule: 'credentials-in-body',
+      why: 'Addresses are written to logs on the way.',
       fix: 'Send everything in the body.',
     },
     async ({ steps }) => {
@@ -106,8 +106,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-delivered',
     title: 'What a renewal brings reaches the browser or stays at the server: the next page renews nothing',
-    level: 'MUST',
-    why: 'An older refresh token revokes them all, so that a lost one ends the session (RFC 9700, 4.14.2).',
+    rule: 'RF-09',
+    why: 'An older refresh token revokes them all, so that a lost one ends the session.',
     fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
     needs,
     async run(context) {
@@ -123,8 +123,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-token-replaced',
     title: 'The next renewal sends the refresh token that the last one brought',
-    level: 'MUST',
-    why: 'Refresh tokens rotate, and an older one revokes them all (RFC 9700, 4.14.2).',
+    rule: 'refresh-token-replaced',
+    why: 'Refresh tokens rotate, and an older one revokes them all.',
     fix: 'Keep the refresh_token of every answer that has one.',
     needs,
     longestMs: 90_000,
@@ -145,8 +145,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-token-kept',
     title: 'A renewal that brings no new refresh token keeps the one that is there',
-    level: 'MUST',
-    why: 'A server may leave it out, and the old one then stays good (RFC 6749, 6).',
+    rule: 'RF-08',
+    why: 'A server may leave it out, and the old one then stays good.',
     fix: 'Replace the refresh token only where the answer has one.',
     needs,
     async run(context) {
@@ -165,8 +165,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-max-age',
     title: 'After a renewal the session lives as long as the new access token',
-    level: 'SHOULD',
-    why: 'The new token has a lifetime of its own (specification, 5.4: a max-age equal to expires_in).',
+    rule: 'CK-01',
+    why: 'The new token has a lifetime of its own.',
     fix: 'Set Max-Age from the expires_in of the renewal.',
     needs,
     async run(context) {
@@ -188,8 +188,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-not-too-often',
     title: 'A token that lives for half an hour is not renewed at once',
-    level: 'MUST',
-    why: 'Every page would ask the portal, and with several tabs they overtake each other (RFC 9700, 4.14.2).',
+    rule: 'RF-10',
+    why: 'Every page would ask the portal, and with several tabs they overtake each other.',
     fix: 'Renew when the token is over, or a few seconds before.',
     needs,
     async run(context) {
@@ -204,8 +204,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-no-storm',
     title: 'With tokens that live for seconds no page renews more than once',
-    level: 'MUST',
-    why: 'A lifetime shorter than the margin of renewal must not make a loop (RFC 6749, 5.1).',
+    rule: 'RF-10',
+    why: 'A lifetime shorter than the margin of renewal must not make a loop.',
     fix: 'Renew at most once for a request, and use what came.',
     needs,
     async run(context) {
@@ -221,8 +221,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-parallel',
     title: 'Ten tabs that find the token ended all stay signed in',
-    level: 'MUST',
-    why: 'A browser opens them all at once, each with the same old cookie (RFC 9700, 4.14.2).',
+    rule: 'RF-02',
+    why: 'A browser opens them all at once, each with the same old cookie.',
     fix: 'Renew once for all that come with one refresh token, and give every one of them the answer.',
     needs,
     async run(context) {
@@ -245,8 +245,8 @@ export const renewal: Row[] = [
   {
     id: 'refresh-single-flight',
     title: 'Tabs that come at once, and one that comes a moment later, renew once',
-    level: 'SHOULD',
-    why: 'A refresh token serves once; who comes second is refused, or takes the new one from the first (RFC 9700, 4.14.2).',
+    rule: 'RF-03',
+    why: 'A refresh token serves once; who comes second is refused, or takes the new one from the first.',
     fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
     needs,
     async run(context) {

@@ -44,8 +44,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-ends-session',
     title: 'Whoever signs out is signed out',
-    level: 'MUST',
-    why: 'The next person at the machine would go on as them (OWASP ASVS 7.4.1).',
+    rule: 'CK-13',
+    why: 'The next person at the machine would go on as them.',
     fix: 'Take back every cookie of the session, with the same name, Path and Domain as it was set.',
     needs,
     async run(context) {
@@ -61,8 +61,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-not-by-get',
     title: 'An address that is only visited signs nobody out',
-    level: 'MUST',
-    why: 'Images, prefetching and links of others visit addresses too (RFC 9110, 9.2.1: GET is safe).',
+    rule: 'PG-04',
+    why: 'Images, prefetching and links of others visit addresses too.',
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
@@ -75,8 +75,8 @@ export const signingOut: Row[] = [
     (site): Row => ({
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} signs nobody out`,
-      level: 'MUST',
-      why: `${site === 'cross-site' ? 'Any page can send a form, and its answer can take cookies back even where none came' : 'SameSite does not keep neighbours out'} (OWASP ASVS 3.5.1).`,
+      rule: 'PG-04',
+      why: `${site === 'cross-site' ? 'Any page can send a form, and its answer can take cookies back even where none came' : 'SameSite does not keep neighbours out'}.`,
       fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
       needs,
       async run(context) {
@@ -90,8 +90,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-csrf-old-browser',
     title: 'A form of another origin signs nobody out in a browser without Sec-Fetch headers',
-    level: 'MUST',
-    why: 'Origin is all that such a browser sends (OWASP ASVS 3.5.1).',
+    rule: 'PG-01',
+    why: 'Origin is all that such a browser sends.',
     fix: 'Compare Origin with the configured address where Sec-Fetch-Site is missing.',
     needs,
     async run(context) {
@@ -117,8 +117,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-replay',
     title: 'A copy of the cookies from before signing out opens nothing any more',
-    level: 'SHOULD',
-    why: 'Whoever has copied them would stay (OWASP ASVS 7.4.1); the portal ends the access tokens with the refresh token (RFC 7009, 2.1).',
+    rule: 'session-ended-for-all',
+    why: 'Whoever has copied them would stay; the portal ends the access tokens with the refresh token.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
@@ -132,8 +132,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-revokes',
     title: 'Signing out revokes the refresh token at the portal',
-    level: 'SHOULD',
-    why: 'It would work for weeks, wherever it lies (RFC 7009, 1; the portal lists a revocation_endpoint).',
+    rule: 'RF-11',
+    why: 'It would work for weeks, wherever it lies.',
     fix: 'POST the refresh token to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
@@ -152,8 +152,8 @@ export const signingOut: Row[] = [
     ([fault, what]): Row => ({
       id: `logout-portal-${fault}`,
       title: `A portal that ${what} keeps nobody from signing out`,
-      level: 'MUST',
-      why: 'The session here ends here, whatever happens there (OWASP ASVS 7.4.1).',
+      rule: 'CK-13',
+      why: 'The session here ends here, whatever happens there.',
       fix: 'Revoke with a short deadline, and sign out whatever comes of it.',
       needs,
       async run(context) {
@@ -171,8 +171,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-not-silent',
     title: 'Whoever has signed out is not signed in again by the next page',
-    level: 'SHOULD',
-    why: 'The portal has a session of its own and signs in without a word, so that signing out would mean nothing (OWASP ASVS 7.4.1).',
+    rule: 'logout-not-silent',
+    why: 'The portal has a session of its own and signs in without a word, so that signing out would mean nothing.',
     fix: 'Remember for a while that the visitor has signed out, and show a button instead of leading on to the login.',
     needs,
     async run(context) {
@@ -187,7 +187,7 @@ export const signingOut: Row[] = [
   {
     id: 'logout-then-login',
     title: 'Whoever has signed out can sign in again',
-    level: 'MUST',
+    rule: 'login-works',
     why: 'A mark that someone has signed out must not lock them out.',
     fix: 'Let the login path begin a login whatever was before.',
     needs,
@@ -202,8 +202,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-twice',
     title: 'Signing out twice, or without a session, is no error',
-    level: 'MUST',
-    why: 'People press the button in every tab (RFC 9110, 9.2.2).',
+    rule: 'CK-13',
+    why: 'People press the button in every tab.',
     fix: 'Answer as for the first time.',
     needs: ['logout'],
     async run(context) {
@@ -217,8 +217,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-clear-site-data',
     title: 'Signing out does not delete the cookies of the whole site',
-    level: 'SHOULD',
-    why: 'Clear-Site-Data: "cookies" takes those of every host of the domain, the portal’s session too (W3C Clear Site Data, 3.1).',
+    rule: 'clear-site-data',
+    why: 'Clear-Site-Data: "cookies" takes those of every host of the domain, the portal’s session too.',
     fix: 'Take your own cookies back by name; "cache" and "storage" may stay.',
     needs,
     async run(context) {
@@ -233,8 +233,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-redirect-local',
     title: 'Nobody can say where signing out leads',
-    level: 'MUST',
-    why: 'A link that signs out and ends at a stranger’s page looks like yours (RFC 9700, 4.11.1: open redirect).',
+    rule: 'CL-25',
+    why: 'A link that signs out and ends at a stranger’s page looks like yours.',
     fix: 'Lead to a page of your own, or check the address against a list.',
     needs,
     async run(context) {
@@ -258,8 +258,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-back',
     title: 'Back after signing out shows nothing of the visitor',
-    level: 'MUST',
-    why: 'The next person at the machine presses it (OWASP ASVS 14.3.1: a page that may be kept is shown without a request).',
+    rule: 'CK-13',
+    why: 'The next person at the machine presses it.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     needs,
     async run(context) {
@@ -282,8 +282,8 @@ export const signingOut: Row[] = [
   {
     id: 'logout-says-so',
     title: 'Signing out ends at a page of the client',
-    level: 'SHOULD',
-    why: 'Whoever sees the login form instead cannot tell whether they are signed out (OWASP ASVS 7.4.4).',
+    rule: 'logout-says-so',
+    why: 'Whoever sees the login form instead cannot tell whether they are signed out.',
     fix: 'Lead to a page that says it, with a way to sign in again.',
     needs,
     async run(context) {

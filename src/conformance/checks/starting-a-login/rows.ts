@@ -1,12 +1,16 @@
 // From the visitor's wish to sign in to the portal's page: the address, and the cookie of the login.
+
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
+import type { RuleId } from '../../rules.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
 
 /** What the start must carry, and its value where it is given (part 4.2 of the specification). */
+const rulesOfParameters: Record<string, RuleId> = { redirect_uri: 'redirect-uri-registered', state: 'state-per-login' }
+
 const parameters: [name: string, title: string, expected: (context: CheckContext) => string | undefined][] = [
   ['grant_type', 'The start carries grant_type=authorization', () => 'authorization'],
   ['response_type', 'The start carries response_type=code', () => 'code'],
@@ -20,8 +24,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-leads-to-portal',
     title: 'The login path leads the browser to the login portal, at exactly its address',
-    level: 'MUST',
-    why: 'A login begins at {login_url}/ and nowhere else (specification, 4.2 and 4.3).',
+    rule: 'CL-01',
+    why: 'A login begins at {login_url}/ and nowhere else.',
     fix: 'Answer the login path with a redirect to LOGIN_URL + "/?" and the parameters.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -32,8 +36,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-plain-redirect',
     title: 'The login path answers with a redirect, not with a page',
-    level: 'SHOULD',
-    why: 'A redirect needs no script and leaves nothing in the history (specification, 4.3: "redirects the user\'s browser").',
+    rule: 'redirect-to-portal',
+    why: 'A redirect needs no script and leaves nothing in the history.',
     fix: 'Answer with status 302 or 303 and a Location.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -46,8 +50,8 @@ export const startingALogin: Row[] = [
   ...parameters.map(([name, title, expected]) => ({
     id: `start-${name.replaceAll('_', '-')}`,
     title,
-    level: 'MUST' as const,
-    why: `The portal ${name === 'state' ? 'gives it back, and by it the client knows the answer to its own question (specification, 5.5; RFC 6749, 10.12)' : 'needs it and refuses the start otherwise (specification, 4.2)'}.`,
+    rule: rulesOfParameters[name] ?? 'start-parameters',
+    why: `The portal ${name === 'state' ? 'gives it back, and by it the client knows the answer to its own question' : 'needs it and refuses the start otherwise'}.`,
     fix: `Add ${name} to the address of the portal.`,
     async run(context: CheckContext) {
       const { url } = await context.startLogin(context.browser())
@@ -60,8 +64,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-parameters-once',
     title: 'No parameter of the start is repeated',
-    level: 'MUST',
-    why: 'Parameters must not be included more than once (RFC 6749, 3.1).',
+    rule: 'oauth-parameters-once',
+    why: 'Parameters must not be included more than once.',
     fix: 'Set each parameter once, for example with URLSearchParams.set.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -72,8 +76,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-no-secret',
     title: 'The address of the portal holds nothing secret',
-    level: 'MUST',
-    why: 'The address goes through the browser, its history and logs; the secret is used only from the backend (specification, 5.6).',
+    rule: 'secret-on-backend',
+    why: 'The address goes through the browser, its history and logs; the secret is used only from the backend.',
     fix: 'Send client_secret, and a code_verifier, in the exchange alone.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
@@ -89,8 +93,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-cancel-url-own',
     title: 'The address for those who decline is at the client itself',
-    level: 'MUST',
-    why: 'The portal refuses a cancel_url of another origin than a redirect URI: it would be an open redirect (specification, 4.2; RFC 9700, 4.11.2).',
+    rule: 'cancel-url-own',
+    why: 'The portal refuses a cancel_url of another origin than a redirect URI: it would be an open redirect.',
     fix: 'Set cancel_url to a page of the client.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -103,8 +107,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-not-cached',
     title: 'The answer of the login path may not be kept',
-    level: 'MUST',
-    why: 'A kept answer gives the same state to two logins (RFC 6749, 10.12; RFC 9111, 5.2.2).',
+    rule: 'state-per-login',
+    why: 'A kept answer gives the same state to two logins.',
     fix: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -122,8 +126,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-no-store',
     title: 'The answer of the login path says Cache-Control: no-store',
-    level: 'SHOULD',
-    why: 'It holds a state and sets a cookie; a cache that is told nothing may guess (RFC 9111, 4.2.2).',
+    rule: 'no-store',
+    why: 'It holds a state and sets a cookie; a cache that is told nothing may guess.',
     fix: 'Send Cache-Control: no-store with it.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
@@ -137,8 +141,8 @@ export const startingALogin: Row[] = [
   {
     id: 'logins-bounded',
     title: 'Logins that were begun and left do not fill the cookie jar',
-    level: 'MUST',
-    why: 'A browser drops cookies beyond some 180 of a site, and a server refuses headers of more than 8 to 16 KiB (RFC 6265bis, 6.1).',
+    rule: 'CL-07',
+    why: 'A browser drops cookies beyond some 180 of a site, and a server refuses headers of more than 8 to 16 KiB.',
     fix: 'Keep at most a handful of pending logins, and drop the oldest.',
     async run(context) {
       const browser = context.browser()
@@ -154,8 +158,8 @@ export const startingALogin: Row[] = [
   {
     id: 'logins-last-works',
     title: 'After many logins that were begun and left, the next one works',
-    level: 'MUST',
-    why: 'Tabs are left open and links are pressed twice; whoever does so must not be locked out (RFC 6265bis, 6.1).',
+    rule: 'CL-07',
+    why: 'Tabs are left open and links are pressed twice; whoever does so must not be locked out.',
     fix: 'Bound what is kept of pending logins, and drop the oldest, never the newest.',
     needs: ['page'],
     async run(context) {
@@ -168,8 +172,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-head',
     title: 'HEAD on the login path begins no login',
-    level: 'SHOULD',
-    why: 'Whoever looks whether a link is alive begins nothing; HEAD is safe (RFC 9110, 9.3.2).',
+    rule: 'head-no-effect',
+    why: 'Whoever looks whether a link is alive begins nothing; HEAD is safe.',
     fix: 'Answer HEAD with 405, or without a cookie.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
@@ -179,8 +183,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-navigation-only',
     title: 'The login path begins a login for a navigation of a whole page alone',
-    level: 'SHOULD',
-    why: "A page of another site could begin logins by the dozen with images, and push out the visitor's own (RFC 9700, 4.16; Fetch Metadata).",
+    rule: 'CL-32',
+    why: "A page of another site could begin logins by the dozen with images, and push out the visitor's own.",
     fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
       const others: Record<string, Record<string, string>> = {
@@ -206,8 +210,8 @@ export const startingALogin: Row[] = [
   {
     id: 'start-without-cookies',
     title: 'A browser that takes no cookies ends on a page that says so, not in a loop',
-    level: 'MUST',
-    why: 'The portal signs in silently, and client and portal would send the browser back and forth without end (security of the flow, RFC 9700, 4.7: the state is bound to the browser).',
+    rule: 'CL-33',
+    why: 'The portal signs in silently, and client and portal would send the browser back and forth without end.',
     fix: 'Answer a callback without its cookie with a page, never with a redirect to the login.',
     async run(context) {
       const person = await context.person()

@@ -19,8 +19,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-unique',
     title: 'Every login has a state of its own',
-    level: 'MUST',
-    why: 'A state that comes twice lets one login be finished with the answer to another (specification, 5.5: "a state is generated for each login request"; RFC 6749, 10.12).',
+    rule: 'state-per-login',
+    why: 'A state that comes twice lets one login be finished with the answer to another.',
     fix: 'Make a new random state in the handler of each request, never at start and never per session.',
     async run(context) {
       const browser = context.browser()
@@ -34,8 +34,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-random',
     title: 'The state cannot be guessed',
-    level: 'MUST',
-    why: 'Whoever guesses it can finish a login that is not theirs; a token must have 128 random bits (RFC 6749, 10.10 and 10.12).',
+    rule: 'CL-02',
+    why: 'Whoever guesses it can finish a login that is not theirs; a token must have 128 random bits.',
     fix: 'Use 16 or more bytes of a cryptographic generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -49,8 +49,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-128-bits',
     title: 'The state has 128 random bits or more',
-    level: 'SHOULD',
-    why: 'The chance to guess it must be at most 2 to the power of -128 (RFC 6749, 10.10); a UUID has 122.',
+    rule: 'state-128-bits',
+    why: 'The chance to guess it must be at most 2 to the power of -128; a UUID has 122.',
     fix: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -66,8 +66,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-not-of-time',
     title: 'The state is not made of the time, a counter or the client id',
-    level: 'MUST',
-    why: 'What can be computed can be guessed, however long it looks (RFC 6749, 10.10).',
+    rule: 'CL-02',
+    why: 'What can be computed can be guessed, however long it looks.',
     fix: 'Take the state from a cryptographic generator alone.',
     async run(context) {
       const browser = context.browser()
@@ -92,8 +92,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-not-chosen',
     title: 'Nobody else can choose the state of a login',
-    level: 'MUST',
-    why: 'A state that an attacker has chosen proves nothing (RFC 6749, 10.12; RFC 9700, 4.7).',
+    rule: 'CL-02',
+    why: 'A state that an attacker has chosen proves nothing.',
     fix: 'Ignore a state in the query of the login path.',
     async run(context) {
       const chosen = 'chosen-by-somebody-else-0123456789'
@@ -107,8 +107,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'start-not-chosen',
     title: 'Nobody else can choose what the start carries',
-    level: 'MUST',
-    why: 'A link to the login path could send the code to another client or address (RFC 9700, 4.1).',
+    rule: 'UP-01',
+    why: 'A link to the login path could send the code to another client or address.',
     fix: 'Take client_id, redirect_uri and cancel_url from the configuration alone.',
     async run(context) {
       const evil = {
@@ -126,8 +126,8 @@ export const stateAndVerifier: Row[] = [
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
     title: `${what} in a request changes nothing of where the portal sends the browser back to`,
-    level: 'MUST' as const,
-    why: "Headers are the sender's; the redirect URI is the one that is registered (specification, 4.2; RFC 9700, 4.1).",
+    rule: 'redirect-uri-registered' as const,
+    why: "Headers are the sender's; the redirect URI is the one that is registered.",
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     async run(context: CheckContext) {
       const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
@@ -138,8 +138,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-after-restart',
     title: 'States go on differing after the client was started anew',
-    level: 'MUST',
-    why: 'A generator that begins anew gives the states of before (RFC 6749, 10.10).',
+    rule: 'CL-02',
+    why: 'A generator that begins anew gives the states of before.',
     fix: 'Take the state from the cryptographic generator of the system; seed nothing.',
     needs: ['start'],
     isAlone: true,
@@ -153,8 +153,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'state-of-replica',
     title: 'Two instances never make the same states',
-    level: 'MUST',
-    why: 'Counters and seeds that each instance has for itself collide (RFC 6749, 10.10).',
+    rule: 'CL-02',
+    why: 'Counters and seeds that each instance has for itself collide.',
     fix: 'Take the state from the cryptographic generator of the system.',
     needs: ['replica'],
     async run(context) {
@@ -166,8 +166,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'pkce-used',
     title: 'The start carries a PKCE challenge, where the portal lists S256',
-    level: 'SHOULD',
-    why: 'It protects the code even when it leaks; recommended for every client (RFC 9700, 2.1.1; RFC 7636).',
+    rule: 'CL-22',
+    why: 'It protects the code even when it leaks; recommended for every client.',
     fix: 'Read code_challenge_methods_supported at the portal, make a verifier for each login, and send its S256 challenge.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -177,8 +177,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'pkce-s256',
     title: 'The PKCE challenge is of the method S256',
-    level: 'MUST',
-    why: 'With "plain" the challenge is the verifier, in an address (RFC 7636, 4.2 and 7.2).',
+    rule: 'pkce-s256',
+    why: 'With "plain" the challenge is the verifier, in an address.',
     fix: 'Send BASE64URL(SHA256(verifier)), 43 characters, and code_challenge_method=S256.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -194,8 +194,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'pkce-fresh',
     title: 'Every login has a PKCE challenge of its own',
-    level: 'MUST',
-    why: 'A verifier that serves twice protects neither code (RFC 7636, 7.1: one for each authorization request).',
+    rule: 'pkce-per-login',
+    why: 'A verifier that serves twice protects neither code.',
     fix: 'Make a verifier of 32 random bytes for each login, and keep it with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
@@ -211,8 +211,8 @@ export const stateAndVerifier: Row[] = [
   {
     id: 'pkce-verifier-hidden',
     title: 'The PKCE verifier can be read nowhere but in the exchange',
-    level: 'MUST',
-    why: 'Whoever reads it beside the code can redeem the code (RFC 7636, 7.1).',
+    rule: 'pkce-per-login',
+    why: 'Whoever reads it beside the code can redeem the code.',
     fix: 'Make a verifier of its own, and keep it sealed in the cookie of the login, or at the server.',
     async run(context) {
       const browser = context.browser()

@@ -19,8 +19,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'expired-session-answers',
     title: 'After the access token has ended a page is answered, with the content or with a way to sign in',
-    level: 'MUST',
-    why: 'Every session comes there after expires_in seconds (specification, 5.4).',
+    rule: 'login-works',
+    why: 'Every session comes there after expires_in seconds.',
     fix: 'Renew the token, or lead to the login; never answer with an error.',
     needs,
     async run(context) {
@@ -34,8 +34,8 @@ export const stayingSignedIn: Row[] = [
     ([fault, what]): Row => ({
       id: `refresh-kept-on-${fault}`,
       title: `A renewal that is answered ${what} ends no session`,
-      level: 'MUST',
-      why: 'The refresh token is still good, and a portal comes back: only a refusal for good ends it (RFC 6749, 5.2).',
+      rule: 'RF-05',
+      why: 'The refresh token is still good, and a portal comes back: only a refusal for good ends it.',
       fix: 'Keep the cookies, and answer with a page to try again.',
       needs,
       async run(context) {
@@ -58,8 +58,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'refresh-dropped-on-invalid-grant',
     title: 'A refresh token that the portal refuses for good is not sent again, and leads to the login',
-    level: 'MUST',
-    why: 'It will never work, and each visit would ask the portal in vain (RFC 6749, 5.2: invalid_grant).',
+    rule: 'RF-05',
+    why: 'It will never work, and each visit would ask the portal in vain.',
     fix: 'Drop the refresh token on invalid_grant, and lead to the login.',
     needs,
     async run(context) {
@@ -84,8 +84,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'refresh-slow',
     title: 'A renewal that is never answered hangs no page for longer than fifteen seconds',
-    level: 'MUST',
-    why: 'A visitor gives up, and every waiting request holds memory (OWASP ASVS 16.5.2).',
+    rule: 'UP-03',
+    why: 'A visitor gives up, and every waiting request holds memory.',
     fix: 'Give every call to the portal a deadline of some seconds.',
     needs,
     async run(context) {
@@ -104,8 +104,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'refresh-once-on-401',
     title: 'A token that the API refuses is renewed once at most for a page',
-    level: 'MUST',
-    why: 'Where the new one is refused too, no further one will do (RFC 6750, 3.1).',
+    rule: 'UP-14',
+    why: 'Where the new one is refused too, no further one will do.',
     fix: 'Renew once, try again once, and then lead to the login.',
     needs,
     async run(context) {
@@ -120,8 +120,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'api-401-says-so',
     title: 'When the API refuses the token the visitor is told, or led to the login',
-    level: 'MUST',
-    why: 'An empty page looks as though everything were lost (RFC 6750, 3.1: the token is expired or revoked).',
+    rule: 'UP-14',
+    why: 'An empty page looks as though everything were lost.',
     fix: 'Lead to the login, or answer with 401 and a way to sign in.',
     needs,
     async run(context) {
@@ -139,8 +139,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'refresh-not-on-403',
     title: 'A call that is forbidden renews nothing and ends no session',
-    level: 'MUST',
-    why: 'The token is good; another one is not allowed more (RFC 6750, 3.1).',
+    rule: 'UP-14',
+    why: 'The token is good; another one is not allowed more.',
     fix: 'Renew and sign out on 401 alone.',
     needs,
     async run(context) {
@@ -157,8 +157,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'refresh-keeps-visitor',
     title: 'After a renewal it is still the same visitor',
-    level: 'MUST',
-    why: 'A renewal that is shared between the wrong requests shows the data of others (CWE-488).',
+    rule: 'visitors-apart',
+    why: 'A renewal that is shared between the wrong requests shows the data of others.',
     fix: 'Share a running renewal by the refresh token, and by nothing else.',
     needs,
     async run(context) {
@@ -177,8 +177,8 @@ export const stayingSignedIn: Row[] = [
   {
     id: 'session-cookies-after-refresh',
     title: 'A renewal leaves no cookie behind that grows with each',
-    level: 'SHOULD',
-    why: 'Servers refuse headers over some 16 KB (RFC 6585, 5).',
+    rule: 'few-small-cookies',
+    why: 'Servers refuse headers over some 16 KB.',
     fix: 'Replace the cookies under the same names and paths.',
     needs,
     async run(context) {

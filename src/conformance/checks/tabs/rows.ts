@@ -18,8 +18,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-parallel-logins',
     title: 'Two tabs can sign in at the same time, whichever comes back first',
-    level: 'MUST',
-    why: 'Whoever opens two pages of an ended session begins two logins (RFC 9700, 4.7: state belongs to one of them).',
+    rule: 'CL-06',
+    why: 'Whoever opens two pages of an ended session begins two logins.',
     fix: 'Keep what belongs to a login under a name of its own, such as a cookie with part of the state.',
     needs: ['page'],
     async run(context) {
@@ -45,8 +45,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-one-declined',
     title: 'A login that is declined in one tab does not spoil the one in another',
-    level: 'MUST',
-    why: 'Each tab has a login of its own (RFC 9700, 4.7).',
+    rule: 'CL-06',
+    why: 'Each tab has a login of its own.',
     fix: 'Drop what belongs to the declined login alone.',
     needs: ['page'],
     async run(context) {
@@ -63,7 +63,7 @@ export const tabs: Row[] = [
   {
     id: 'tabs-five-logins',
     title: 'The first of five logins that were begun can still be finished',
-    level: 'SHOULD',
+    rule: 'many-tabs',
     why: 'A browser that restores its windows opens them all, and each leads to the login.',
     fix: 'Keep at least the last five logins that have begun.',
     needs: ['page'],
@@ -77,7 +77,7 @@ export const tabs: Row[] = [
   {
     id: 'tabs-login-left',
     title: 'A login that was left does not keep the next one from working',
-    level: 'MUST',
+    rule: 'CL-06',
     why: 'People close the tab, press Back, and start again.',
     fix: 'Begin each login anew, whatever is left of an older one.',
     needs: ['page'],
@@ -91,7 +91,7 @@ export const tabs: Row[] = [
   {
     id: 'tabs-login-while-signed-in',
     title: 'Whoever is signed in can sign in again',
-    level: 'MUST',
+    rule: 'CL-20',
     why: 'A link to the login is in bookmarks and on other tabs; an answer with an error locks the visitor out.',
     fix: 'Let a login replace the session that is there.',
     needs: ['page'],
@@ -118,8 +118,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-other-visitor',
     title: 'Somebody else who signs in with the login’s address takes the place of who was there',
-    level: 'MUST',
-    why: 'The portal knows them and asks nothing, no other site has begun it, and so the old session comes along with the callback (OWASP ASVS 7.2.4).',
+    rule: 'CL-20',
+    why: 'The portal knows them and asks nothing, no other site has begun it, and so the old session comes along with the callback.',
     fix: 'Make every login replace the session that comes with it.',
     needs: ['page'],
     async run(context) {
@@ -141,8 +141,8 @@ export const tabs: Row[] = [
     id: 'tabs-callback-again',
     title:
       'The callback, delivered again to the one who is signed in by it, is no error of the server and ends no session',
-    level: 'MUST',
-    why: 'A browser sends it again where the connection broke, and people find it in their history (RFC 9700, 4.3.1).',
+    rule: 'CL-29',
+    why: 'A browser sends it again where the connection broke, and people find it in their history.',
     fix: 'Lead the visitor on to the page, or say that this login is done.',
     needs: ['page'],
     async run(context) {
@@ -159,8 +159,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-reload-after-login',
     title: 'Reloading the page after a login stays signed in and exchanges nothing again',
-    level: 'MUST',
-    why: 'Reload keeps how the page was come to: after a redirect from the portal a Strict cookie is not sent on it either (RFC 6265bis, 5.2).',
+    rule: 'CL-28',
+    why: 'Reload keeps how the page was come to: after a redirect from the portal a Strict cookie is not sent on it either.',
     fix: 'Answer the callback with a page that goes on by itself, or take a Lax cookie; and keep the callback out of the history.',
     needs: ['page'],
     async run(context) {
@@ -179,8 +179,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-back-after-login',
     title: 'Back after a login breaks nothing',
-    level: 'MUST',
-    why: 'People press Back; a callback that is asked for again has a code that is spent (RFC 9700, 4.3.1).',
+    rule: 'CL-28',
+    why: 'People press Back; a callback that is asked for again has a code that is spent.',
     fix: 'Keep the callback out of the history, and answer a second delivery to the one who is signed in with the page that they are after.',
     needs: ['page'],
     async run(context) {
@@ -198,8 +198,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-signed-out-meanwhile',
     title: 'A form that is sent after signing out in another tab changes nothing',
-    level: 'MUST',
-    why: 'Whoever signed out is no longer there, and the form says who they were (OWASP ASVS 7.4.1).',
+    rule: 'CK-13',
+    why: 'Whoever signed out is no longer there, and the form says who they were.',
     fix: 'Check the session before the form.',
     needs: ['create', 'logout'],
     async run(context) {
@@ -213,8 +213,8 @@ export const tabs: Row[] = [
   {
     id: 'tabs-two-visitors',
     title: 'Two visitors at the same time see each their own',
-    level: 'MUST',
-    why: 'What a server keeps for one request must not reach another (CWE-488).',
+    rule: 'visitors-apart',
+    why: 'What a server keeps for one request must not reach another.',
     fix: 'Keep the session with the request, and never in a variable of the module.',
     needs: ['page'],
     async run(context) {
@@ -242,8 +242,8 @@ export const tabs: Row[] = [
   {
     id: 'replica-login',
     title: 'A login that begins at one instance can be finished at another',
-    level: 'MUST',
-    why: 'A load balancer sends each request where there is room, so any replica has to take any step (RFC 9110, 3.3: no request leans on the connection of another).',
+    rule: 'CK-12',
+    why: 'A load balancer sends each request where there is room, so any replica has to take any step.',
     fix: 'Keep the login in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -255,8 +255,8 @@ export const tabs: Row[] = [
   {
     id: 'replica-session',
     title: 'Whoever is signed in at one instance is signed in at another',
-    level: 'MUST',
-    why: 'A load balancer sends each request where there is room, so any replica has to take any step (RFC 9110, 3.3: no request leans on the connection of another).',
+    rule: 'CK-12',
+    why: 'A load balancer sends each request where there is room, so any replica has to take any step.',
     fix: 'Keep the session in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -268,8 +268,8 @@ export const tabs: Row[] = [
   {
     id: 'replica-sign-out',
     title: 'Whoever signs out at one instance is signed out at another',
-    level: 'MUST',
-    why: 'Otherwise the session lives on where the next request goes (OWASP ASVS 7.4.1).',
+    rule: 'CK-12',
+    why: 'Otherwise the session lives on where the next request goes.',
     fix: 'End the session in the cookie or in the store that all share.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {
@@ -284,8 +284,8 @@ export const tabs: Row[] = [
   {
     id: 'replica-refresh',
     title: 'Two instances that renew at the same time keep the visitor signed in',
-    level: 'MUST',
-    why: 'One refresh token serves once; the loser of the race must not end the session of the winner (RFC 9700, 4.14.2).',
+    rule: 'CK-12',
+    why: 'One refresh token serves once; the loser of the race must not end the session of the winner.',
     fix: 'Take a refusal of a refresh token that has just been replaced for no end.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -305,7 +305,7 @@ export const tabs: Row[] = [
   {
     id: 'restart-session',
     title: 'A session outlives a restart of the client',
-    level: 'SHOULD',
+    rule: 'survives-restart',
     why: 'Every new version is a restart, and signs everybody out otherwise.',
     fix: 'Keep the session in a sealed cookie with a key of the settings, or in a store of its own.',
     needs: ['start', 'page'],
@@ -320,7 +320,7 @@ export const tabs: Row[] = [
   {
     id: 'restart-login',
     title: 'A login that has begun outlives a restart of the client',
-    level: 'SHOULD',
+    rule: 'survives-restart',
     why: 'People stand at the portal for minutes while a new version starts.',
     fix: 'Keep the login in a sealed cookie with a key of the settings, or in a store of its own.',
     needs: ['start', 'page'],
