@@ -257,6 +257,7 @@ for (const [what, first, second, expected] of pairs)
 const nothing = { failed: [], nowPassing: [], unknown: [] }
 const resultOf = (verdict: Result['verdict'], more: Partial<Result> = {}): Result => ({
   ...base,
+  level: 'SHOULD',
   id: verdict,
   verdict,
   reason: 'The reason.',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
+import { exitCodeOf } from '../../src/conformance/exit-code.ts'
 import { compareWithExpected } from '../../src/conformance/expected-failures.ts'
 import type { Platform } from '../../src/conformance/platform.ts'
 import { describeExchange, describeStep } from '../../src/conformance/report/describe.ts'
@@ -55,6 +56,7 @@ t.test('a check passes, fails, warns, does not apply, or cannot tell', async t =
     passes: 'passed',
     fails: 'failed',
     warns: 'warned',
+    advises: 'not followed',
     lacks: 'not applicable',
     'has-none': 'not applicable',
     'cannot-tell': 'undecided',
@@ -106,12 +108,22 @@ t.test('a check is undecided if the client was gone before it began', async t =>
   t.match(results, [{ verdict: 'undecided', reason: 'The client does not answer any more.' }])
 })
 
+const must = { ...base, level: 'MUST' } as const
 const results: Result[] = [
-  { ...base, id: 'a', verdict: 'passed', reason: '', evidence: [], durationMs: 12 },
-  { ...base, id: 'b', verdict: 'failed', reason: 'Seen <i>this</i>\u0000.', evidence: ['GET /\n→ 200'], durationMs: 5 },
-  { ...base, id: 'c', level: 'SHOULD', verdict: 'warned', reason: 'Might be better.', evidence: [], durationMs: 5 },
-  { ...base, id: 'd', verdict: 'not applicable', reason: 'it has none', evidence: [], durationMs: 0 },
-  { ...base, id: 'e', verdict: 'undecided', reason: 'nobody knows', evidence: [], durationMs: 0 },
+  { ...must, id: 'a', verdict: 'passed', reason: '', evidence: [], durationMs: 12 },
+  { ...must, id: 'b', verdict: 'failed', reason: 'Seen <i>this</i>\u0000.', evidence: ['GET /\n→ 200'], durationMs: 5 },
+  {
+    ...base,
+    id: 'c',
+    rule: 'PG-21',
+    level: 'SHOULD',
+    verdict: 'warned',
+    reason: 'Might be better.',
+    evidence: [],
+    durationMs: 5,
+  },
+  { ...must, id: 'd', verdict: 'not applicable', reason: 'it has none', evidence: [], durationMs: 0 },
+  { ...must, id: 'e', verdict: 'undecided', reason: 'nobody knows', evidence: [], durationMs: 0 },
 ]
 const nothing = { failed: [], nowPassing: [], unknown: [] }
 const report: Report = {
@@ -381,4 +393,64 @@ t.test('what a check quotes of a log is hidden, too', async t => {
   ])
   t.notMatch(JSON.stringify(result), 'S3cret')
   t.match(result?.evidence, [/code=sha:\w+&state=sha:\w+ HTTP/])
+})
+
+const broken = [
+  check('must', async () => {
+    throw new Failed('It went wrong.')
+  }),
+  check(
+    'should',
+    async () => {
+      throw new Failed('It went wrong.')
+    },
+    { rule: 'PG-21' },
+  ),
+  check(
+    'advice',
+    async () => {
+      throw new Failed('It went wrong.')
+    },
+    { rule: 'links-apart' },
+  ),
+]
+
+t.test('advice that is not followed is counted on a line of its own', async t => {
+  const found = await runAll([...broken, check('kept', async () => {}, { rule: 'links-apart' })])
+  const lines = summarize({ ...report, results: found, outcome: nothing })
+    .trimEnd()
+    .split('\n')
+  t.equal(lines.at(-2), 'Advice: 1 followed, 1 not followed, 0 not applicable, 0 undecided')
+  t.equal(lines.at(-1), '0 passed, 1 failed, 1 warned, 0 not applicable, 0 undecided')
+  t.match(toHtml({ ...report, results: found }), 'Advice: 1 followed, 1 not followed')
+})
+
+t.test('with --strict a SHOULD and advice fail like a MUST, and count with the rest', async t => {
+  const settings = readSettings(['--strict'])
+  const found = await runAll(broken, { settings })
+  t.same(verdictsOf(found), { must: 'failed', should: 'failed', advice: 'failed' })
+  const lines = summarize({ ...report, results: found })
+    .trimEnd()
+    .split('\n')
+  t.equal(lines.at(-1), '0 passed, 3 failed, 0 warned, 0 not applicable, 0 undecided')
+  t.notMatch(lines.join('\n'), 'Advice:')
+})
+
+t.test('advice that stays undecided changes no exit code', async t => {
+  const open = async () => {
+    throw new Undecided('nobody knows')
+  }
+  const advice = [check('a', open, { rule: 'links-apart' })]
+  t.equal(exitCodeOf(await runAll(advice), nothing, false), 0)
+  t.equal(exitCodeOf(await runAll(advice, { settings: readSettings(['--strict']) }), nothing, false), 3)
+})
+
+t.test('every report shows the rule of a failure: its id, its source and the sentence', async t => {
+  const [failed] = await runAll([check('a', broken[0]!.run, { rule: 'CL-03' })])
+  const shown = 'CL-03 (MUST), RFC 9700, section 2.1: "one-time use CSRF tokens'
+  const own = { ...report, results: [failed!], outcome: { ...nothing, failed: [failed!] } }
+  t.match(describeFailure(failed!, 'run'), shown)
+  t.match(toJunit(own), shown.replaceAll('"', '&quot;'))
+  t.match(toHtml(own), shown.replaceAll('"', '&quot;'))
+  t.match(JSON.parse(toJson(own)).checks[0].rule, { id: 'CL-03', level: 'MUST', source: 'RFC 9700, section 2.1' })
 })
