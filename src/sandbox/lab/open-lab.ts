@@ -7,7 +7,13 @@ import { isId } from '../values/is-id.ts'
 import type { Secret } from '../values/secret.ts'
 import { buildLab, type Lab } from './build-lab.ts'
 import type { PlatformAccess } from './faults/edge.ts'
-import { createStepFaults, enlargeAccessToken, findProvenClient } from './faults/platform.ts'
+import {
+  createOpaqueTokens,
+  createStepFaults,
+  endAccessTokenIn,
+  enlargeAccessToken,
+  findProvenClient,
+} from './faults/platform.ts'
 import type { NamesOf } from './pages/pages.ts'
 import type { LabStep } from './record/recorded.ts'
 import type { SetUpServices } from './set-up/set-up.ts'
@@ -34,10 +40,14 @@ export async function openLab(
     },
   }
   const stepFaults = createStepFaults()
+  const opaqueTokens = createOpaqueTokens()
   const platform: PlatformAccess = {
     clientOf: request => whoAndWhy(request).clientId,
     provenClientOf: request => findProvenClient(services, request),
     enlargeToken: (accessToken, bytes) => enlargeAccessToken(services, accessToken, bytes),
+    endTokenIn: (accessToken, seconds) => endAccessTokenIn(services, accessToken, seconds),
+    makeOpaque: opaqueTokens.make,
+    tokenBehind: opaqueTokens.find,
     noteFault: stepFaults.note,
     noteTrap: stepFaults.noteTrap,
   }

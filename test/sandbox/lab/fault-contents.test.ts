@@ -77,6 +77,34 @@ t.test('a large access token works as the small one does', async t => {
   )
 })
 
+t.test('an opaque access token works as the JWT behind it does, and one that nobody made does not', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  const statusWith = async (token: string) =>
+    (await sandbox.api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${token}` } })).statusCode
+  for (const [name, form] of [
+    ['exchange-opaque-access-token', /^[\w-]{43}$/],
+    ['exchange-dotted-access-token', /^[\w-]{16}\.[\w-]{32}\.[\w-]{32}$/],
+  ] as const) {
+    await order(name)
+    const { access_token: token } = await getTokens(sandbox)
+    t.match(token, form)
+    t.equal(await statusWith(token), 200)
+    t.equal(await statusWith(`${token.slice(0, -1)}!`), 401)
+  }
+})
+
+t.test('an access token can end before expires_in says', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  await order('exchange-early-end-of-access-token', { options: { seconds: 60 } })
+  const { access_token: token, expires_in } = (await getTokens(sandbox)) as {
+    access_token: string
+    expires_in?: number
+  }
+  const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+  t.equal(exp - iat, 60)
+  t.equal(expires_in, 86_400)
+})
+
 t.test('each fault of the address that leads back changes it as its name says, and leaves the rest', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)

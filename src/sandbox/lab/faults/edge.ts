@@ -19,7 +19,11 @@ export interface PlatformAccess {
   clientOf(request: FastifyRequest): string | undefined
   /** The client that the request proves. The check counts no failure and stores nothing. */
   provenClientOf(request: FastifyRequest): Promise<string | undefined>
-  enlargeToken(token: string, bytes: number): Promise<string>
+  enlargeToken: FaultContext['enlargeToken']
+  endTokenIn: FaultContext['endTokenIn']
+  makeOpaque: FaultContext['makeOpaque']
+  /** The access token behind a text that makeOpaque has made. */
+  tokenBehind(opaque: string): string | undefined
   noteFault(request: FastifyRequest, fault: StepFault): void
   noteTrap(request: FastifyRequest, fault: StepFault): void
 }
@@ -47,6 +51,11 @@ export function actAtEdge(
   const connections = trackConnections()
   /** A request has at most one fault. */
   const withFault = new WeakSet<FastifyRequest>()
+
+  server.addHook('onRequest', async ({ headers }) => {
+    const token = platform.tokenBehind(headers.authorization?.replace(/^Bearer +/i, '') ?? '')
+    if (token !== undefined) headers.authorization = `Bearer ${token}`
+  })
 
   server.addHook('preHandler', async (request, reply) => {
     if (orderedFaults.isEmpty()) return
@@ -117,6 +126,8 @@ export function actAtEdge(
         return trap.path
       },
       enlargeToken: platform.enlargeToken,
+      endTokenIn: platform.endTokenIn,
+      makeOpaque: platform.makeOpaque,
     })
   }
 }

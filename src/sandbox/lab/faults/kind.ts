@@ -36,7 +36,14 @@ export interface FaultContext {
   setTrap(): string
   /** Returns an access token of so many bytes that works like the given one. */
   enlargeToken(token: string, bytes: number): Promise<string>
+  /** Returns the same access token, but it ends in so many seconds. */
+  endTokenIn(token: string, seconds: number): Promise<string>
+  /** Returns a text that says nothing and works like the given access token. */
+  makeOpaque(token: string, form: OpaqueForm): string
 }
+
+/** `dotted` has three parts like a JWT, but is none. */
+export type OpaqueForm = 'plain' | 'dotted'
 
 export interface Answer {
   status: number

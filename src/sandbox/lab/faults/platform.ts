@@ -1,4 +1,5 @@
-// What faults need of the platform: the client that a request proves, larger access tokens, and a note in the step.
+// What faults need of the platform: the client that a request proves, access tokens of another form, and a note in the step.
+import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'
 import type { Services } from '../../services.ts'
@@ -8,6 +9,7 @@ import { findCaller } from '../../tokens/find-caller.ts'
 import { hashToken, isEqualHash } from '../../tokens/opaque-token.ts'
 import { isId } from '../../values/is-id.ts'
 import type { LabStep, StepFault } from '../record/recorded.ts'
+import type { OpaqueForm } from './kind.ts'
 
 /** The client is proven by the secret in the body or by the access token. A wrong secret is not counted as a failure. */
 export async function findProvenClient(
@@ -59,5 +61,35 @@ export function createStepFaults() {
       if (!fault) return step
       return { ...step, fault, ...(trapped.has(request) && { kind: 'trap', reason: 'redirect-followed' }) }
     },
+  }
+}
+
+/** The same token with another end. */
+export async function endAccessTokenIn(
+  { addresses, keyRing, clock }: Pick<Services, 'addresses' | 'keyRing' | 'clock'>,
+  token: string,
+  seconds: number,
+): Promise<string> {
+  const now = clock()
+  const claims = await verifyAccessToken(keyRing, token, { issuer: addresses.portalUrl, now })
+  if (!claims) return token
+  return signAccessToken(keyRing, { ...claims, exp: Math.floor(now.getTime() / 1000) + seconds })
+}
+
+/** The oldest are forgotten first; the platform then refuses them. */
+const mostOpaqueTokens = 1000
+
+/** Texts that stand for access tokens, as a platform without JWTs would give them. */
+export function createOpaqueTokens() {
+  const tokens = new Map<string, string>()
+  const random = (bytes: number) => randomBytes(bytes).toString('base64url')
+  return {
+    make(token: string, form: OpaqueForm): string {
+      const opaque = form === 'plain' ? random(32) : [random(12), random(24), random(24)].join('.')
+      tokens.set(opaque, token)
+      if (tokens.size > mostOpaqueTokens) tokens.delete(tokens.keys().next().value!)
+      return opaque
+    },
+    find: (opaque: string): string | undefined => tokens.get(opaque),
   }
 }

@@ -74,6 +74,32 @@ export const tokenKinds: Kinds = {
       return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
     },
   },
+  'early-end-of-access-token': {
+    does: 'The access token ends after the seconds that you give, whatever expires_in says.',
+    when: ['after'],
+    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'How long the access token works.' }) },
+    async run({ answer, options, endTokenIn }) {
+      const tokens = JSON.parse(answer.body) as { access_token: string }
+      const access_token = await endTokenIn(tokens.access_token, Number(options.seconds))
+      return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
+    },
+  },
+  'opaque-access-token': {
+    does: 'The access token is a random text, not a JWT, and works.',
+    when: ['after'],
+    options: { form: oneOf(['plain', 'dotted'], { about: 'Its form.', default: 'plain' }) },
+    presets: {
+      'dotted-access-token': {
+        does: 'The access token is three random texts with dots between them, and works.',
+        fixed: { form: 'dotted' },
+      },
+    },
+    run({ answer, options, makeOpaque }) {
+      const tokens = JSON.parse(answer.body) as { access_token: string }
+      const access_token = makeOpaque(tokens.access_token, options.form === 'dotted' ? 'dotted' : 'plain')
+      return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
+    },
+  },
 }
 
 function presetsOf(member: string): [string, Preset][] {
