@@ -1,5 +1,5 @@
-// The map of the sandbox: what its parts are made of, and two listeners on one store, and the laboratory, which
-// looks on and makes things fail. Every route of each is listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
+// Builds the sandbox: two listeners on one store, portal and API, and the laboratory, which records and breaks things. Their
+// routes are listed in portal/build-portal.ts, api/build-api.ts and lab/build-lab.ts.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApi } from './api/build-api.ts'
 import type { SandboxConfig } from './config.ts'
@@ -21,22 +21,22 @@ import { openKeyRing } from './tokens/key-ring.ts'
 export interface Sandbox {
   portal: FastifyInstance
   api: FastifyInstance
-  /** Only where the settings ask for it. */
+  /** Only if the settings ask for it. */
   lab: FastifyInstance | undefined
   /** The faults of the laboratory, for tests in the same process. */
   faults: Lab['faults'] | undefined
   store: Store
-  /** What came of the SEED_ settings, where there are any. */
+  /** The result of the SEED_ settings. Undefined without such settings. */
   seedReport: SeedReport | undefined
   /** Runs once the sandbox is started. */
   sweeper: Sweeper
   /** From now on /health/ready answers 503. */
   announceStop(): void
-  /** Answers what is in flight, then lets go of the database. */
+  /** Answers the open requests, then closes the database. */
   close(): Promise<void>
 }
 
-/** Opens the store, seeds it and builds the applications; none listens yet. `onStep` gets every step, with what the laboratory did to it. Throws what openStore throws. */
+/** Opens the store, seeds it and builds the listeners. None listens yet. `onStep` gets every step, with its fault. Throws what openStore throws. */
 export async function buildSandbox(
   config: SandboxConfig,
   {
@@ -56,7 +56,7 @@ export async function buildSandbox(
   const store = await openStore(config.databaseUrl, {
     clock,
     onLost: error => logger.warn({ code: 'store-connection-lost', cause: error.message }, 'lost a connection'),
-    // One that was there and is empty may have lost everything.
+    // A database that existed and is empty may have lost everything.
     onNew: wasThere =>
       logger[wasThere ? 'warn' : 'info']({ code: 'new-database' }, 'the database was empty: tables and keys are new'),
   })
@@ -86,7 +86,7 @@ export async function buildSandbox(
         portal: () => portal,
         onStep,
       }))
-    const parts: Services = {
+    const services: Services = {
       addresses,
       lifetimes: lifetimes.of,
       store,
@@ -104,8 +104,8 @@ export async function buildSandbox(
     const sweeper = createSweeper(store, error =>
       logger.warn({ code: 'sweep-failed', cause: error.message }, 'expired rows stay until the next sweep'),
     )
-    const portal = await buildPortal(parts)
-    const api = await buildApi(parts)
+    const portal = await buildPortal(services)
+    const api = await buildApi(services)
     return {
       portal,
       api,
@@ -129,11 +129,11 @@ export async function buildSandbox(
   }
 }
 
-/** Loaded only where it is asked for: it is a quarter of the sources. */
+/** Loaded only if the settings ask for it: it is a quarter of the sources. */
 const openLab: typeof import('./lab/open-lab.ts').openLab = async (...given) =>
   (await import('./lab/open-lab.ts')).openLab(...given)
 
-/** Nobody else can keep a sandbox from starting, so what cannot be seeded is a line in the log. */
+/** A seed that is refused is a line in the log: no account or application may keep the sandbox from starting. */
 function logSeeding(logger: FastifyBaseLogger, { applied, refused, outdated }: SeedReport): void {
   if (applied.length > 0) logger.info({ code: 'seeded', settings: applied }, 'settings for seeding took effect')
   for (const reason of refused) logger.warn({ code: 'seed-refused' }, reason)

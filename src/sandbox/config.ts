@@ -101,7 +101,7 @@ export interface Seed {
 export interface LabConfig {
   host: string
   port: number
-  /** Origins, the first of which is told. */
+  /** Public origins. Links use the first one. */
   urls: string[]
   token: Secret | undefined
 }

@@ -45,8 +45,8 @@ const rules: Record<string, Rule> = {
 
 const ofApplications = ['GET /apps/v1', 'GET /apps/v1/:app_id']
 
-function readPowers(body: string): string[] {
-  const list = /<ul class="powers">(.*?)<\/ul>/s.exec(body)?.[1] ?? ''
+function readPermissions(body: string): string[] {
+  const list = /<ul class="permissions">(.*?)<\/ul>/s.exec(body)?.[1] ?? ''
   return [...list.matchAll(/<li>(.*?)<\/li>/gs)].map(([, text = '']) => text.replace(/<[^>]+>/g, ''))
 }
 
@@ -91,9 +91,9 @@ for (const database of await openDatabases(t)) {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const browser = openBrowser(sandbox)
       const consent = (await signIn(browser)).body
-      const powers = readPowers(consent)
-      t.ok(powers.length > 0)
-      t.strictSame(readPowers((await browser.get('/terms')).body), powers, 'the terms say the same')
+      const permissions = readPermissions(consent)
+      t.ok(permissions.length > 0)
+      t.strictSame(readPermissions((await browser.get('/terms')).body), permissions, 'the terms say the same')
       const { accessToken, groupId, userId } = await callAsDeveloper(sandbox)
       const own = await openAsDeveloper(sandbox)
       const shown = await submitForm(own, await own.get('/account/token'), '/account/token')
@@ -125,14 +125,14 @@ for (const database of await openDatabases(t)) {
             continue
           }
           t.ok(ofClient >= 200 && ofClient < 300, `${method} ${url} is ${ofClient}`)
-          const power = powers.find(text => text.includes(rule.says as string))
-          t.ok(power, `the page says: ${rule.says}`)
-          t.equal(power?.startsWith('Dangerous:'), rule.isDangerous ?? false, name)
-          said.add(power ?? '')
+          const permission = permissions.find(text => text.includes(rule.says as string))
+          t.ok(permission, `the page says: ${rule.says}`)
+          t.equal(permission?.startsWith('Dangerous:'), rule.isDangerous ?? false, name)
+          said.add(permission ?? '')
         }
       }
       t.strictSame([...walked].sort(), Object.keys(rules).sort(), 'every rule is of a route that is there')
-      t.strictSame([...said].sort(), [...powers].sort(), 'nothing is said that no route does')
+      t.strictSame([...said].sort(), [...permissions].sort(), 'nothing is said that no route does')
     },
   )
 }

@@ -47,32 +47,33 @@ function inline(value, document) {
 }
 
 /** Gives names to elements without one, and keyboard access to areas that scroll. */
-function mend() {
-  const mendEach = (selector, change) => {
+function adjust() {
+  const adjustEach = (selector, change) => {
     for (const element of place.querySelectorAll(selector)) change(element)
   }
-  mendEach('textarea.body-param__text:not([aria-label])', body => body.setAttribute('aria-label', 'Request body'))
-  mendEach('tr select:not([aria-label])', select => {
+  adjustEach('textarea.body-param__text:not([aria-label])', body => body.setAttribute('aria-label', 'Request body'))
+  adjustEach('tr select:not([aria-label])', select => {
     const name = select.closest('tr').querySelector('.parameter__name')?.firstChild?.textContent
     if (name) select.setAttribute('aria-label', name)
   })
-  mendEach('.body-param-options select:not([aria-label]), .response-control-media-type select:not([aria-label])', one =>
-    one.setAttribute('aria-label', 'Media type'),
+  adjustEach(
+    '.body-param-options select:not([aria-label]), .response-control-media-type select:not([aria-label])',
+    one => one.setAttribute('aria-label', 'Media type'),
   )
-  mendEach('pre:not([tabindex])', text => text.setAttribute('tabindex', '0'))
-  mendEach('table[role="region"]', table => table.removeAttribute('role'))
-  mendEach('.close-modal:not([aria-label])', button => button.setAttribute('aria-label', 'Close'))
-  mendEach('.modal-btn[aria-label]', button => button.removeAttribute('aria-label'))
+  adjustEach('pre:not([tabindex])', text => text.setAttribute('tabindex', '0'))
+  adjustEach('table[role="region"]', table => table.removeAttribute('role'))
+  adjustEach('.close-modal:not([aria-label])', button => button.setAttribute('aria-label', 'Close'))
+  adjustEach('.modal-btn[aria-label]', button => button.removeAttribute('aria-label'))
   // Swagger UI leaves levels out, such as h4 and then h6. The page's own heading before the calls is an h2.
   let level = 2
-  mendEach('h1, h2, h3, h4, h5, h6', heading => {
+  adjustEach('h1, h2, h3, h4, h5, h6', heading => {
     level = Math.min(Number(heading.tagName[1]), level + 1)
     heading.setAttribute('aria-level', level)
   })
 }
 
 async function start() {
-  new MutationObserver(mend).observe(place, { childList: true, subtree: true })
+  new MutationObserver(adjust).observe(place, { childList: true, subtree: true })
   const document = await (await fetch(place.dataset.document)).json()
   described = inline(document, document)
   // The public address may be another origin than this page's, and the policy forbids those.

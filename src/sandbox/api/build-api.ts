@@ -13,11 +13,11 @@ import { registerViews, stylesheet } from '../web/views.ts'
 import { ApiError, answerInApiDialect, refusalToRemove, toErrorBody } from './api-error.ts'
 import { applicationRoutes } from './applications.ts'
 import { readJsonBodies } from './body.ts'
-import { callsPageOf, descriptionOf, descriptionRoutes, showHome } from './descriptions.ts'
+import { apiCallsPage, apiDescription, descriptionRoutes, showHome } from './descriptions.ts'
 import { groupRoutes } from './groups.ts'
 import * as operations from './operations.ts'
 import { requireToken, whoMay } from './require-token.ts'
-import { schemas } from './schemas.ts'
+import { apiSchemas } from './schemas.ts'
 
 const exposeHeadRoute = true
 
@@ -54,14 +54,14 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
     })
     answerInApiDialect(scope)
     readJsonBodies(scope)
-    await describeRoutes(scope, schemas, descriptionOf(services.addresses))
+    await describeRoutes(scope, apiSchemas, apiDescription(services.addresses))
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
       await registerViews(pages, { icon, assets: [stylesheet, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(services.addresses))
-      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(callsPageOf(services.addresses)))
+      pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(apiCallsPage(services.addresses)))
     })
 
     // Without a token: tools that read descriptions have none.
@@ -73,19 +73,19 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
       requireToken(signedIn, services)
       const applications = applicationRoutes(services)
       const one = '/apps/v1/:app_id'
-      signedIn.get('/apps/v1', route(operations.listApplications, anyToken), applications.list)
-      signedIn.post('/apps/v1', route(operations.createApplication), applications.create)
-      signedIn.get(one, route(operations.getApplication, anyToken), applications.show)
-      signedIn.put(one, route(operations.updateApplication), applications.update)
-      signedIn.delete(one, route(operations.removeApplication, toRemove), applications.remove)
-      signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecret), applications.renewSecret)
+      signedIn.get('/apps/v1', route(operations.listApplicationsCall, anyToken), applications.list)
+      signedIn.post('/apps/v1', route(operations.createApplicationCall), applications.create)
+      signedIn.get(one, route(operations.getApplicationCall, anyToken), applications.show)
+      signedIn.put(one, route(operations.updateApplicationCall), applications.update)
+      signedIn.delete(one, route(operations.removeApplicationCall, toRemove), applications.remove)
+      signedIn.post(`${one}/refreshSecret`, route(operations.refreshSecretCall), applications.renewSecret)
 
       const groups = groupRoutes(services)
       const link = '/identities/v1/:user_id/link/:group_id'
-      signedIn.post('/identities/v1', route(operations.createGroup), groups.create)
-      signedIn.post(link, route(operations.linkUser, portalTokensOnly), groups.link)
-      signedIn.delete(link, route(operations.unlinkUser, portalTokensOnly), groups.unlink)
-      signedIn.get('/identities/v1/:user_id/links', route(operations.listMemberships), groups.listOwn)
+      signedIn.post('/identities/v1', route(operations.createGroupCall), groups.create)
+      signedIn.post(link, route(operations.linkUserCall, portalTokensOnly), groups.link)
+      signedIn.delete(link, route(operations.unlinkUserCall, portalTokensOnly), groups.unlink)
+      signedIn.get('/identities/v1/:user_id/links', route(operations.listMembershipsCall), groups.listOwn)
     })
     refuseOtherMethods(() => {
       throw new ApiError(405, 'Method Not Allowed')

@@ -5,7 +5,7 @@ import type { Addresses } from '../services.ts'
 import { type OpenApi, toRaml } from './raml.ts'
 
 /** For describeRoutes. */
-export function descriptionOf({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
+export function apiDescription({ apiUrl }: Pick<Addresses, 'apiUrl'>): Description {
   return {
     title: 'Application API',
     version: '1.0',
@@ -40,7 +40,7 @@ export function showHome({ apiUrl, portalUrl }: Addresses) {
 }
 
 /** Of the page to read them and to try them. */
-export function callsPageOf({ portalUrl }: Addresses) {
+export function apiCallsPage({ portalUrl }: Addresses) {
   return {
     title: 'Application API',
     brand: 'Application API',

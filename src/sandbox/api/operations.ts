@@ -59,7 +59,7 @@ const exampleApp = {
 
 const envelope = (data: object) => ({ context: contexts.App, type: 'App', data })
 
-export const listApplications = {
+export const listApplicationsCall = {
   operationId: 'listApplications',
   summary: 'List the applications whose developer the caller is',
   description: 'An app access token gets its own application alone.',
@@ -67,7 +67,7 @@ export const listApplications = {
   response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
 }
 
-export const createApplication = {
+export const createApplicationCall = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
   description:
@@ -84,7 +84,7 @@ export const createApplication = {
   },
 }
 
-export const getApplication = {
+export const getApplicationCall = {
   operationId: 'getApplication',
   summary: 'Get one application',
   description: 'An app access token gets its own, and no other.',
@@ -93,7 +93,7 @@ export const getApplication = {
   response: { 200: withTag('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
 }
 
-export const updateApplication = {
+export const updateApplicationCall = {
   operationId: 'updateApplication',
   summary: 'Update an application and its client',
   description:
@@ -109,7 +109,7 @@ export const updateApplication = {
   },
 }
 
-export const removeApplication = {
+export const removeApplicationCall = {
   operationId: 'removeApplication',
   summary: 'Remove an application',
   description: 'Ends its client at once: secrets, codes, refresh tokens and access tokens stop working.',
@@ -119,7 +119,7 @@ export const removeApplication = {
   response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 412) },
 }
 
-export const refreshSecret = {
+export const refreshSecretCall = {
   operationId: 'refreshSecret',
   summary: 'Create a new client secret',
   description: 'The two latest secrets are valid; a third drops the oldest.',
@@ -128,7 +128,7 @@ export const refreshSecret = {
   response: { 201: answer('The new secret.', 'ClientSecret'), ...refuse(403, 404) },
 }
 
-export const createGroup = {
+export const createGroupCall = {
   operationId: 'createGroup',
   summary: 'Create a group, of which the caller becomes a member',
   description: 'A person is in at most 20 groups.',
@@ -137,7 +137,7 @@ export const createGroup = {
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
 }
 
-export const linkUser = {
+export const linkUserCall = {
   operationId: 'linkUser',
   summary: 'Invite a user to a group, or accept an invitation',
   description:
@@ -153,7 +153,7 @@ export const linkUser = {
   },
 }
 
-export const unlinkUser = {
+export const unlinkUserCall = {
   operationId: 'unlinkUser',
   summary: 'Leave a group, take a member out, or take back or decline an invitation',
   description:
@@ -165,7 +165,7 @@ export const unlinkUser = {
   response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 409) },
 }
 
-export const listMemberships = {
+export const listMembershipsCall = {
   operationId: 'listMemberships',
   summary: 'List the groups that the caller is a member of',
   description:

@@ -39,7 +39,7 @@ export function makerOf(request: FastifyRequest): Maker {
 /** Guards every route of the scope. Comes before the body is read, so strangers cannot make us read one. */
 export function requireToken(
   scope: FastifyInstance,
-  parts: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
+  services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,
 ): void {
   scope.decorateRequest(decoratorName, null)
   scope.addHook('onRequest', async request => {
@@ -48,7 +48,7 @@ export function requireToken(
     // Two ways to say who calls are one too many (RFC 6750 3.1); the address alone is never taken.
     if ((request.query as Record<string, unknown>).access_token !== undefined)
       throw new ApiError(400, 'Send the access token in the Authorization header only.', { reason: 'field-misplaced' })
-    const caller = await identifyCaller(parts, request)
+    const caller = await identifyCaller(services, request)
     if (typeof caller === 'string') throw unauthorized(caller)
     const { kinds = users, refusal = () => permissionDenied } = request.routeOptions.config as Partial<WhoMay>
     if (!kinds.includes(caller.kind))

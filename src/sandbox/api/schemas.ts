@@ -67,7 +67,7 @@ const link = {
   metadata: ref('Metadata'),
 }
 
-export const schemas: Record<string, Schema> = {
+export const apiSchemas: Record<string, Schema> = {
   Metadata: object({ createdAt: time, createdBy: uuid, updatedAt: time, updatedBy: uuid }),
   Link: object({ ...link, '@type': only('DeveloperOf') }),
   MemberLink: object({

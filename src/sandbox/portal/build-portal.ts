@@ -20,12 +20,12 @@ import { authorizeRoutes } from './authorize.ts'
 import { clientCallRoutes, isRenewal, useClientCalls } from './client-calls.ts'
 import { answerConsent } from './consent.ts'
 import { refuseCrossSitePosts } from './cross-site-guard.ts'
-import { callsPageOf, descriptionOf } from './description.ts'
+import { portalCallsPage, portalDescription } from './description.ts'
 import { metadataRoutes } from './metadata.ts'
 import { answerInOAuthDialect } from './oauth-errors.ts'
 import * as operations from './operations.ts'
 import { forgotPasswordRoutes, resetPasswordRoutes } from './reset-password.ts'
-import { schemas } from './schemas.ts'
+import { portalSchemas } from './schemas.ts'
 import { signedOutPath, signInRoutes, signOutRoutes } from './sign-in.ts'
 import { usePages } from './use-pages.ts'
 import { userCallRoutes, useUserCalls } from './user-calls.ts'
@@ -50,7 +50,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   portal.get('/health/live', logFaultsOnly, health.live)
   portal.get('/health/ready', logFaultsOnly, health.ready)
 
-  await describeRoutes(portal, schemas, descriptionOf(services.addresses))
+  await describeRoutes(portal, portalSchemas, portalDescription(services.addresses))
 
   await portal.register(async pages => {
     await usePages(pages, services)
@@ -60,7 +60,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
     // A start without any parameter comes from somebody who typed the address, or from a client that sends none.
     const kindOfStart = ({ query }: FastifyRequest) =>
       isLoginRequest(query as Record<string, unknown>) ? 'authorize' : 'page'
-    pages.get('/', call(operations.startLogin, kindOfStart), authorize.show)
+    pages.get('/', call(operations.startLoginCall, kindOfStart), authorize.show)
     pages.post('/', authorize.takeForm)
     await pages.register(async ownForms => {
       ownForms.addHook('onRequest', refuseCrossSitePosts(portalUrl))
@@ -81,7 +81,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const reset = resetPasswordRoutes(services)
       ownForms.get('/reset-password', reset.show)
       ownForms.post('/reset-password', reset.reset)
-      ownForms.get('/api/docs', showCallsPage(callsPageOf(services.addresses)))
+      ownForms.get('/api/docs', showCallsPage(portalCallsPage(services.addresses)))
       ownForms.get('/api/openapi.json', async () => portal.swagger())
       ownForms.get('/terms', show('terms', 'Terms'))
       await ownForms.register(async account => accountRoutes(account, services))
@@ -97,8 +97,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       const refuseOtherMethods = trackMethods(clientCalls)
       const { exchange, revoke } = clientCallRoutes(services)
       const kindOfGrant = ({ body }: FastifyRequest) => (isRenewal(body) ? 'refresh' : 'exchange')
-      clientCalls.post('/exchangeToken', call(operations.exchangeToken, kindOfGrant), exchange)
-      clientCalls.post('/revokeToken', call(operations.revokeToken, 'revoke'), revoke)
+      clientCalls.post('/exchangeToken', call(operations.exchangeTokenCall, kindOfGrant), exchange)
+      clientCalls.post('/revokeToken', call(operations.revokeTokenCall, 'revoke'), revoke)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed')
       })
@@ -111,10 +111,10 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       await useUserCalls(userCalls, services)
       const refuseOtherMethods = trackMethods(userCalls)
       const { showMe, register, logIn, allow } = userCallRoutes(services)
-      userCalls.get('/me', call(operations.me, 'me'), showMe)
-      userCalls.post('/register', call(operations.register, 'sign-up'), register)
-      userCalls.post('/authorize', call(operations.authorize, 'sign-in'), logIn)
-      userCalls.post('/authorizeApplication', call(operations.authorizeApplication, 'consent'), allow)
+      userCalls.get('/me', call(operations.meCall, 'me'), showMe)
+      userCalls.post('/register', call(operations.registerCall, 'sign-up'), register)
+      userCalls.post('/authorize', call(operations.authorizeCall, 'sign-in'), logIn)
+      userCalls.post('/authorizeApplication', call(operations.authorizeApplicationCall, 'consent'), allow)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed')
       })
@@ -131,8 +131,8 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
       answerInOAuthDialect(wellKnown)
       const refuseOtherMethods = trackMethods(wellKnown)
       const metadata = metadataRoutes(services)
-      wellKnown.get('/oauth-authorization-server', call(operations.metadata, 'metadata'), metadata.describe)
-      wellKnown.get('/jwks.json', call(operations.keys, 'metadata'), metadata.listKeys)
+      wellKnown.get('/oauth-authorization-server', call(operations.metadataCall, 'metadata'), metadata.describe)
+      wellKnown.get('/jwks.json', call(operations.keysCall, 'metadata'), metadata.listKeys)
       refuseOtherMethods(() => {
         throw new Refusal('method-not-allowed', { isGetOnly: true })
       })

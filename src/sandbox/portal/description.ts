@@ -7,7 +7,7 @@ const description =
   'for tokens from the server of the application. No page of another site may make these calls.'
 
 /** For describeRoutes. */
-export function descriptionOf({ portalUrl }: Pick<Addresses, 'portalUrl'>): Description {
+export function portalDescription({ portalUrl }: Pick<Addresses, 'portalUrl'>): Description {
   return {
     title: 'Login portal',
     version: '1.0',
@@ -19,7 +19,7 @@ export function descriptionOf({ portalUrl }: Pick<Addresses, 'portalUrl'>): Desc
 }
 
 /** Settings of the page for reading and trying the calls. */
-export function callsPageOf({ portalUrl, apiUrl }: Addresses) {
+export function portalCallsPage({ portalUrl, apiUrl }: Addresses) {
   return {
     title: 'The login portal’s calls',
     about: description,

@@ -37,7 +37,7 @@ const scripts = { tags: ['For scripts and tests'], security: [] }
 
 const empty = (description: string) => ({ type: 'null', description })
 
-export const startLogin = {
+export const startLoginCall = {
   ...oauth,
   operationId: 'startLogin',
   summary: 'Start a login: the browser is sent here',
@@ -50,7 +50,7 @@ export const startLogin = {
   },
 }
 
-export const exchangeToken = {
+export const exchangeTokenCall = {
   ...oauth,
   operationId: 'exchangeToken',
   summary: 'Exchange a code, or a refresh token, for tokens',
@@ -59,7 +59,7 @@ export const exchangeToken = {
   response: { 200: answer('The tokens.', 'Tokens'), ...ofOAuth },
 }
 
-export const revokeToken = {
+export const revokeTokenCall = {
   ...oauth,
   operationId: 'revokeToken',
   summary: 'End a login by its refresh token or an access token, and with it all tokens that it gave (RFC 7009)',
@@ -68,7 +68,7 @@ export const revokeToken = {
   response: { 200: empty('It is valid no longer, or never was.'), ...ofOAuth },
 }
 
-export const me = {
+export const meCall = {
   tags: ['Person'],
   operationId: 'me',
   summary: 'Get the person who signed in',
@@ -80,7 +80,7 @@ export const me = {
   },
 }
 
-export const register = {
+export const registerCall = {
   ...scripts,
   operationId: 'register',
   summary: 'Create an account',
@@ -100,7 +100,7 @@ export const register = {
   response: { 201: answer('The person.', 'Person'), 422: answer('Sentences by field.', 'FieldMessages'), ...ofScripts },
 }
 
-export const authorize = {
+export const authorizeCall = {
   ...scripts,
   operationId: 'authorize',
   summary: 'Sign in without a browser',
@@ -109,7 +109,7 @@ export const authorize = {
   response: { 200: answer('Where the browser would have been sent.', 'ScriptLogin'), ...ofScripts },
 }
 
-export const authorizeApplication = {
+export const authorizeApplicationCall = {
   ...scripts,
   operationId: 'authorizeApplication',
   summary: 'Allow an application without a browser',
@@ -123,14 +123,14 @@ export const authorizeApplication = {
   },
 }
 
-export const metadata = {
+export const metadataCall = {
   ...oauth,
   operationId: 'metadata',
   summary: 'What the portal offers, for clients to find out (RFC 8414)',
   response: { 200: answer('The metadata.', 'Metadata') },
 }
 
-export const keys = {
+export const keysCall = {
   ...oauth,
   operationId: 'keys',
   summary: 'The public keys that access tokens are verified with (RFC 7517)',

@@ -121,7 +121,7 @@ export type ScriptLoginAnswer = FromSchema<typeof scriptLoginAnswer>
 export type ConsentAnswer = FromSchema<typeof consentAnswer>
 
 /** By the names that they have in the description. */
-export const schemas: Record<string, Schema> = {
+export const portalSchemas: Record<string, Schema> = {
   Tokens: tokens,
   OAuthError: oauthError,
   Person: person,

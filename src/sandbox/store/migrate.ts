@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
 
-export type Dialect = 'sqlite' | 'postgres'
+export type DatabaseKind = 'sqlite' | 'postgres'
 
 export interface Migration {
   /** What it brings. Errors and the log name it. */
@@ -12,7 +12,7 @@ export interface Migration {
    * In order. A text is plain SQL that both databases take; where there is none, each has statements of its own.
    * SQLite does not heed foreign keys while steps run, so nothing cascades: a step deletes what belongs to its rows itself.
    */
-  statements: readonly (string | Record<Dialect, readonly string[]>)[]
+  statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }
 
 /** The database is not one that this version can work with. The message says why and what to do. */
@@ -25,7 +25,12 @@ export class UnusableDatabase extends Error {}
  */
 export async function migrate(
   db: Db,
-  { dialect, tables, steps, now }: { dialect: Dialect; tables: string[]; steps: readonly Migration[]; now: Date },
+  {
+    database,
+    tables,
+    steps,
+    now,
+  }: { database: DatabaseKind; tables: string[]; steps: readonly Migration[]; now: Date },
 ): Promise<boolean> {
   const isNew = tables.length === 0
   if (!isNew && !tables.includes('sandbox_schema'))
@@ -42,8 +47,8 @@ export async function migrate(
       `The database was made by a newer sandbox (schema ${version}; this one knows ${steps.length}). Start the newer one.`,
     )
   if (version < steps.length) {
-    for (const step of steps.slice(version)) await runMigration(db, dialect, step)
-    if (dialect === 'sqlite') await refuseOrphans(db)
+    for (const step of steps.slice(version)) await runMigration(db, database, step)
+    if (database === 'sqlite') await refuseOrphans(db)
     await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
   }
 
@@ -75,10 +80,10 @@ async function refuseOrphans(db: Db): Promise<void> {
 }
 
 /** Throws what the database says, with the step's name in front. */
-async function runMigration(db: Db, dialect: Dialect, { name, statements }: Migration): Promise<void> {
+async function runMigration(db: Db, database: DatabaseKind, { name, statements }: Migration): Promise<void> {
   try {
     for (const statement of statements)
-      for (const text of typeof statement === 'string' ? [statement] : statement[dialect])
+      for (const text of typeof statement === 'string' ? [statement] : statement[database])
         await sql.raw(text).execute(db)
   } catch (error) {
     if (error instanceof Error) error.message = `the step “${name}” of the schema failed: ${error.message}`

@@ -23,7 +23,7 @@ export async function openPostgresDatabase(
   try {
     const isNew = await migrator.transaction().execute(async db => {
       await lockForMigration(db)
-      return migrate(db, { dialect: 'postgres', tables: await listPostgresTables(db), steps, now: clock() })
+      return migrate(db, { database: 'postgres', tables: await listPostgresTables(db), steps, now: clock() })
     })
     if (isNew) onNew?.(true)
   } finally {

@@ -28,7 +28,7 @@ export async function openSqliteDatabase(
     const migrator = openSqliteForMigration(path)
     const isNew = await takeTurn(() =>
       migrator.transaction().execute(async db => {
-        return migrate(db, { dialect: 'sqlite', tables: await listSqliteTables(db), steps, now: clock() })
+        return migrate(db, { database: 'sqlite', tables: await listSqliteTables(db), steps, now: clock() })
       }),
     ).finally(() => migrator.destroy())
     if (isNew) onNew?.(wasThere)

@@ -1,4 +1,4 @@
-// Orders faults and takes them back. The laboratory takes JSON alone, so a form without this script cannot.
+// Orders and removes faults. The laboratory accepts only JSON, so a form without this script cannot do that.
 const clientOf = element => element.closest('[data-client]').dataset.client
 
 async function send(method, path, body) {
@@ -8,17 +8,16 @@ async function send(method, path, body) {
   })
   if (response.ok) return location.reload()
   const { message } = (await response.json()).error
-  // The error for an unknown fault lists all names. Its first sentence is enough here.
-  tell(
+  showProblem(
     typeof message === 'string'
       ? message
       : Object.entries(message)
-          .map(([field, [text]]) => `${field}: ${text.slice(0, 200)}`)
+          .map(([field, [text]]) => `${field}: ${text}`)
           .join(' '),
   )
 }
 
-function tell(text) {
+function showProblem(text) {
   document.getElementById('fault-problem').textContent = text
 }
 
@@ -43,6 +42,6 @@ document.addEventListener('submit', event => {
       options: JSON.parse(options.value),
     })
   } catch {
-    tell('The options must be JSON, such as {"seconds":2}.')
+    showProblem('The options must be JSON, such as {"seconds":2}.')
   }
 })

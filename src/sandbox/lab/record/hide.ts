@@ -3,8 +3,8 @@ import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import type { Hidden, Value, Values } from './recorded.ts'
 
-/** Names whose values are shown. Everything else is hidden: a client under construction misspells names, too. */
-const shown = new Set(
+/** Names whose values are readable. All other values are hidden, because a client under construction may misspell a name. */
+const readableNames = new Set(
   [
     ...['grant_type', 'response_type', 'client_id', 'redirect_uri', 'cancel_url', 'scope', 'code_challenge_method'],
     ...['token_type', 'token_type_hint', 'expires_in', 'error', 'error_description', 'error_uri', 'iss', 'subject'],
@@ -27,8 +27,8 @@ const shown = new Set(
   ].map(name => name.toLowerCase()),
 )
 
-/** A shown value is cut to this many bytes of JSON. */
-const longestShown = 500
+/** A readable value is cut to this many bytes of JSON. */
+const longestReadable = 500
 const dayMs = 24 * 60 * 60_000
 
 export type Hide = ReturnType<typeof createHide>
@@ -49,12 +49,12 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
-  const hideUnlessShown = (name: string, text: string, at: Date): Value =>
-    shown.has(name.toLowerCase()) ? beginningOf(text, longestShown) : hide(text, at)
+  const hideUnlessReadable = (name: string, text: string, at: Date): Value =>
+    readableNames.has(name.toLowerCase()) ? beginningOf(text, longestReadable) : hide(text, at)
 
   return {
     /** One value of this name. */
-    value: hideUnlessShown,
+    value: hideUnlessReadable,
 
     /**
      * Headers, a query or the fields of a body. A field inside another is named `outer.inner`. The first value for which
@@ -64,7 +64,7 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
       // A name may be anything, even `__proto__`.
       const values: Values = Object.create(null)
       for (const [path, text] of flatten(fields)) {
-        const value = hideUnlessShown(path.slice(path.lastIndexOf('.') + 1), text, at)
+        const value = hideUnlessReadable(path.slice(path.lastIndexOf('.') + 1), text, at)
         if (!allowance.take(path, value)) break
         const before = values[path]
         if (Array.isArray(before)) before.push(value)

@@ -33,18 +33,18 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
     bytes: mostStepBytes - sizeInJson({ ...recorded, start: {} }),
     values: mostStepValues - 2 * checks.length,
   })
-  const keep = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
+  const hideAll = (fields: Iterable<[string, unknown]>) => hide.values(fields, at, allowance)
   // First the fields that identify the login and its outcome. So a long body can push out only itself.
   const start = startPath === undefined ? query : splitUrl(startPath).query
   if (startPath !== undefined || step.kind === 'authorize')
-    recorded.start = keep([...start].filter(([name]) => startNames.includes(name)))
-  recorded.request.query = keep(query)
-  recorded.request.headers = keep(readHeaders(request.headers))
-  recorded.response.location = keep(readLocation(response.headers.location))
+    recorded.start = hideAll([...start].filter(([name]) => startNames.includes(name)))
+  recorded.request.query = hideAll(query)
+  recorded.request.headers = hideAll(readHeaders(request.headers))
+  recorded.response.location = hideAll(readLocation(response.headers.location))
   // Successful answers of the API are long, and say nothing about the login.
-  recorded.response.body = keep(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
-  recorded.request.body = keep(fieldsOf(request.body))
-  recorded.response.headers = keep(readHeaders(response.headers))
+  recorded.response.body = hideAll(step.listener === 'api' && !step.reason ? [] : fieldsOf(response.body))
+  recorded.request.body = hideAll(fieldsOf(request.body))
+  recorded.response.headers = hideAll(readHeaders(response.headers))
   recorded.isShortened = allowance.isExceeded()
   recorded.bytes -= Math.max(0, allowance.bytesLeft())
   return recorded
@@ -97,7 +97,7 @@ function readHeaders(headers: Record<string, string>): [string, string][] {
 function readLocation(location: string | undefined): [string, string][] {
   if (location === undefined || !URL.canParse(location)) return []
   const { origin, pathname, searchParams } = new URL(location)
-  // Under this name the address is shown, not hidden.
+  // Under this name the address stays readable.
   return [['redirect_uri', origin + pathname], ...[...searchParams].filter(([name]) => name !== 'redirect_uri')]
 }
 

@@ -1,9 +1,19 @@
 // Notices about the start of a login: its state, PKCE and the redirect URI.
-import { challengeOf, firstOf, stateOf, stepsOf } from '../../record/recorded.ts'
+import type { OtherLogins } from '../../record/compare-logins.ts'
+import { challengeOf, firstOf, type Hidden, stateOf, stepsOf } from '../../record/recorded.ts'
 import { asFor, type Notice, refusedFor } from './notice.ts'
 
 /** RFC 6749 10.10. */
 const enoughBits = 128
+
+/** For `find` of a notice about the state: the steps that start the login with a state that is wrong in this way. */
+function startsWithState(isWrong: (state: Hidden, others: OtherLogins) => boolean): Notice['find'] {
+  return (login, others) =>
+    stepsOf(login, 'authorize').filter(step => {
+      const state = stateOf(step)
+      return state !== undefined && isWrong(state, others)
+    })
+}
 
 export const startNotices: Notice[] = [
   {
@@ -20,11 +30,7 @@ export const startNotices: Notice[] = [
     why: 'Whoever guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
     fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
     reference: 'RFC 6749 10.10',
-    find: login =>
-      stepsOf(login, 'authorize').filter(step => {
-        const state = stateOf(step)
-        return state !== undefined && !state.isTime && state.bits < enoughBits
-      }),
+    find: startsWithState(state => !state.isTime && state.bits < enoughBits),
   },
   {
     id: 'guessable-state',
@@ -32,14 +38,11 @@ export const startNotices: Notice[] = [
     why: 'Whoever guesses the state of a login can finish it in the visitor’s place.',
     fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
     reference: 'RFC 6749 10.10',
-    find: (login, others) =>
-      stepsOf(login, 'authorize').filter(step => {
-        const state = stateOf(step)
-        if (!state) return false
-        // The first half of a long state need not be secret: its other half is long enough.
-        const isLong = state.bits / 2 >= enoughBits
-        return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
-      }),
+    find: startsWithState((state, others) => {
+      // The first half of a long state need not be secret: its other half is long enough.
+      const isLong = state.bits / 2 >= enoughBits
+      return state.isTime || (!isLong && state.beginning !== '' && others.haveStateLike(state))
+    }),
   },
   {
     id: 'repeated-state',
@@ -47,11 +50,7 @@ export const startNotices: Notice[] = [
     why: 'A state that stays the same is known to everybody who has seen one login, so it protects none.',
     fix: 'Create a new state for each login, also for a second tab of the same browser.',
     reference: 'RFC 6749 10.12; CVE-2023-31999',
-    find: (login, others) =>
-      stepsOf(login, 'authorize').filter(step => {
-        const state = stateOf(step)
-        return state !== undefined && others.haveState(state.hash)
-      }),
+    find: startsWithState((state, others) => others.haveState(state.hash)),
   },
   {
     id: 'no-pkce',
