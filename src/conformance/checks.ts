@@ -8,6 +8,7 @@ import { log } from './checks/log/rows.ts'
 import { pages } from './checks/pages/rows.ts'
 import { portalFaults } from './checks/portal-faults/rows.ts'
 import { renewal } from './checks/renewal/rows.ts'
+import { renewalFaults } from './checks/renewal-faults/rows.ts'
 import { signingOut } from './checks/signing-out/rows.ts'
 import { startingALogin } from './checks/starting-a-login/rows.ts'
 import { stayingSignedIn } from './checks/staying-signed-in/rows.ts'
@@ -21,6 +22,7 @@ export const groups: { id: string; title: string; rows: Row[] }[] = [
   { id: 'cookie', title: 'The cookie', rows: cookie },
   { id: 'staying-signed-in', title: 'Staying signed in', rows: stayingSignedIn },
   { id: 'renewal', title: 'Renewing a session', rows: renewal },
+  { id: 'renewal-faults', title: 'Faults of a renewal', rows: renewalFaults },
   { id: 'tabs', title: 'Tabs, windows, replicas', rows: tabs },
   { id: 'signing-out', title: 'Signing out', rows: signingOut },
   { id: 'pages', title: 'Pages', rows: pages },

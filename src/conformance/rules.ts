@@ -237,6 +237,17 @@ const catalogue = {
   'survives-restart': should(contract('Sessions and unfinished logins survive a restart of the client.')),
   'refresh-used': should(platform('2', 'refresh_token is for refreshing the access token.')),
   'RF-01': rfc(6749, '6', 'REQUIRED. Value MUST be set to "refresh_token".'),
+  'renewal-form': rfc(
+    6749,
+    '6',
+    'the client makes a refresh request to the token endpoint by adding the following parameters using the "application/x-www-form-urlencoded" format per Appendix B',
+  ),
+  'renewal-not-repeated': should(
+    rfc(9110, '9.2.2', 'A client SHOULD NOT automatically retry a request with a non-idempotent method'),
+  ),
+  'refused-for-good': should(
+    contract('unsupported_grant_type and unauthorized_client refuse a renewal for good, as invalid_grant does.'),
+  ),
   'RF-02': contract('Simultaneous renewals with the same refresh token do not sign the visitor out.'),
   'RF-03': should(contract('Requests that arrive together share one renewal.')),
   'RF-05': contract(

@@ -6,10 +6,10 @@ import { expect } from '../findings.ts'
 
 /** One that meets each of these failures, and judges the page that the visitor is shown. */
 interface Failing {
-  /** Begins the ids: `exchange` or `list`. */
+  /** Begins the ids: `exchange`, `refresh` or `list`. */
   place: string
   /** The call, as titles name it. */
-  call: 'the exchange' | 'the API'
+  call: 'the exchange' | 'the renewal' | 'the API'
   needs?: Check['needs']
   meet(context: CheckContext, failure: string): Promise<Page>
 }
@@ -35,7 +35,7 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
     ),
     {
       id: `${place}-failed-no-stack`,
-      title: `The page for ${call === 'the API' ? 'a failed call' : 'a failed exchange'} shows no stack, no file and no inner address`,
+      title: `The page for ${call === 'the API' ? 'a failed call' : call.replace('the', 'a failed')} shows no stack, no file and no inner address`,
       rule: 'PG-20',
       why: 'It tells an attacker what runs where.',
       fix: 'Answer every error with fixed words; put the rest into the log.',

@@ -136,6 +136,39 @@ export function needsRenewal(steps: LabStep[]): void {
     throw new NotApplicable('the client renews no access token, so nothing of renewals can be asked of it')
 }
 
+/**
+ * The renewal that a visit made after the token had ended. Without one the client renews nothing only if it was seen to
+ * send the visitor to sign in: who hangs or breaks before the renewal is not excused.
+ */
+export function renewalIn(context: CheckContext, { page, steps }: { page: Page; steps: LabStep[] }): LabStep {
+  const renewal = steps.find(({ kind }) => kind === 'refresh')
+  if (renewal) return renewal
+  if (page.status === 0)
+    throw new Failed(`The token has ended; nothing was renewed, and the page got no answer: ${page.fault}.`)
+  if (asksToSignIn(context, page))
+    throw new NotApplicable('the client renews no access token: when one has ended, the visitor is sent to sign in')
+  throw new Undecided(
+    `The token has ended; nothing was renewed, nobody was asked to sign in, and the page has ${describePage(page)}.`,
+  )
+}
+
+/** Whether the navigation ended at the portal, or with an answer that refuses the visitor or has a way to sign in. */
+export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
+  const login = new URL(url(settings.login))
+  const isLogin = (address: string) => {
+    if (!URL.canParse(address)) return false
+    const { origin, pathname } = new URL(address)
+    return origin === platform.portalUrl || (origin === login.origin && pathname === login.pathname)
+  }
+  return (
+    stoppedAt !== undefined ||
+    [401, 403].includes(page.status) ||
+    page.trail.some(({ request }) => isLogin(request.url)) ||
+    page.links.some(link => isLogin(link.url)) ||
+    page.forms.some(({ action }) => isLogin(action))
+  )
+}
+
 /** Of a session that there is; without cookies that are it there is nothing to judge. */
 export async function sessionOf(context: CheckContext): Promise<Session> {
   const session = await openSession(context)

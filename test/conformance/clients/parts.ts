@@ -113,6 +113,8 @@ export const right = {
   encode: (form: URLSearchParams): string => form.toString(),
   redirects: 'manual' as RequestRedirects,
   deadlineMs: 4000,
+  /** What is compressed can be small and become anything. */
+  unpacks: false as boolean,
   send: (visit: Visit, request: Call): Promise<[number, unknown]> => call(visit.parts, request),
   async readBody(response: Response, most: number): Promise<string> {
     const chunks: Uint8Array[] = []

@@ -14,7 +14,7 @@ export async function call(parts: Parts, { method, url, headers, body, most }: C
       signal: AbortSignal.timeout(parts.deadlineMs),
       ...(body !== undefined && { body }),
     })
-    if (response.headers.has('content-encoding')) throw new PlatformFault(502)
+    if (response.headers.has('content-encoding') && !parts.unpacks) throw new PlatformFault(502)
     const text = await parts.readBody(response, most)
     return [response.status, text === '' ? undefined : parts.parse(text, response.headers.get('content-type') ?? '')]
   } catch (error) {

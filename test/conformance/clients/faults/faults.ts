@@ -7,6 +7,7 @@ import type { Fault } from './fault.ts'
 import { log } from './log.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
+import { renewalFaults } from './renewal-faults.ts'
 import { signingOut } from './signing-out.ts'
 import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
@@ -19,6 +20,7 @@ export const faults: Fault[] = [
   exchange,
   cookie,
   stayingSignedIn,
+  renewalFaults,
   tabs,
   signingOut,
   pages,

@@ -1,0 +1,45 @@
+// A visit of the page behind the login whose access token has ended, while the renewal meets a fault.
+import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
+import type { Browser, Page } from '../browser/browser.ts'
+import type { CheckContext } from '../context.ts'
+import { expect } from '../findings.ts'
+import type { Person } from '../platform.ts'
+import { expiredSession, renewalIn, visitPage } from './sessions.ts'
+
+export interface Renewing {
+  browser: Browser
+  person: Person
+  page: Page
+  /** What arrived at the platform. */
+  steps: LabStep[]
+  renewal: LabStep
+  /** All that arrived. */
+  renewals: LabStep[]
+}
+
+/** Ends the check where the client renews nothing, or leaves the page without an answer. */
+export async function renewUnder(
+  context: CheckContext,
+  fault?: string,
+  options: Record<string, unknown> = {},
+  times: number | 'always' = 5,
+): Promise<Renewing> {
+  const { browser, person } = await expiredSession(context)
+  if (fault) await context.order(fault, { times, options })
+  const visit = await visitPage(context, browser)
+  expect(visit.page.status !== 0, `The page got no answer: ${visit.page.fault}.`, visit.page)
+  const renewal = renewalIn(context, visit)
+  return { browser, person, ...visit, renewal, renewals: visit.steps.filter(({ kind }) => kind === 'refresh') }
+}
+
+/** When the fault is over the visitor is still signed in; the client may remember for a while that the portal was away. */
+export async function expectBack(context: CheckContext, { browser, page }: Renewing): Promise<void> {
+  await context.dropFaults()
+  const end = performance.now() + 15_000
+  let isBack = await context.isSignedIn(browser)
+  while (!isBack && performance.now() < end) {
+    await context.pause(3000)
+    isBack = await context.isSignedIn(browser)
+  }
+  expect(isBack, 'When the portal is back the visitor is signed out.', page)
+}

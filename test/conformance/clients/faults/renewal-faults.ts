@@ -1,0 +1,227 @@
+// Clients that are right but for their renewals: most of these are right at the exchange, which others wrote.
+import { type Parts, right } from '../parts.ts'
+import { type Call, call } from '../platform.ts'
+import { PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { type Fault, fault } from './fault.ts'
+
+/** Other parts for renewals alone. */
+function renewing(change: Partial<Parts>): Partial<Parts> {
+  return {
+    renew: (visit, refreshToken) => right.renew({ ...visit, parts: { ...visit.parts, ...change } }, refreshToken),
+  }
+}
+
+/** Calls again while this holds. */
+function again(isWanted: (status: number) => boolean, most: number): Partial<Parts> {
+  return renewing({
+    async send(visit, request) {
+      let answer: [number, unknown] = [0, undefined]
+      for (let tries = 0; tries <= most && (tries === 0 || isWanted(answer[0])); tries++)
+        answer = await right.send(visit, request).catch((): [number, unknown] => [0, undefined])
+      return answer
+    },
+  })
+}
+
+/** Headers come in time; for the body there is no deadline. */
+async function sendWithDeadlineForHeaders(visit: Visit, request: Call): Promise<[number, unknown]> {
+  const headersCame = new AbortController()
+  const timer = setTimeout(() => headersCame.abort(), 4000)
+  const parts = {
+    ...visit.parts,
+    deadlineMs: 86_400_000,
+    readBody(response: Response) {
+      clearTimeout(timer)
+      return response.text()
+    },
+  }
+  const tooLate = new Promise<never>((_, reject) => {
+    headersCame.signal.onabort = () => reject(new PlatformFault(504))
+  })
+  return Promise.race([call(parts, request), tooLate])
+}
+
+/** What the portal says stands in the page of the error. */
+const wordsShown: Partial<Parts> = {
+  async renew(visit, refreshToken) {
+    try {
+      return await right.renew(visit, refreshToken)
+    } catch (error) {
+      throw error instanceof PlatformFault ? new Refusal(502, `The portal said ${error.code}`) : error
+    }
+  },
+}
+
+const crashes: Partial<Parts> = {
+  async renew(visit, refreshToken) {
+    try {
+      return await right.renew(visit, refreshToken)
+    } catch {
+      throw new TypeError('Cannot read properties of undefined')
+    }
+  },
+}
+
+const isLogin = ({ url }: Visit) => url.pathname === '/exchangeToken'
+
+/** Renews once more where the new token is over at once. */
+const renewsWhatIsOver: Partial<Parts> = {
+  once: (_visit, _name, act) => act(),
+  async renew(visit, refreshToken) {
+    let tokens = await right.renew({ ...visit, parts: { ...visit.parts, lifetime: Number } }, refreshToken)
+    for (let tries = 0; tokens.seconds <= 0 && tries < 5; tries++)
+      tokens = await right.renew(
+        { ...visit, parts: { ...visit.parts, lifetime: Number } },
+        tokens.refreshToken ?? refreshToken,
+      )
+    return { ...tokens, seconds: Math.max(tokens.seconds, 1) }
+  },
+}
+
+const believed = renewing({ lifetime: value => value as number })
+const computed = renewing({ lifetime: value => Number((value as number).toFixed(0)) })
+
+const takesAnything: Partial<Parts> = renewing({ isToken: (_token): _token is string => true, isBearer: () => true })
+
+export const renewalFaults: Fault[] = [
+  fault('renewal-as-json', 'refresh-form', {
+    ...renewing({
+      portalHeaders: () => ({ 'content-type': 'application/json' }),
+      encode: form => JSON.stringify(Object.fromEntries(form)),
+    }),
+  }),
+  fault('renewal-field-twice', 'refresh-fields-once', {
+    renewalForm(settings, refreshToken) {
+      const form = right.renewalForm(settings, refreshToken)
+      form.append('client_id', settings.clientId)
+      return form
+    },
+  }),
+  fault(
+    'renewal-with-two-authentications',
+    'refresh-one-authentication',
+    renewing({
+      portalHeaders: visit => ({
+        ...right.portalHeaders(visit),
+        authorization: `Basic ${btoa(`${visit.settings.clientId}:${visit.settings.clientSecret}`)}`,
+      }),
+    }),
+  ),
+  fault(
+    'renewal-with-the-visitors-cookies',
+    'refresh-own-headers',
+    renewing({ portalHeaders: visit => ({ ...right.portalHeaders(visit), cookie: visit.headers.cookie ?? '' }) }),
+  ),
+  ...[302, 307].map(status =>
+    fault(`renewal-redirect-${status}-followed`, `refresh-redirect-${status}`, renewing({ redirects: 'follow' })),
+  ),
+  fault('renewal-deadline-for-headers-alone', 'refresh-drip', renewing({ send: sendWithDeadlineForHeaders })),
+  fault('renewal-read-without-end', 'refresh-endless-body', renewing({ send: sendWithDeadlineForHeaders })),
+  fault('renewal-that-fails-hangs-up', 'refresh-endless-header', {
+    ...crashes,
+    statusFor(error) {
+      if (error instanceof TypeError) throw error
+      return right.statusFor(error)
+    },
+  }),
+  ...['502', '504', 'half', 'empty', 'not-an-object', 'endless-header'].map(answer =>
+    fault(`session-lost-after-renewal-${answer}`, `refresh-kept-on-${answer}`, { isForGood: () => true }),
+  ),
+  fault(
+    'renewal-refused-as-one-too-many-sent-again',
+    'refresh-429-not-repeated',
+    again(status => status === 429, 5),
+  ),
+  fault(
+    'renewal-that-was-reset-sent-again',
+    'refresh-reset-after-not-repeated',
+    again(status => status === 0, 1),
+  ),
+  fault(
+    'renewal-that-failed-sent-again',
+    'refresh-503-after-not-repeated',
+    again(status => status >= 500, 1),
+  ),
+  fault(
+    'renewal-waits-for-retry-after',
+    'refresh-retry-after',
+    renewing({
+      async send(visit, request) {
+        const [status, answer] = await right.send(visit, request)
+        if (status !== 503) return [status, answer]
+        await new Promise(resolve => setTimeout(resolve, 9000).unref())
+        return right.send(visit, request)
+      },
+    }),
+  ),
+  fault('renewal-read-without-bound', 'refresh-endless-body-left', renewing({ readBody: response => response.text() })),
+  fault(
+    'renewal-unpacked-without-bound',
+    'refresh-gzip-bomb',
+    renewing({ unpacks: true, readBody: response => response.text() }),
+  ),
+  ...[5, 9].map(size =>
+    fault(`renewed-token-of-${size}-kb-lost`, `refresh-access-token-${size}-kb`, {
+      setCookie(visit, name, value, attributes) {
+        visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+      },
+    }),
+  ),
+  ...['missing', 'null', 'words', 'text', 'true'].map(value =>
+    fault(`renewed-lifetime-${value}-breaks-the-page`, `refresh-expires-in-${value}`, computed),
+  ),
+  ...['fraction', 'huge', 'trillion'].map(value =>
+    fault(`renewed-lifetime-${value}-in-the-cookie`, `refresh-expires-in-${value}`, believed),
+  ),
+  ...['negative', 'zero'].map(value =>
+    fault(`renewed-lifetime-${value}-renews-again`, `refresh-expires-in-${value}`, renewsWhatIsOver),
+  ),
+  ...['missing', 'null', 'empty', 'number', 'list', 'not-ascii'].map(value =>
+    fault(`renewed-token-${value}-goes-to-the-api`, `refresh-access-token-${value}`, takesAnything),
+  ),
+  fault('renewed-token-of-two-lines-goes-to-the-api', 'refresh-access-token-with-newline', {
+    ...takesAnything,
+    send(visit, request) {
+      const { authorization, ...headers } = request.headers
+      const inOneLine = authorization?.replace(/\s+/g, ' ')
+      return right.send(visit, { ...request, headers: { ...headers, ...(inOneLine && { authorization: inOneLine }) } })
+    },
+  }),
+  ...['mac', 'missing'].map(value =>
+    fault(`renewed-token-type-${value}-goes-to-the-api`, `refresh-token-type-${value}`, takesAnything),
+  ),
+  fault('invalid-grant-by-its-status', 'refresh-dropped-on-invalid-grant-401', {
+    isForGood: ({ upstream }) => upstream === 400,
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('portal-without-renewals-locks-out', 'refresh-dropped-on-unsupported-grant-type', {
+    isForGood: ({ code }) => code === 'invalid_grant',
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('renewal-error-is-markup', 'refresh-error-escaped', { ...wordsShown, html: text => text }),
+  fault('renewal-error-in-its-words', 'refresh-error-own-words', wordsShown),
+  ...['reset', 'html', '503'].map(answer => fault(`renewal-${answer}-is-a-crash`, `refresh-${answer}-status`, crashes)),
+  fault('renewal-error-with-its-stack', 'refresh-failed-no-stack', {
+    ...crashes,
+    wordsFor: error => (error as Error).stack ?? '',
+  }),
+  fault('renewed-token-for-scripts', 'refresh-tokens-not-in-browser', {
+    keepSession(visit, tokens) {
+      if (!isLogin(visit)) visit.setCookies.push(`token=${tokens.accessToken}; Path=/; Secure; SameSite=Strict`)
+      return right.keepSession(visit, tokens)
+    },
+  }),
+  fault('renewed-cookies-without-http-only', 'refresh-cookies-guarded', {
+    keepSession(visit, tokens) {
+      const session = right.keepSession(visit, tokens)
+      if (!isLogin(visit)) visit.setCookies = visit.setCookies.map(line => line.replace('; HttpOnly', ''))
+      return session
+    },
+  }),
+  fault('renewal-printed', 'refresh-not-logged', {
+    renew(visit, refreshToken) {
+      visit.settings.print(`renewing with ${refreshToken}`)
+      return right.renew(visit, refreshToken)
+    },
+  }),
+]
