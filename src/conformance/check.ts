@@ -48,3 +48,27 @@ export class NotApplicable extends Error {}
 
 /** What was seen allows either answer. */
 export class Undecided extends Error {}
+
+/** What keeps a plain login of this client from working. */
+export interface Obstacle {
+  /** How far it comes: not to the portal, not through it, or not to a session. */
+  stage: 'start' | 'portal' | 'login'
+  /** Ids of the checks that can tell what is wrong. */
+  causes: string[]
+  message: string
+  evidence: string[]
+  /** Nobody can tell whether it is the client's fault, as with a client that goes on by a script. */
+  isOpen: boolean
+}
+
+/** The check needs a login, and not even a plain one works. */
+export class NotRun extends Error {
+  readonly failure: Failed
+  readonly obstacle: Obstacle
+
+  constructor(failure: Failed, obstacle: Obstacle) {
+    super(obstacle.message)
+    this.failure = failure
+    this.obstacle = obstacle
+  }
+}

@@ -2,14 +2,16 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
-import { Failed, NotApplicable, Undecided } from './check.ts'
+import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
 import { describePage, isCallFor } from './findings.ts'
+import { orNotRun } from './obstacle.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
+import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
 /** A login that has come as far as the portal. */
 export interface Start {
@@ -26,10 +28,12 @@ export interface ContextParts {
   platform: Platform
   clientProcess: ClientProcess | undefined
   isAlone: boolean
+  /** Of a plain login, where there is one. */
+  obstacle?: Obstacle | undefined
   pause?: (ms: number) => Promise<unknown>
 }
 
-export function createContext({ settings, platform, clientProcess, isAlone, pause = wait }: ContextParts) {
+export function createContext({ settings, platform, clientProcess, isAlone, obstacle, pause = wait }: ContextParts) {
   const exchanges: Exchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []
@@ -95,8 +99,11 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
     /** Begins a login and stops before the portal. Fails where the client does not lead there. */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
       const page = await context.visitUntilPortal(browser, path)
-      if (page.stoppedAt === undefined)
-        throw new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
+      if (page.stoppedAt === undefined) {
+        if (mayGoOnByScript(page)) throw new Undecided(describeScript(page))
+        const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
+        throw orNotRun(failure, obstacle, 'start')
+      }
       const url = new URL(page.stoppedAt)
       return { url, state: url.searchParams.get('state') ?? undefined, page }
     },
@@ -108,9 +115,20 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
 
     /** The address with a code by which the portal sends this person back; the browser has not gone there yet. */
     async authorize(start: Start, person?: Person): Promise<URL> {
-      const location = await platform.authorize(person ?? (await context.person()), start.url)
-      if (!location?.startsWith(platform.redirectUri))
-        throw new Failed(`The portal refused this start of a login: ${start.url.search}`)
+      const visitor = person ?? (await context.person())
+      const before = platform.steps.length
+      const location = await platform.authorize(visitor, start.url)
+      // A fault in the start comes back as an error, where the portal knows the visitor.
+      if (!location?.startsWith(platform.redirectUri) || !new URL(location).searchParams.has('code')) {
+        await platform.settle()
+        const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
+        const why = refusal?.reason ? ` (${refusal.reason})` : ''
+        const failure = new Failed(`The portal refused this start of a login${why}: ${start.url.search}`, [
+          ...start.page.trail.slice(-2).map(describeExchange),
+          ...(refusal ? [describeStep(refusal)] : []),
+        ])
+        throw orNotRun(failure, obstacle, 'start', 'portal')
+      }
       for (const value of loginValuesIn(location)) loginValues.add(value)
       return new URL(location)
     },
@@ -127,8 +145,16 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
       )
       if (form && isStartPage(new URL(page.url)))
         page = await browser.submit(page, form, { email: visitor.email, password: visitor.password })
-      else if (isStartPage(new URL(page.url)) || page.trail.every(({ request }) => !isStartPage(new URL(request.url))))
-        throw new Failed(`${path} did not lead to the portal's page to sign in, but to ${describePage(page)}.`)
+      else if (
+        isStartPage(new URL(page.url)) ||
+        page.trail.every(({ request }) => !isStartPage(new URL(request.url)))
+      ) {
+        if (!isStartPage(new URL(page.url)) && mayGoOnByScript(page)) throw new Undecided(describeScript(page))
+        const failure = new Failed(
+          `${path} did not lead to the portal's page to sign in, but to ${describePage(page)}.`,
+        )
+        throw orNotRun(failure, obstacle, 'start', 'portal')
+      }
       return page
     },
 
@@ -139,7 +165,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, paus
       const browser = context.browser()
       const page = await context.signIn(browser, options)
       if (!(await context.isSignedIn(browser, options)))
-        throw new Undecided('A plain login does not work, so nothing that follows one can be judged.')
+        throw orNotRun(new Failed('A plain login signs nobody in.'), obstacle, 'start', 'portal', 'login')
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 

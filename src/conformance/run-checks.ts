@@ -2,10 +2,11 @@
 // fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Exchange } from './browser/browser.ts'
-import { type Check, Failed, NotApplicable, Undecided, type Verdict } from './check.ts'
+import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter } from './limiter.ts'
+import { isInTheWay, nameCause } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { hide } from './report/hide.ts'
 import { type Level, type RuleId, rules } from './rules.ts'
@@ -30,11 +31,17 @@ export interface Result {
   isLost?: boolean
   /** Advice, of a run without --strict: it is counted apart and changes no exit code. */
   isApart?: boolean
+  /** A plain login does not work, and the check needs one. Its verdict is `undecided`. */
+  isNotRun?: boolean
+  /** The id of the check that says what is wrong. */
+  notRunBecause?: string
 }
 
 export interface RunParts extends Watched {
   settings: Settings
   platform: Platform
+  /** What keeps a plain login from working (obstacle.ts). */
+  obstacle?: Obstacle | undefined
   /** How a check lets time pass; without it nobody else goes on meanwhile. */
   pause?: (ms: number) => Promise<unknown>
   onResult?: (result: Result) => void
@@ -55,7 +62,7 @@ interface Attempt {
 /** The results, in the order of the checks. Never rejects for what a client does. */
 export async function runChecks(checks: Check[], parts: RunParts): Promise<Result[]> {
   const results = new Map<Check, Result>()
-  const { settings, onResult } = parts
+  const { settings, obstacle, onResult } = parts
   const watch = watchClient(parts)
   const report = (check: Check, result: Result) => {
     results.set(check, result)
@@ -64,7 +71,9 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   const possible = checks.filter(check => {
     const missing = check.needs?.map(need => whyMissing(settings, need)).find(why => why !== undefined)
     if (missing) report(check, resultOf(check, settings, 'not applicable', missing))
-    return missing === undefined
+    else if (obstacle && isInTheWay(obstacle, check))
+      report(check, { ...resultOf(check, settings, 'undecided', hide(obstacle.message)), isNotRun: true })
+    return !results.has(check)
   })
 
   const together = possible.filter(({ isAlone }) => !isAlone)
@@ -73,7 +82,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   const look = async (check: Check) => {
     const first = await runInSlot(() => attempt(check, { ...parts, pause }, watch, false))
     const { verdict } = first.result
-    if (verdict === 'passed' || verdict === 'not applicable') report(check, first.result)
+    if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
     else suspects.push({ check, first })
   }
   await Promise.all(together.map(look))
@@ -99,7 +108,8 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
     const isFinal = !isBlamed(first.result) || first.isLost
     report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
-  return checks.map(check => results.get(check)!)
+  const inOrder = checks.map(check => results.get(check)!)
+  return obstacle ? nameCause(inOrder, obstacle) : inOrder
 }
 
 /** Runs the check once. `isAlone`: nothing else is under way on this platform. */
@@ -134,6 +144,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   let result: Result = {
     ...resultOf(check, parts.settings, seen.verdict, seen.reason),
     ...(seen.isError && { isError: true }),
+    ...(seen.isNotRun && { isNotRun: true }),
   }
   if (isBlamed(seen)) result.evidence = seen.evidence.length > 0 ? seen.evidence : context.evidence()
   if (seen.isError) result.evidence = seen.evidence
@@ -151,6 +162,7 @@ interface Seen {
   reason: string
   evidence: string[]
   isError?: boolean
+  isNotRun?: boolean
 }
 
 /** What the check itself says. */
@@ -174,10 +186,14 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   }
 }
 
-function judge(error: unknown, check: Check, { isStrict }: Settings): Seen {
+function judge(error: unknown, check: Check, settings: Settings): Seen {
+  if (error instanceof NotRun) {
+    if (error.obstacle.causes.includes(check.id)) return judge(error.failure, check, settings)
+    return { verdict: 'undecided', reason: error.message, evidence: [], isNotRun: true }
+  }
   const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const
   if (error instanceof Failed) {
-    const verdict = isStrict ? 'failed' : broken[rules[check.rule].level]
+    const verdict = settings.isStrict ? 'failed' : broken[rules[check.rule].level]
     return { verdict, reason: error.message, evidence: error.evidence }
   }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }

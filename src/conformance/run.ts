@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
 import { forwardTo } from './forward.ts'
+import { findObstacle } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { sendRaw } from './raw-request.ts'
 import { type Result, runChecks } from './run-checks.ts'
@@ -81,14 +82,8 @@ export async function run(
       if (!(await waitForClient(() => true)))
         throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
     }
-    const running = runChecks(checks, {
-      settings,
-      platform,
-      clientProcess,
-      isAnswering,
-      isAlive,
-      ...(onResult && { onResult }),
-    })
+    const parts = { settings, platform, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
+    const running = findObstacle(parts).then(obstacle => runChecks(checks, { ...parts, obstacle }))
     return await Promise.race([running, stopped])
   } finally {
     await clientProcess?.stop()

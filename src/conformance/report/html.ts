@@ -3,7 +3,7 @@ import { groups } from '../checks.ts'
 import { describeRule } from '../rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { adviceLine, countLine, needsAttention, type Report, reasonOf, standingOf } from './report.ts'
+import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 
 const style = `
 :root { color-scheme: light dark; --line: #8884; --bad: #b3261e; --warn: #8a5a00; --good: #1a7f37; --quiet: #666 }
@@ -59,6 +59,7 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
     wrong.length > 0 && `<h2>What to fix</h2>\n${wrong.map(result => article(result, report)).join('\n')}`,
     open.length > 0 &&
       `<h2>Undecided</h2>\n<p>These checks came to no result, so nothing is known of what they are about.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
+    ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeHtml(text)}</p>`),
     unknown.length > 0 &&
       `<p>On the list of known failures, and no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
   ].filter(part => part !== false)
@@ -79,7 +80,8 @@ function line(result: Result, report: Report): string {
   const { id, title, level, verdict } = result
   const standing = standingOf(result, report)
   const isQuiet = standing === 'not applicable' || standing === 'undecided' || standing === 'known failure'
-  const why = isQuiet ? `: ${escapeHtml(reasonOf(result, report))}` : ''
+  const because = result.notRunBecause ? ` because of ${escapeHtml(result.notRunBecause)}` : ''
+  const why = isQuiet ? `: ${escapeHtml(reasonOf(result, report))}` : because
   return `<li class="${verdict.replace(' ', '-')}"><b>${standing}</b> ${escapeHtml(title)} <code>${escapeHtml(id)}, ${level}</code>${why}</li>`
 }
 

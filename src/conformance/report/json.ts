@@ -26,6 +26,7 @@ export function toJson(report: Report): string {
       evidence,
       durationMs,
       isError,
+      ...(result.notRunBecause && { notRunBecause: result.notRunBecause }),
       again: `${command} --only '^${id}$'`,
     }
   })

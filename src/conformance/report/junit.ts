@@ -54,12 +54,14 @@ function testCase(result: Result, report: Report): string {
   return `${head}>${element}</testcase>\n`
 }
 
-function kindOf(standing: Standing, { allowUndecided }: Report): Kind {
+function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
   const kinds: Record<Standing, Kind> = {
     passed: 'passed',
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
+    // The check that is the cause has failed, unless the list says that it may.
+    'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',
     crashed: 'error',

@@ -23,12 +23,16 @@ export interface Report {
 /**
  * How a result counts: its verdict, unless the list of known failures or a crash of the check says otherwise.
  * `known failure`: it failed, as the list says. `no longer fails`: it passes, although it is on the list.
- * `undecided advice`: of a run without --strict, where it changes no exit code.
+ * `not run`: because a plain login does not work. `undecided advice`: of a run without --strict, where it changes no exit code.
  */
-export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'crashed'
+export type Standing = Verdict | 'known failure' | 'no longer fails' | 'undecided advice' | 'not run' | 'crashed'
 
-export function standingOf({ id, verdict, isError, isApart }: Result, { outcome, expected }: Report): Standing {
+export function standingOf(
+  { id, verdict, isError, isApart, isNotRun }: Result,
+  { outcome, expected }: Report,
+): Standing {
   if (isError) return 'crashed'
+  if (isNotRun) return 'not run'
   if (isApart && verdict === 'undecided') return 'undecided advice'
   if (verdict === 'failed' && expected.has(id)) return 'known failure'
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
@@ -36,7 +40,7 @@ export function standingOf({ id, verdict, isError, isApart }: Result, { outcome,
 
 /** Whether somebody has to look at it. */
 export function needsAttention(standing: Standing): boolean {
-  return !['passed', 'not applicable', 'known failure', 'undecided advice'].includes(standing)
+  return !['passed', 'not applicable', 'known failure', 'undecided advice', 'not run'].includes(standing)
 }
 
 export function reasonOf(result: Result, report: Report): string {
@@ -72,4 +76,13 @@ export function adviceLine(results: Result[]): string[] {
   return [
     `Advice: ${count('passed')} followed, ${count('not followed')} not followed, ${count('not applicable')} not applicable, ${count('undecided')} undecided`,
   ]
+}
+
+/** A line for each reason for which checks were not run. */
+export function notRunLines(results: Result[]): string[] {
+  const groups = Map.groupBy(
+    results.filter(({ isNotRun }) => isNotRun),
+    ({ reason }) => reason,
+  )
+  return [...groups].map(([reason, { length }]) => `${length} ${length === 1 ? 'check' : 'checks'}: ${reason}`)
 }

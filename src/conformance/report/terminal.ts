@@ -4,7 +4,7 @@ import { groups } from '../checks.ts'
 import { citationOf, describeRule, type Level, rules } from '../rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
-import { adviceLine, countLine, type Report, reasonOf, standingOf } from './report.ts'
+import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
 
 const [mostNamed, mostLines] = [12, 40]
 
@@ -15,7 +15,7 @@ const [mostNamed, mostLines] = [12, 40]
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
     result =>
-      !['passed', 'not applicable', 'known failure', 'undecided', 'undecided advice'].includes(
+      !['passed', 'not applicable', 'known failure', 'undecided', 'undecided advice', 'not run'].includes(
         standingOf(result, report),
       ),
   )
@@ -91,7 +91,8 @@ function summaryOf(report: Report, most: number): string[] {
       named(results.filter(({ isError }) => isError)),
       most,
     ),
-    ...listSome('Undecided', named(of('undecided').filter(({ isApart }) => !isApart)), most),
+    ...listSome('Undecided', named(of('undecided').filter(({ isApart, isNotRun }) => !isApart && !isNotRun)), most),
+    ...listSome('Not run, and counted as undecided', notRunLines(results), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
   if (nowPassing.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${nowPassing.join(', ')}`)

@@ -1,4 +1,7 @@
 // What the HTML of a page loads and gives away.
+import type { Page } from '../browser/browser.ts'
+import { attribute, parsePage, rawTextOf } from '../browser/html.ts'
+import { describePage } from '../findings.ts'
 
 /** Addresses of other origins that a page loads by itself. */
 export function foreignLoads(html: string, client: string): string[] {
@@ -20,4 +23,19 @@ export function isInside(text: string): boolean {
   return /\bat \S+ \(?(file:|node:|\/)|node_modules|Traceback \(most recent call last\)|File "[^"]+", line \d+|\.(ts|js|py|rb|java|go):\d+|\bECONNREFUSED\b|goroutine \d+ \[/.test(
     text,
   )
+}
+
+/** Whether a page has a script that could lead on, or call for more: the suite's browser runs none. */
+export function mayGoOnByScript({ body }: Page): boolean {
+  const { elements } = parsePage(body)
+  return elements.some(element => {
+    if (element.tagName !== 'script') return false
+    if (/^application\/(ld\+)?json$/i.test(attribute(element, 'type') ?? '')) return false
+    const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
+    return attribute(element, 'src') !== undefined || leads.test(rawTextOf(element))
+  })
+}
+
+export function describeScript(page: Page): string {
+  return `The page with ${describePage(page)} has a script that may go on, and the browser of this suite runs none.`
 }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Check } from '../../../src/conformance/check.ts'
+import { findObstacle } from '../../../src/conformance/obstacle.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
 import { type Result, type RunParts, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
@@ -74,6 +75,10 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
     /** What the checks say of a client. */
     judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
       withClient(build, parts => runChecks(checks, parts)),
+
+    /** The same as the command does it, which first looks whether a plain login works. */
+    judgeRun: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
+      withClient(build, async parts => runChecks(checks, { ...parts, obstacle: await findObstacle(parts) })),
 
     /** What one check says that is made once, where somebody's right to a second look is not the matter. */
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>

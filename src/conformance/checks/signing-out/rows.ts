@@ -75,7 +75,7 @@ export const signingOut: Row[] = [
     (site): Row => ({
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} signs nobody out`,
-      rule: 'PG-04',
+      rule: 'PG-01',
       why: `${site === 'cross-site' ? 'Any page can send a form, and its answer can take cookies back even where none came' : 'SameSite does not keep neighbours out'}.`,
       fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
       needs,

@@ -1,0 +1,85 @@
+// What keeps a plain login from working. It is looked for once, before the checks: those that need a login are then not run,
+// and refer to the one check that says what is wrong.
+import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
+import { createContext } from './context.ts'
+import { describePage } from './findings.ts'
+import { hide } from './report/hide.ts'
+import type { Result, RunParts } from './run-checks.ts'
+
+/** Of each stage, the checks that can tell what is wrong. The first that fails is the reason of all others. */
+const causes: Record<Obstacle['stage'], string[]> = {
+  start: ['start-leads-to-portal'],
+  portal: [
+    'start-parameters-once',
+    'start-grant-type',
+    'start-response-type',
+    'start-client-id',
+    'start-redirect-uri',
+    'start-cancel-url',
+    'start-cancel-url-own',
+    'pkce-s256',
+  ],
+  login: ['login-works'],
+}
+
+/** Undefined where a plain login works, or where nothing can be said of that. */
+export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
+  const context = createContext({ ...parts, isAlone: true })
+  let stage: Obstacle['stage'] = 'start'
+  try {
+    const browser = context.browser()
+    const start = await context.startLogin(browser)
+    stage = 'portal'
+    await context.authorize(start)
+    stage = 'login'
+    if (!parts.settings.page) return undefined
+    const visitor = context.browser()
+    const page = await context.signIn(visitor)
+    if (await context.isSignedIn(visitor)) return undefined
+    throw new Failed(`A plain login, which ended with ${describePage(page)}, signs nobody in.`)
+  } catch (error) {
+    const isOpen = error instanceof Undecided
+    if (!isOpen && !(error instanceof Failed)) return undefined
+    const evidence = isOpen || error.evidence.length === 0 ? context.evidence() : error.evidence
+    return { stage, causes: causes[stage], message: error.message, evidence, isOpen }
+  } finally {
+    context.end()
+  }
+}
+
+/** Whether a check has to wait until a plain login works: what it sees otherwise says nothing. */
+export function isInTheWay(obstacle: Obstacle, { id, needs }: Check): boolean {
+  return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
+}
+
+/**
+ * One cause, one failure: what was not run refers to the check that failed for it. Where none did, such as with --only,
+ * the first of those that were not run has failed.
+ */
+export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
+  const waiting = results.filter(({ isNotRun }) => isNotRun)
+  if (waiting.length === 0 || obstacle.isOpen) return results
+  const failed = (id: string) => results.find(one => one.id === id && one.verdict === 'failed')
+  const found = obstacle.causes.map(failed).find(one => one !== undefined)
+  const cause = found ?? waiting.find(({ id }) => id === 'login-works') ?? waiting[0]!
+  const message = hide(obstacle.message)
+  return results.map(result => {
+    if (!result.isNotRun) return result
+    if (result !== cause)
+      return { ...result, reason: `Not run, because of ${cause.id}: ${message}`, notRunBecause: cause.id }
+    const { isNotRun, isApart, ...own } = result
+    return {
+      ...own,
+      rule: 'login-works',
+      level: 'MUST',
+      verdict: 'failed',
+      reason: message,
+      evidence: obstacle.evidence.map(hide),
+    }
+  })
+}
+
+/** Of a failure that a plain login has as well, the obstacle of that. */
+export function orNotRun(failure: Failed, obstacle: Obstacle | undefined, ...stages: Obstacle['stage'][]): Error {
+  return obstacle && !obstacle.isOpen && stages.includes(obstacle.stage) ? new NotRun(failure, obstacle) : failure
+}

@@ -1,0 +1,99 @@
+// Where not even a plain login works, one check fails, and those that need a login are not run and say because of which.
+import t from 'tap'
+import { checks } from '../../src/conformance/checks.ts'
+import { exitCodeOf } from '../../src/conformance/exit-code.ts'
+import type { Result } from '../../src/conformance/run-checks.ts'
+import { buildClient } from './clients/client.ts'
+import { startWith } from './clients/faults/fault.ts'
+import { page } from './clients/pages.ts'
+import { type Parts, right } from './clients/parts.ts'
+import { openStage } from './support/stage.ts'
+
+const nothing = { failed: [], nowPassing: [], unknown: [] }
+const stage = await openStage()
+t.teardown(stage.close)
+const withParts = (parts: Partial<Parts>) => (settings: Parameters<typeof buildClient>[0]) =>
+  buildClient(settings, { ...right, ...parts })
+
+function judge(parts: Partial<Parts>, only: RegExp): Promise<Result[]> {
+  return stage.judgeRun(
+    withParts(parts),
+    checks.filter(({ id }) => only.test(id)),
+  )
+}
+
+const briefly = (results: Result[]) =>
+  Object.fromEntries(results.map(({ id, verdict, notRunBecause }) => [id, notRunBecause ?? verdict]))
+
+const wrongCancelUrl = startWith(query => query.set('cancel_url', 'https://elsewhere.example/'))
+
+t.test('a start that the portal refuses fails one check, and the others refer to it', async t => {
+  const results = await judge(
+    wrongCancelUrl,
+    /^(start-cancel-url-own|start-state|login-works|state-missing|exchange-code|page-no-store|cookie-secure)$/,
+  )
+  t.same(briefly(results), {
+    'start-state': 'passed',
+    'start-cancel-url-own': 'failed',
+    'login-works': 'start-cancel-url-own',
+    'state-missing': 'start-cancel-url-own',
+    'exchange-code': 'start-cancel-url-own',
+    'page-no-store': 'start-cancel-url-own',
+    'cookie-secure': 'start-cancel-url-own',
+  })
+  t.match(results.at(-1)?.reason, 'Not run, because of start-cancel-url-own: The portal refused this start')
+})
+
+t.test(
+  'what was not run is neither a pass nor quiet: without the check that is the cause, one of them fails',
+  async t => {
+    const results = await judge(wrongCancelUrl, /^(state-missing|exchange-code)$/)
+    t.same(briefly(results), { 'state-missing': 'failed', 'exchange-code': 'state-missing' })
+    t.match(results[0], { level: 'MUST', reason: 'The portal refused this start of a login' })
+    const failed = results.filter(({ verdict }) => verdict === 'failed')
+    t.equal(exitCodeOf(results, { ...nothing, failed }, false), 1)
+    t.equal(exitCodeOf(results, nothing, false), 3, 'a cause that is known to fail leaves the others open')
+  },
+)
+
+t.test('a login path that leads nowhere fails one check', async t => {
+  const results = await judge(
+    { afterStart: visit => page(visit, 404, 'Not found', '<p>There is no such page.</p>') },
+    /^(start-leads-to-portal|start-grant-type|login-works|state-once|logout-ends-session)$/,
+  )
+  t.same(briefly(results), {
+    'start-leads-to-portal': 'failed',
+    'start-grant-type': 'start-leads-to-portal',
+    'login-works': 'start-leads-to-portal',
+    'state-once': 'start-leads-to-portal',
+    'logout-ends-session': 'start-leads-to-portal',
+  })
+})
+
+t.test('a login that signs nobody in fails login-works', async t => {
+  const results = await judge({ setCookie: () => {} }, /^(login-works|exchange-code|page-nosniff|cookie-httponly)$/)
+  t.same(briefly(results), {
+    'login-works': 'failed',
+    'exchange-code': 'passed',
+    'cookie-httponly': 'login-works',
+    'page-nosniff': 'login-works',
+  })
+})
+
+t.test('a login that goes on by a script is undecided, and no check says that it failed', async t => {
+  const results = await judge(
+    {
+      afterStart: (visit, { headers }) =>
+        page(visit, 200, 'One moment', `<script>location.replace(${JSON.stringify(headers?.location)})</script>`),
+    },
+    /^(start-leads-to-portal|start-grant-type|login-works|state-once|page-nosniff)$/,
+  )
+  t.same([...new Set(results.map(({ verdict }) => verdict))], ['undecided'])
+  for (const { reason } of results) t.match(reason, 'has a script that may go on')
+  t.equal(exitCodeOf(results, nothing, false), 3)
+})
+
+t.test('a right client has no obstacle', async t => {
+  const results = await judge({}, /^(start-leads-to-portal|login-works|exchange-code)$/)
+  t.same([...new Set(results.map(({ verdict }) => verdict))], ['passed'])
+})
