@@ -40,7 +40,7 @@ function route(schema: object, config = usersAlone) {
 }
 
 export async function buildApi(services: Services): Promise<FastifyInstance> {
-  const api = createServer(services.logger, toErrorBody)
+  const api = createServer(services.logger, toErrorBody, 'api')
   services.atEdge?.(api, 'api')
   observeRequests(api, { ...services, listener: 'api' })
 

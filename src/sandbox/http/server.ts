@@ -13,6 +13,7 @@ import Fastify, {
 } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import { closeWith } from './connections.ts'
+import { reportRefusal } from './http-refusal.ts'
 import { prepareToListen } from './listen.ts'
 import { boundPipelining } from './pipelining.ts'
 
@@ -43,21 +44,26 @@ const longestUrl = 2048
 
 /**
  * A Fastify instance without routes. Every option that matters is set here. `toBody` makes the body of errors that happen
- * before there is a route: an address with a broken percent-encoding, or too many headers.
+ * before there is a route: an address with a broken percent-encoding, or too many headers. `dialect` is that of the
+ * refusals of these addresses in the log. Without it, such refusals are not reported.
  */
-export function createServer(logger: FastifyBaseLogger, toBody: ToBody): FastifyInstance {
+export function createServer(logger: FastifyBaseLogger, toBody: ToBody, dialect?: 'api' | 'call'): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
     // Fastify's own request lines carry the query string, and with it codes and states.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdOf(request.headers['x-request-id']),
-    frameworkErrors(error, _request, reply) {
+    // No hook of any scope has run.
+    frameworkErrors(error, _request, reply: FastifyReply) {
+      const { request } = reply
       const statusCode = error.statusCode ?? 400
-      ;(reply as FastifyReply)
+      const message = 'This address cannot be read.'
+      request.server.observeRequest?.(request, reply)
+      if (dialect) reportRefusal(reply, error, { statusCode, reason: 'address-unreadable', message }, dialect)
+      reply
         .status(statusCode)
-        // No hook of any scope has run.
         .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-        .send(toBody(statusCode, 'This address cannot be read.'))
+        .send(toBody(statusCode, message))
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, toBody),
     trustProxy: false,

@@ -62,8 +62,15 @@ export function stepUrlOf(request: FastifyRequest): string | undefined {
   return notes.get(request)?.stepUrl
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Only if there is an observer. Call it for a request that runs no hooks, because its address cannot be read. */
+    observeRequest?(request: FastifyRequest, reply: FastifyReply): void
+  }
+}
+
 /**
- * Tells the observer of every request that is a step or was refused; the portal's own pages and files are neither.
+ * Tells the observer of every request that is a step or was refused. The portal's own pages and files are neither.
  * Without an observer nothing is collected.
  */
 export function observeRequests(
@@ -72,13 +79,9 @@ export function observeRequests(
 ): void {
   if (!observer) return
   const emitted = new WeakSet<FastifyRequest>()
+  server.decorate('observeRequest', begin)
   server.addHook('onRequest', (request, reply, done) => {
-    const found = notesOf(request)
-    found.checks = []
-    const url = observer.urlOf?.(stepIdOf(request))
-    if (url !== undefined) found.stepUrl = url
-    // A connection that is cut has no response, and Fastify then calls no onResponse hook.
-    reply.raw.once('close', () => emit(request, reply))
+    begin(request, reply)
     done()
   })
   server.addHook('onSend', (request, reply, payload, done) => {
@@ -90,6 +93,15 @@ export function observeRequests(
     emit(request, reply)
     done()
   })
+
+  function begin(request: FastifyRequest, reply: FastifyReply): void {
+    const found = notesOf(request)
+    found.checks = []
+    const url = observer?.urlOf?.(stepIdOf(request))
+    if (url !== undefined) found.stepUrl = url
+    // A connection that is cut has no response, and Fastify then calls no onResponse hook.
+    reply.raw.once('close', () => emit(request, reply))
+  }
 
   function emit(request: FastifyRequest, reply: FastifyReply): void {
     const { about, checks = [], reason, answer } = notesOf(request)

@@ -13,6 +13,13 @@ export interface Guidance {
 }
 
 export const reasons = {
+  'address-unreadable': {
+    found:
+      'The address of the request could not be read: it has a broken percent-encoding, or a segment that is too long.',
+    why: 'A percent sign begins a code of two hexadecimal digits, and the codes of an address are UTF-8. No id has more than 100 characters.',
+    fix: 'Encode every value before you put it into an address, for example with encodeURIComponent.',
+    reference: 'RFC 3986 2.1 and 2.5',
+  },
   'body-unreadable': {
     found: 'The body of the request could not be read.',
     why: 'Nothing can be read from a body that is not what its Content-Type says.',

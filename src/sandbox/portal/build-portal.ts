@@ -37,7 +37,7 @@ function call(schema: object, kind: Parameters<typeof step>[0]) {
 
 export async function buildPortal(services: Services): Promise<FastifyInstance> {
   const { portalUrl } = services.addresses
-  const portal = createServer(services.logger, (_statusCode, message) => message)
+  const portal = createServer(services.logger, (_statusCode, message) => message, 'call')
   services.atEdge?.(portal, 'portal')
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))

@@ -128,6 +128,23 @@ t.test('an address that URL cannot parse is recorded like any other', async t =>
   t.match(login?.steps, [{ reason: 'not-found', route: '(none)' }])
 })
 
+t.test('an address with a broken percent-encoding is recorded, and its answer links to the step', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  for (const [server, path] of [
+    [sandbox.portal, '/%'],
+    [sandbox.api, '/apps/v1/%ff'],
+    [sandbox.api, `/apps/v1/${'a'.repeat(101)}`],
+  ] as const) {
+    const answer = await server.inject({ method: 'GET', url: path, headers: { authorization: 'Bearer secret' } })
+    t.match(answer.statusCode, /400|414/, path)
+    const [id, number] = await follow(sandbox, helpOf(answer))
+    const login = (await readLogins(lab, null)).find(login => login.id === id)
+    const requestId = String(answer.headers['x-request-id'])
+    t.match(login?.steps[number - 1], { reason: 'address-unreadable', route: '(none)', requestId }, path)
+    t.notMatch(JSON.stringify(login), 'Bearer secret')
+  }
+})
+
 t.test('a login whose exchange was late is signed in, and its renewal is a step of kind refresh', async t => {
   const { sandbox, lab } = await buildTestLab(t)
   for (const place of ['exchange', 'refresh'])
