@@ -17,6 +17,7 @@ const always = [
   'scripts/screenshots.ts',
   'test/ci.test.ts',
   // The starter's continuous integration runs only npm test.
+  'test/conformance/clients/faulty-clients.ci.ts',
   'test/conformance/clients/right-clients.ci.ts',
   'test/container',
   'test/eject',

@@ -18,7 +18,15 @@ async function judge(t: Test, environment: (certFile: string) => object): Promis
   return new Promise(resolve => {
     const child = execFile(
       process.execPath,
-      ['src/conformance/main.ts', '--client', client, '--start', start, '--only', '^(login-works|cookie-secure)$'],
+      [
+        'src/conformance/main.ts',
+        '--client',
+        client,
+        '--start',
+        start,
+        '--only',
+        '^(login-works|cookie-secure|page-hsts)$',
+      ],
       { env: { PATH, TMPDIR, NODE_COMPILE_CACHE, ...environment(certificate.certFile) } },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, output: stdout + stderr }),
     )
@@ -28,7 +36,8 @@ async function judge(t: Test, environment: (certFile: string) => object): Promis
 t.test('a client whose certificate NODE_EXTRA_CA_CERTS names is judged over https', async t => {
   const { code, output } = await judge(t, NODE_EXTRA_CA_CERTS => ({ NODE_EXTRA_CA_CERTS }))
   t.equal(code, 0, output)
-  t.match(output, '2 passed, 0 failed')
+  t.match(output, '2 passed, 0 failed, 1 warned')
+  t.match(output, 'page-hsts: The header is not there.')
 })
 
 t.test('a certificate that is not trusted ends the run at once, and the message says what to do', async t => {

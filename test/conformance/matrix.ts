@@ -1,7 +1,6 @@
 // `npm run conformance:matrix`: every small client, faulty or right, against every check. A line for each says which checks
 // blame it; the command fails where a fault is not found by its check, or where a right client is blamed.
 import { parseArgs } from 'node:util'
-import type { Check } from '../../src/conformance/check.ts'
 import { checks } from '../../src/conformance/checks.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import type { Fault } from './clients/faults/fault.ts'
@@ -22,10 +21,12 @@ const { values } = parseArgs({
 })
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
-const isBlamed = ({ verdict }: Result) => verdict === 'failed' || verdict === 'warned'
+const isBlamed = ({ verdict }: Result) => ['failed', 'warned', 'not followed'].includes(verdict)
 const picked = checks.filter(({ id, group }) => [id, group].some(text => new RegExp(values.only).test(text)))
-const groupOf = ({ check: id }: Fault) => checks.find(check => check.id === id)?.group ?? ''
-const waiting = faults.filter(fault => [fault.name, groupOf(fault)].some(text => new RegExp(values.fault).test(text)))
+const groupsOf = (fault: Fault) => checks.filter(({ id }) => fault.checks.includes(id)).map(({ group }) => group)
+const waiting = faults.filter(fault =>
+  [fault.name, ...groupsOf(fault)].some(text => new RegExp(values.fault).test(text)),
+)
 const missed: string[] = []
 let judged = 0
 
@@ -50,7 +51,7 @@ async function judgeRight(
   judged++
   const failed = results.filter(({ verdict }) => verdict === 'failed' || verdict === 'undecided')
   if (failed.length > 0) missed.push(name)
-  const warned = results.filter(({ verdict }) => verdict === 'warned').map(({ id }) => id)
+  const warned = results.filter(({ verdict }) => verdict === 'warned' || verdict === 'not followed').map(({ id }) => id)
   print(`${name}: ${failed.map(({ id, reason }) => `${id} (${reason})`).join(', ') || 'not blamed'}`)
   if (warned.length > 0) print(`  warned: ${warned.join(', ')}`)
 }
@@ -58,15 +59,15 @@ async function judgeRight(
 async function judgeFaults(): Promise<void> {
   const stage = await openStage()
   for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-    const { name, check } = fault
-    const mine = values['own-group'] ? picked.filter(one => one.group === groupOf(fault)) : picked
+    const { name, checks: wanted } = fault
+    const mine = values['own-group'] ? picked.filter(one => groupsOf(fault).includes(one.group)) : picked
     const results = await stage.judge(settings => buildFaultyClient(settings, name), mine)
     const blamed = results.filter(isBlamed).map(({ id }) => id)
-    const isMeant = (one: Check) => one.id === check
-    const isFound = blamed.includes(check) || !mine.some(isMeant)
+    const unfound = wanted.filter(id => mine.some(one => one.id === id) && !blamed.includes(id))
     judged++
-    if (!isFound) missed.push(name)
-    print(`${isFound ? 'found ' : 'MISSED'} ${name} (${check}): ${blamed.join(', ') || 'nobody'}`)
+    if (unfound.length > 0) missed.push(name)
+    const word = unfound.length > 0 ? `MISSED by ${unfound.join(', ')}` : 'found'
+    print(`${word}: ${name}: ${blamed.join(', ') || 'no check'}`)
   }
   await stage.close()
 }

@@ -35,6 +35,7 @@ const never = [
   'scripts/starter',
   'docs/container.md',
   'CHANGELOG.md',
+  'test/conformance/clients/faulty-clients.ci.ts',
   'test/conformance/clients/right-clients.ci.ts',
 ]
 

@@ -15,7 +15,7 @@ export function buildClient(settings: Settings, parts: Parts = right): Server {
   return createServer({ requestTimeout: 20_000 }, async (request, response) => {
     try {
       const visit = readVisit(request, { settings, parts, memory })
-      const answer = await answerTo(visit, request)
+      const answer = await parts.around(visit, () => answerTo(visit, request))
       response.writeHead(answer.status, {
         ...parts.headers(visit),
         ...answer.headers,
@@ -43,7 +43,7 @@ async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer>
     const [methods, handler] = routeOf(visit)
     if (!methods.includes(visit.method))
       return { ...page(visit, 405, 'Not this way', ''), headers: { allow: methods.join(', ') } }
-    if (visit.method === 'POST') visit.body = await readForm(visit, request)
+    if (visit.method === 'POST') visit.body = parts.formOf(visit, await readForm(visit, request))
     return await handler(visit)
   } catch (error) {
     if (!(error instanceof Refusal)) parts.note(visit, `failed: ${(error as Error).name}`)

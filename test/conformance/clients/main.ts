@@ -11,7 +11,7 @@ const { values } = parseArgs({
   options: { fault: { type: 'string' }, other: { type: 'boolean' }, list: { type: 'boolean' } },
 })
 if (values.list) {
-  for (const { name, check } of faults) print(`${name.padEnd(44)} ${check}`)
+  for (const { name, checks } of faults) print(`${name.padEnd(44)} ${checks.join(' ')}`)
 } else {
   const { CLIENT_URL, LOGIN_URL, API_URL, CLIENT_ID, CLIENT_SECRET, PORT, SESSION_KEY } = process.env as Record<
     string,

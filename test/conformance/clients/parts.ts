@@ -251,6 +251,8 @@ export const right = {
   },
   bodyTypes: ['application/x-www-form-urlencoded'] as string[],
   longestBody: 65_536,
+  /** What counts as the form of a POST whose body this is. */
+  formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
   created: (visit: Visit, made: unknown): Answer => {
     visit.parts.setCookie(visit, '__Host-made', made, 'Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=60')
@@ -310,6 +312,9 @@ export const right = {
   wordsFor: (error: unknown, _: Visit): string =>
     error instanceof Refusal ? error.message : 'Something went wrong here. Please try again.',
   statusFor: (error: unknown): number => (error instanceof Refusal ? error.status : 500),
+
+  /** Around all that is answered; what it throws is a crash. */
+  around: (_visit: Visit, next: () => Promise<Answer>): Promise<Answer> => next(),
 
   // ---- What is printed
   describe: ({ method, url }: Visit, status: number): string => JSON.stringify({ method, path: url.pathname, status }),

@@ -1,10 +1,27 @@
 import { type Parts, right } from '../parts.ts'
-import { fault } from './fault.ts'
+import { isRecord } from '../platform.ts'
+import { PlatformFault } from '../visit.ts'
+import { answerWith, fault } from './fault.ts'
 
 type Item = { '@id': string; data: { name: string; webPageUrl: string } }
 const items = (answer: unknown) => (answer as { ItemList: Item[] }).ItemList
 const trusting: Parts['readList'] = answer =>
   items(answer).map(item => ({ id: item['@id'], name: item.data.name.trim(), webPageUrl: item.data.webPageUrl }))
+
+type Refused = { error: { message: Record<string, string[]> } }
+
+/** Answers of the API that end the session, with the checks of each, after `list-`. */
+const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boolean; checks: string[] }> = {
+  'failed-call': { isMet: status => status === 0, checks: ['reset', 'cut', 'endless-header', 'gzip'] },
+  'status-of-the-api': {
+    isMet: status => status >= 400 && status !== 401,
+    checks: ['400', '403', '404', '429', '500', '502', '503'],
+  },
+  'unreadable-list': {
+    isMet: (status, answer) => status === 200 && !(isRecord(answer) && Array.isArray(answer.ItemList)),
+    checks: ['half', 'empty', 'html', 'not-an-object', 'not-a-list'],
+  },
+}
 
 export const apiFaults = [
   fault('list-trusted', 'list-members-missing', { readList: trusting }),
@@ -14,18 +31,31 @@ export const apiFaults = [
       return right.itemOf(visit, application)
     },
   }),
-  fault('api-redirect-followed', 'list-redirect-302', { redirects: 'follow' }),
-  fault('api-read-without-bound', 'list-bounded', { readBody: response => response.text() }),
-  fault('api-waited-for-without-end', 'list-never', { deadlineMs: 86_400_000 }),
-  fault('create-tried-again', 'create-reset-after-not-repeated', {
-    async send(visit, request) {
-      try {
-        const [status, answer] = await right.send(visit, request)
-        if (status < 500) return [status, answer]
-      } catch {}
-      return right.send(visit, request)
-    },
+  fault('api-redirect-followed', ['list-redirect-302', 'list-redirect-307', 'create-redirect-307'], {
+    redirects: 'follow',
   }),
+  fault('api-read-without-bound', 'list-bounded', { readBody: response => response.text() }),
+  fault('api-waited-for-without-end', ['list-never', 'list-drip'], { deadlineMs: 86_400_000 }),
+  fault(
+    'create-tried-again',
+    [
+      'create-reset-after-not-repeated',
+      'create-reset-not-repeated',
+      'create-503-not-repeated',
+      'create-503-after-not-repeated',
+      'create-html-not-repeated',
+      'create-half-not-repeated',
+    ],
+    {
+      async send(visit, request) {
+        try {
+          const [status, answer] = await right.send(visit, request)
+          if (status < 500 && answer !== undefined) return [status, answer]
+        } catch {}
+        return right.send(visit, request)
+      },
+    },
+  ),
   fault('api-words-shown', 'list-503-status', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
@@ -34,13 +64,11 @@ export const apiFaults = [
     },
     wordsFor: error => (error as Error).message,
   }),
-  fault('api-down-is-a-crash', 'list-reset-status', {
+  fault('api-down-is-a-crash', ['list-reset-status', 'list-html-status'], {
     async send(visit, request) {
-      try {
-        return await right.send(visit, request)
-      } catch {
-        throw new TypeError('fetch failed')
-      }
+      const [status, answer] = await right.send(visit, request).catch(() => [0, undefined] as const)
+      if (answer === undefined) throw new TypeError('fetch failed')
+      return [status, answer]
     },
   }),
   fault('api-down-signs-out', 'list-503', {
@@ -66,11 +94,69 @@ export const apiFaults = [
       return [status, answer]
     },
   }),
-  fault('secret-to-the-api', 'api-no-client-secret', {
+  fault('secret-to-the-api', ['api-no-client-secret', 'secret-at-the-portal-only'], {
     send: (visit, request) =>
       right.send(visit, {
         ...request,
         headers: { ...request.headers, 'x-client-secret': visit.settings.clientSecret },
       }),
+  }),
+
+  ...Object.entries(signsOut).map(([name, { isMet, checks }]) =>
+    fault(
+      `${name}-signs-out`,
+      checks.map(id => `list-${id}`),
+      {
+        async send(visit, request) {
+          const [status, answer] = await right.send(visit, request).catch(() => [0, undefined] as [number, unknown])
+          if (request.url.includes('/apps/') && isMet(status, answer)) right.dropSession(visit)
+          if (status === 0) throw new PlatformFault(502)
+          return [status, answer]
+        },
+      },
+    ),
+  ),
+  fault(
+    'create-refused-is-a-crash',
+    ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(id => `create-${id}`),
+    {
+      async send(visit, request) {
+        const [status, answer] = await right.send(visit, request)
+        if (request.method === 'POST' && status >= 400) throw new Error(`unexpected status ${status}`)
+        return [status, answer]
+      },
+    },
+  ),
+  fault('refusal-of-one-shape', ['create-422-sentence', 'create-422-oauth'], {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (status === 422) for (const texts of Object.values((answer as Refused).error.message)) texts.join(', ')
+      return [status, answer]
+    },
+  }),
+  fault('refused-token-is-a-crash', 'list-401-once', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (status === 401) throw new Error('Unauthorized')
+      return [status, answer]
+    },
+  }),
+  fault(
+    'refused-token-begins-a-login',
+    'list-401-no-loop',
+    answerWith(answer => (answer.status === 401 ? { status: 302, headers: { location: '/login' } } : answer)),
+  ),
+  fault('unknown-members-refused', 'list-unknown-members', {
+    readList(answer) {
+      if (isRecord(answer) && 'nobodyKnows' in answer) throw new PlatformFault(502)
+      return right.readList(answer)
+    },
+  }),
+  fault('long-list-is-a-crash', 'list-5000', {
+    readList(answer) {
+      const list = right.readList(answer)
+      if (list.length > 1000) throw new RangeError('too many')
+      return list
+    },
   }),
 ]

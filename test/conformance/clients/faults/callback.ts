@@ -3,7 +3,7 @@ import { goOn, page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
 import { type Login, Refusal, type Session, type Visit } from '../visit.ts'
-import { fault, headersWith } from './fault.ts'
+import { fault, headersWith, memoryOf, sessionWith, startWith } from './fault.ts'
 
 const loginsOf = (visit: Visit): Login[] =>
   visit.cookies
@@ -34,13 +34,77 @@ const signed = {
     createHmac('sha256', visit.settings.key).update(`verifier ${state}`).digest('base64url'),
 }
 
-const backTo = (name: string, check: string, allows: (text: string, visit: Visit) => boolean) =>
-  fault(`return-to-${name}`, check, {
+const backTo = (name: string, checks: string | string[], allows: (text: string, visit: Visit) => boolean) =>
+  fault(`return-to-${name}`, checks, {
     localPath: (text, visit) => (text && allows(text, visit) ? text : '/applications'),
   })
 
+/** What the sent state is compared with, and how, by the check that finds it. */
+const comparisons: Record<string, (kept: string, sent: string, visit: Visit) => boolean> = {
+  'state-longer': (kept, sent) => sent.startsWith(kept),
+  'state-case': (kept, sent) => kept.toLowerCase() === sent.toLowerCase(),
+  'state-changed': (kept, sent) => kept.length === sent.length && kept.slice(1) === sent.slice(1),
+  'state-shortened': (kept, sent) => sent !== '' && kept.startsWith(sent),
+  'state-undefined': (kept, sent) => sent === kept || sent === 'undefined',
+  'state-list': (kept, sent, { query }) => sent === kept || query.get('state[]') === kept,
+  'state-other-login': () => true,
+}
+
+const repeated = [
+  'callback-code-twice',
+  'callback-client-id-twice',
+  'callback-subject-twice',
+  'callback-redirect-uri-twice',
+]
+
+/** Queries that end in an exception, by the id of the check after `callback-`. */
+const crashes: Record<string, (visit: Visit) => void> = {
+  nothing({ query }) {
+    if (!query.has('state')) throw new TypeError("Cannot read properties of null (reading 'length')")
+  },
+  'bad-escapes': ({ url }) => void decodeURIComponent(url.search),
+  'no-utf8': ({ url }) => void decodeURIComponent(url.search),
+  'null-byte'({ query }) {
+    if (query.get('code')?.includes('\0')) throw new TypeError('must be a string without null bytes')
+  },
+  prototype({ query }) {
+    const fields: Record<string, Record<string, string>> = {}
+    for (const [name, value] of query) {
+      const [, outer, inner] = /^(\w+)\[(\w+)\]/.exec(name) ?? []
+      if (!outer || !inner) continue
+      // Every object has these names.
+      if (!Object.hasOwn(fields, outer) && fields[outer]) throw new TypeError('fields[outer].push is not a function')
+      fields[outer] = { ...fields[outer], [inner]: value }
+    }
+  },
+  nested({ query }) {
+    if ([...query.keys()].some(name => name.startsWith('code['))) throw new TypeError('code.trim is not a function')
+  },
+  many({ query }) {
+    if (query.size > 500) throw new RangeError('too many parameters')
+  },
+  long({ url }) {
+    if (url.search.length > 8192) throw new RangeError('too long')
+  },
+}
+
 export const callback = [
-  fault('state-unchecked', 'state-other', { findLogin: visit => loginsOf(visit)[0] }),
+  fault(
+    'state-unchecked',
+    [
+      'state-other',
+      'state-missing',
+      'state-empty',
+      'state-changed',
+      'state-shortened',
+      'state-longer',
+      'state-case',
+      'state-undefined',
+      'state-list',
+      'state-other-login',
+    ],
+    { findLogin: visit => loginsOf(visit)[0] },
+  ),
   fault('state-known-to-the-server', 'state-other-browser', {
     sealLogin(visit, name, login) {
       known.set(login.state, login)
@@ -56,7 +120,7 @@ export const callback = [
         ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
         : undefined,
   }),
-  fault('state-absent-passes', 'state-missing', {
+  fault('state-absent-passes', ['state-missing', 'state-empty'], {
     findLogin: (visit, state) => (state ? right.findLogin(visit, state) : loginsOf(visit)[0]),
   }),
   fault('state-absent-on-both-sides-passes', 'login-cookie-empty', {
@@ -78,7 +142,17 @@ export const callback = [
       await callPortal(visit, '/api/exchangeToken', form).catch(() => {})
     },
   }),
-  fault('state-used-again', 'state-once', { forgetLogin: () => {}, once: (_visit, _name, act) => act() }),
+  fault(
+    'state-used-again',
+    [
+      'state-once',
+      'state-once-new-code',
+      'state-once-after-restart',
+      'state-once-on-replica',
+      'state-once-after-failure',
+    ],
+    { forgetLogin: () => {}, once: (_visit, _name, act) => act() },
+  ),
   fault('login-cookie-not-cleared-rightly', 'state-once', {
     forgetLogin(visit, state) {
       visit.setCookies.push(`${right.loginCookie(state)}=; Max-Age=0`)
@@ -181,7 +255,7 @@ export const callback = [
       return answer
     },
   }),
-  fault('callback-waits-for-a-click', 'callback-code-not-in-address', {
+  fault('callback-waits-for-a-click', ['callback-code-not-in-address', 'tabs-reload-after-login'], {
     arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${visit.parts.html(login.returnTo)}">Go on</a>`),
   }),
   fault('callback-loads-from-elsewhere', 'callback-nothing-foreign', {
@@ -193,7 +267,24 @@ export const callback = [
     },
   }),
   fault('return-to-forgotten', 'return-to-works', { localPath: () => '/applications' }),
-  backTo('anywhere', 'return-to-absolute', () => true),
+  backTo(
+    'anywhere',
+    [
+      'absolute',
+      'two-slashes',
+      'three-slashes',
+      'backslash',
+      'two-backslashes',
+      'tab',
+      'newline',
+      'space',
+      'scheme-only',
+      'user-info',
+      'script',
+      'data',
+    ].map(id => `return-to-${id}`),
+    () => true,
+  ),
   backTo('two-slashes', 'return-to-two-slashes', text => text.startsWith('/')),
   backTo('backslash', 'return-to-backslash', text => /^\/(?!\/)/.test(text)),
   backTo('tab', 'return-to-tab', text => /^\/(?![/\\])/.test(text)),
@@ -207,10 +298,125 @@ export const callback = [
     'return-to-user-info',
     (text, { settings }) => text.includes(new URL(settings.publicUrl).hostname) || /^\/\w/.test(text),
   ),
-  fault('return-to-path-after-parsing', 'return-to-dots', {
+  fault('return-to-path-after-parsing', ['return-to-dots', 'return-to-dot', 'return-to-above'], {
     localPath: (text, { settings }) => {
       const url = text ? URL.parse(text, settings.publicUrl) : null
       return url?.origin === settings.publicUrl ? url.pathname + url.search : '/applications'
     },
+  }),
+
+  fault('exchange-at-another-path', ['login-works', 'exchange-post'], {
+    portalUrl: ({ settings }) => `${settings.loginUrl}/api/token`,
+  }),
+  fault('callback-for-every-cache', ['callback-not-cached', 'cookie-not-cached'], {
+    arrive(visit, login) {
+      const answer = goOn(visit, login.returnTo)
+      answer.headers!['cache-control'] = 'public, max-age=300'
+      return answer
+    },
+  }),
+  ...Object.entries(comparisons).map(([check, isSame]) =>
+    fault(`compares-wrongly-for-${check}`, check, {
+      findLogin: (visit, state) => loginsOf(visit).find(login => isSame(login.state, state, visit)),
+    }),
+  ),
+  fault('first-of-duplicates-taken', [...repeated, 'state-twice'], { one: (query, name) => query.get(name) ?? '' }),
+  fault('last-of-duplicates-taken', 'state-twice-first', { one: (query, name) => query.getAll(name).at(-1) ?? '' }),
+  fault('used-states-remembered-by-one-process', ['state-once-after-restart', 'state-once-on-replica'], {
+    forgetLogin: (visit, state) => void memoryOf(visit).set(`used ${state}`, true),
+    findLogin: (visit, state) => (memoryOf(visit).has(`used ${state}`) ? undefined : right.findLogin(visit, state)),
+  }),
+  fault('login-cookie-only-has-to-be-there', 'login-cookie-changed', {
+    newState: signed.make,
+    startQuery: (visit, state) => right.startQuery(visit, state, signed.verifier(visit, state)),
+    findLogin: (visit, state) =>
+      visit.cookies.some(([name]) => name === right.loginCookie(state))
+        ? { state, verifier: signed.verifier(visit, state), returnTo: '/applications', at: Date.now() }
+        : undefined,
+  }),
+  fault('late-callback-ends-the-session', 'callback-resent-signed-in', {
+    once: (_visit, _name, act) => act(),
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        right.dropSession(visit)
+        throw error
+      }
+    },
+  }),
+  fault('callback-that-is-under-way-is-a-crash', 'callback-resent', {
+    async once(visit, name, act) {
+      if (visit.memory.has(name)) throw new Error('duplicate key')
+      return right.once(visit, name, act)
+    },
+  }),
+  fault('client-id-checked-only-if-there', 'callback-client-id-missing', {
+    checkClient: visit => (visit.query.has('client_id') ? right.checkClient(visit) : undefined),
+  }),
+  fault('subject-not-needed', 'callback-subject-missing', {
+    readCallback: ({ query }) => ({
+      code: query.get('code') ?? '',
+      state: query.get('state') ?? '',
+      subject: '',
+      redirectUri: '',
+    }),
+  }),
+  fault('issuer-unchecked', 'callback-iss-other', {
+    checkClient({ query, settings }) {
+      if (query.get('client_id') !== settings.clientId) throw new Refusal(400, 'For another application.')
+    },
+  }),
+  fault('unknown-parameter-refused', 'callback-unknown-parameter', {
+    checkClient(visit) {
+      right.checkClient(visit)
+      const known = ['code', 'state', 'client_id', 'subject', 'redirect_uri', 'iss', 'error', 'error_description']
+      if ([...visit.query.keys()].some(name => !known.includes(name))) throw new Refusal(400, 'Unknown parameter.')
+    },
+  }),
+  ...['error', 'subject', 'state'].map(name =>
+    fault(`${name}-as-html`, `callback-escapes-${name}`, {
+      wordsFor: (error, visit) => right.wordsFor(error, visit) + (visit.query.get(name) ?? ''),
+      html: text => text,
+    }),
+  ),
+  ...Object.entries(crashes).map(([id, check]) =>
+    fault(`callback-${id}-is-a-crash`, `callback-${id}`, { beforeState: async visit => check(visit) }),
+  ),
+  fault('callback-by-a-form', 'callback-post', {
+    callbackMethods: ['GET', 'POST'],
+    isFromHere: () => true,
+    loginAttributes: right.loginAttributes.replace('Lax', 'None'),
+    async beforeState(visit) {
+      for (const [name, value] of new URLSearchParams(visit.body)) visit.query.set(name, value)
+    },
+  }),
+  fault('callback-by-head', 'callback-head', { callbackMethods: ['GET', 'HEAD'] }),
+  fault(
+    'cancelled-is-not-found',
+    'declined',
+    startWith((query, { settings }) => query.set('cancel_url', `${settings.publicUrl}/declined`)),
+  ),
+  fault('old-session-stays', 'session-replaced', {
+    ...sessionWith(text => text.replace('Strict', 'Lax')),
+    keepSession: (visit, tokens) => right.readSession(visit) ?? right.keepSession(visit, tokens),
+  }),
+  fault('return-to-in-a-cookie-as-it-came', 'return-to-no-header', {
+    afterStart(visit, answer) {
+      visit.setCookies.push(`return-to=${visit.query.get('returnTo') ?? '/'}; Path=/; Secure; HttpOnly; SameSite=Lax`)
+      return answer
+    },
+  }),
+  backTo('of-any-length', 'return-to-long', text => /^\/(?!\/)[\w/?=-]*$/.test(text)),
+  fault('return-to-glued-to-the-origin', 'return-to-at', {
+    localPath: (text, { settings }) => settings.publicUrl + (text ?? '/applications'),
+  }),
+  fault('return-to-decoded-after-the-check', ['return-to-encoded-slash', 'return-to-encoded-backslash'], {
+    localPath: (text, visit) =>
+      text && /^\/(?![/\\])/.test(text) ? decodeURIComponent(text) : right.localPath(text, visit),
+  }),
+  fault('return-to-normalised-after-the-check', 'return-to-full-width', {
+    localPath: (text, visit) =>
+      text && /^\/(?![/\\])/.test(text) ? text.normalize('NFKC') : right.localPath(text, visit),
   }),
 ]

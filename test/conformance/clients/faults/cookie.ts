@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { right } from '../parts.ts'
 import { Refusal, type Visit } from '../visit.ts'
-import { fault, headersWith, sessionWith } from './fault.ts'
+import { fault, headersWith, memoryOf, sessionWith } from './fault.ts'
 
 /** A cipher without a seal: whoever turns a bit of it turns a bit of what it says. */
 const unsealed = {
@@ -12,6 +12,38 @@ const unsealed = {
   read({ settings }: Visit, text: string): unknown {
     const cipher = createDecipheriv('aes-256-ctr', settings.key, Buffer.alloc(16))
     return JSON.parse(Buffer.concat([cipher.update(Buffer.from(text, 'base64url')), cipher.final()]).toString())
+  },
+}
+
+/** Each breaks on a kind of Cookie header, by the check after `cookie-hostile-`. */
+const parsers: Record<string, (header: string) => [string, string][]> = {
+  'no-equals': header =>
+    header.split(';').map(pair => {
+      const [name, value] = pair.split('=')
+      return [name!.trim(), value!.trim()]
+    }),
+  prototype(header) {
+    const lists: Record<string, string[]> = {}
+    for (const [name, value] of right.readCookies(header)) {
+      lists[name] ??= []
+      lists[name].push(value)
+    }
+    return Object.entries(lists).flatMap(([name, values]) => values.map((value): [string, string] => [name, value]))
+  },
+  bytes(header) {
+    new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'))
+    return right.readCookies(header)
+  },
+  long: header => (header.length > 4000 ? [] : right.readCookies(header)),
+  quotes: header =>
+    right
+      .readCookies(header)
+      .map(([name, value]) => [name, value.startsWith('"') ? (JSON.parse(value) as string) : value]),
+  duplicate(header) {
+    const cookies = right.readCookies(header)
+    const names = cookies.map(([name]) => name)
+    if (names.some((name, at) => names.indexOf(name) !== at)) throw new Error('duplicate key')
+    return cookies
   },
 }
 
@@ -56,7 +88,7 @@ export const cookie = [
     seal: (visit, _name, value) => unsealed.write(visit, value),
     unseal: (visit, _name, text) => unsealed.read(visit, text),
   }),
-  fault('tampered-session-is-a-crash', 'cookie-tampered', {
+  fault('tampered-session-is-a-crash', ['cookie-tampered', 'cookie-cut'], {
     unseal(visit, name, text) {
       const value = right.unseal(visit, name, text)
       if (value === undefined) throw new Error('Unsupported state or unable to authenticate data')
@@ -72,12 +104,23 @@ export const cookie = [
     refreshCookie: 'refresh',
     readCookies: header => [...new Map(right.readCookies(header).reverse())],
   }),
-  fault('cookie-over-4096', 'cookie-size-9-kb', {
-    setCookie(visit, name, value, attributes) {
-      visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+  fault(
+    'cookie-over-4096',
+    [
+      'cookie-size-9-kb',
+      'cookie-size-3-kb',
+      'cookie-size-5-kb',
+      'token-answer-3-kb',
+      'token-answer-5-kb',
+      'token-answer-9-kb',
+    ],
+    {
+      setCookie(visit, name, value, attributes) {
+        visit.setCookies.push(`${name}=${visit.parts.seal(visit, name, value)}; ${attributes}`)
+      },
     },
-  }),
-  fault('one-seal-for-all-cookies', 'cookie-roles', {
+  ),
+  fault('one-seal-for-all-cookies', ['cookie-roles', 'cookie-roles-swapped'], {
     seal: (visit, _name, value) => right.seal(visit, 'cookie', value),
     unseal: (visit, _name, text) => right.unseal(visit, 'cookie', text),
     sealLogin: (visit, _name, login) => right.seal(visit, 'cookie', login),
@@ -101,5 +144,36 @@ export const cookie = [
         throw error instanceof Refusal ? new RangeError('cookie too large') : error
       }
     },
+  }),
+
+  fault(
+    'session-lax',
+    'cookie-samesite-strict',
+    sessionWith(text => text.replace('Strict', 'Lax')),
+  ),
+  fault('session-for-ten-years', 'cookie-age-in-bounds', {
+    sessionAttributes: seconds => right.sessionAttributes(seconds && 315_360_000),
+  }),
+  fault(
+    'host-prefix-without-secure',
+    'cookie-kept-by-browsers',
+    sessionWith(text => text.replace(' Secure;', '')),
+  ),
+  fault('session-id-counted', 'cookie-unguessable', {
+    seal(visit, name, value) {
+      const memory = memoryOf(visit)
+      const id = memory.size + 1
+      memory.set(`${name} ${id}`, value)
+      return `${id}`
+    },
+    unseal: (visit, name, text) => memoryOf(visit).get(`${name} ${text}`),
+  }),
+  ...Object.entries(parsers).map(([id, readCookies]) =>
+    fault(`cookies-read-badly-${id}`, id === 'duplicate' ? 'cookie-duplicate' : `cookie-hostile-${id}`, {
+      readCookies,
+    }),
+  ),
+  fault('long-cookie-header-refused', 'cookie-large-neighbours', {
+    readCookies: header => (header.length > 4096 ? [] : right.readCookies(header)),
   }),
 ]

@@ -1,6 +1,6 @@
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
-import type { Visit } from '../visit.ts'
+import { Refusal, type Visit } from '../visit.ts'
 import { exchangeWith, fault, readable } from './fault.ts'
 
 export const exchange = [
@@ -49,28 +49,67 @@ export const exchange = [
       return tokens
     },
   }),
-  fault('browser-headers-passed-on', 'exchange-without-cookie', {
-    portalHeaders: ({ headers }) => ({
-      ...Object.fromEntries(
-        ['cookie', 'user-agent', 'accept-language'].flatMap(name =>
-          headers[name] ? [[name, String(headers[name])]] : [],
+  fault(
+    'browser-headers-passed-on',
+    [
+      'exchange-without-cookie',
+      'exchange-without-authorization',
+      'exchange-without-referer',
+      'exchange-without-x-forwarded-for',
+      'exchange-without-user-agent',
+    ],
+    {
+      portalHeaders: ({ headers }) => ({
+        ...Object.fromEntries(
+          ['cookie', 'authorization', 'referer', 'x-forwarded-for', 'user-agent', 'accept-language'].flatMap(name =>
+            headers[name] ? [[name, String(headers[name])]] : [],
+          ),
         ),
-      ),
-      'content-type': 'application/x-www-form-urlencoded',
-    }),
-  }),
-  fault('token-state-unchecked', 'token-answer-state-other', { isStateOf: () => true }),
+        'content-type': 'application/x-www-form-urlencoded',
+      }),
+    },
+  ),
+  fault(
+    'token-state-unchecked',
+    [
+      'token-answer-state-other',
+      'token-answer-state-missing',
+      'token-answer-state-null',
+      'token-answer-state-empty',
+      'token-answer-state-number',
+    ],
+    { isStateOf: () => true },
+  ),
   fault('token-state-missing-passes', 'token-answer-state-missing', {
     isStateOf: (answer, state) => answer.state === undefined || answer.state === state,
   }),
-  fault('token-type-ignored', 'token-answer-token-type-mac', { isBearer: () => true }),
+  fault(
+    'token-type-ignored',
+    [
+      'token-answer-token-type-mac',
+      'token-answer-token-type-missing',
+      'token-answer-token-type-null',
+      'token-answer-token-type-empty',
+      'token-answer-token-type-number',
+    ],
+    { isBearer: () => true },
+  ),
   fault('token-type-in-one-case', 'token-answer-lowercase-type', { isBearer: type => type === 'Bearer' }),
   fault('access-token-unchecked', 'token-answer-access-token-number', {
     isToken: (token): token is string => token !== undefined,
   }),
-  fault('access-token-missing-passes', 'token-answer-access-token-missing', {
-    isToken: (_token): _token is string => true,
-  }),
+  fault(
+    'access-token-missing-passes',
+    [
+      'token-answer-access-token-missing',
+      'token-answer-access-token-null',
+      'token-answer-access-token-empty',
+      'token-answer-access-token-number',
+      'token-answer-access-token-list',
+      'token-answer-access-token-not-ascii',
+    ],
+    { isToken: (_token): _token is string => true },
+  ),
   fault('expires-in-nan', 'token-answer-expires-in-missing', { lifetime: value => Number(value) }),
   fault('expires-in-text', 'token-answer-expires-in-words', { lifetime: value => value as number }),
   fault('expires-in-parsed', 'token-answer-expires-in-null', { lifetime: value => Number.parseInt(String(value), 10) }),
@@ -102,6 +141,74 @@ export const exchange = [
       const { accessToken } = value as { accessToken?: string }
       if (accessToken) visit.setCookies.push(`access_token=${accessToken}; Path=/; Secure; SameSite=Strict`)
     },
+  }),
+
+  ...['code', 'client_id', 'client_secret'].map(name =>
+    fault(
+      `exchange-without-${name}`,
+      `exchange-${name.replace('_', '-')}`,
+      exchangeWith(form => form.delete(name)),
+    ),
+  ),
+  fault(
+    'exchange-code-trimmed',
+    'exchange-code',
+    exchangeWith(form => form.set('code', form.get('code')!.slice(0, 20))),
+  ),
+  fault('token-in-the-query', 'token-in-header', {
+    send(visit, request) {
+      const token = request.headers.authorization?.slice('Bearer '.length)
+      return right.send(visit, token ? { ...request, url: `${request.url}?for=${token}` } : request)
+    },
+  }),
+  fault('browser-headers-to-the-api', 'api-call-own-headers', {
+    send(visit, request) {
+      const sent = Object.entries(visit.headers).filter(([name]) => name.startsWith('x-') || name === 'cookie')
+      return right.send(visit, { ...request, headers: { ...Object.fromEntries(sent), ...request.headers } as never })
+    },
+  }),
+  fault('access-token-made-to-fit', ['token-answer-access-token-with-newline', 'token-answer-access-token-not-ascii'], {
+    isToken: (token): token is string => typeof token === 'string',
+    readTokens: (visit, answer) =>
+      right.readTokens(visit, { ...answer, access_token: encodeURI(`${answer.access_token}`) }),
+  }),
+  fault('refresh-token-needed', 'token-answer-no-refresh-token', {
+    readTokens(visit, answer) {
+      if (!answer.refresh_token) throw new Refusal(502, 'The portal gave no refresh token.')
+      return right.readTokens(visit, answer)
+    },
+  }),
+  fault(
+    'refresh-token-as-it-came',
+    ['null', 'number', 'with-newline'].map(what => `token-answer-refresh-token-${what}`),
+    {
+      seal: (visit, name, value) => (name === right.refreshCookie ? `${value}` : right.seal(visit, name, value)),
+      unseal: (visit, name, text) => (name === right.refreshCookie ? text : right.unseal(visit, name, text)),
+      readTokens: (visit, answer) => ({
+        ...right.readTokens(visit, answer),
+        refreshToken: answer.refresh_token === undefined ? undefined : `${answer.refresh_token}`,
+      }),
+    },
+  ),
+  fault('empty-refresh-token-hangs-up', 'token-answer-refresh-token-empty', {
+    readTokens(visit, answer) {
+      if (answer.refresh_token === '') throw new RangeError('The refresh token has no first part.')
+      return right.readTokens(visit, answer)
+    },
+    statusFor(error) {
+      if (error instanceof RangeError) throw error
+      return right.statusFor(error)
+    },
+  }),
+  fault('expires-in-only-as-a-number', ['token-answer-expires-in-text', 'token-answer-expires-in-true'], {
+    lifetime: value => (typeof value === 'number' ? value : (undefined as never)),
+  }),
+  fault('expires-in-unsigned', 'token-answer-expires-in-negative', { lifetime: value => Number(value) >>> 0 }),
+  fault('expires-in-zero-is-for-ever', 'token-answer-expires-in-zero', {
+    lifetime: value => Number(value) || 10 * 365 * 86_400,
+  }),
+  fault('expires-in-as-it-came', ['token-answer-expires-in-fraction', 'token-answer-expires-in-huge'], {
+    lifetime: value => value as number,
   }),
 ]
 

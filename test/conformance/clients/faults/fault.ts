@@ -1,11 +1,44 @@
 // What a fault is, and the changes that several of them make.
 import { type Parts, right } from '../parts.ts'
-import type { Visit } from '../visit.ts'
+import type { Answer, Visit } from '../visit.ts'
 
-/** `check`: the id of the one that has to find it. */
-export type Fault = { name: string; check: string; parts: Partial<Parts> }
+/** `checks`: ids of the checks that must find it. */
+export type Fault = { name: string; checks: string[]; parts: Partial<Parts> }
 
-export const fault = (name: string, check: string, parts: Partial<Parts>): Fault => ({ name, check, parts })
+export const fault = (name: string, checks: string | string[], parts: Partial<Parts>): Fault => ({
+  name,
+  checks: [checks].flat(),
+  parts,
+})
+
+/** Crashes before anything is answered: the connection breaks. */
+export function crashIf(isMet: (visit: Visit) => boolean): Partial<Parts> {
+  return {
+    async around(visit, next) {
+      if (isMet(visit)) throw new Error('not caught')
+      return next()
+    },
+  }
+}
+
+/** Changes what is answered. */
+export function answerWith(change: (answer: Answer, visit: Visit) => Answer): Partial<Parts> {
+  return { around: async (visit, next) => change(await next(), visit) }
+}
+
+/** Changes the HTML of every page. */
+export function bodyWith(change: (body: string, visit: Visit) => string): Partial<Parts> {
+  return answerWith((answer, visit) => ({ ...answer, ...(answer.body && { body: change(answer.body, visit) }) }))
+}
+
+const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
+
+/** What one process keeps in its memory: another instance has none of it, nor has this one after a restart. */
+export function memoryOf({ memory }: Visit): Map<string, unknown> {
+  const found = memories.get(memory) ?? new Map()
+  memories.set(memory, found)
+  return found
+}
 
 /** Another address to start a login at. */
 export function startWith(change: (query: URLSearchParams, visit: Visit) => void): Partial<Parts> {

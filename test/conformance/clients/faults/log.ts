@@ -3,11 +3,11 @@ import { isRecord } from '../platform.ts'
 import type { Visit } from '../visit.ts'
 import { fault } from './fault.ts'
 
-const printed = (name: string, check: string, what: (visit: Visit) => string) =>
-  fault(name, check, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
+const printed = (name: string, checks: string | string[], what: (visit: Visit) => string) =>
+  fault(name, checks, { describe: (visit, status) => `${visit.method} ${what(visit)} ${status}` })
 
 export const log = [
-  printed('query-printed', 'log-code', ({ url }) => url.pathname + url.search),
+  printed('query-printed', ['log-code', 'log-refused-callback'], ({ url }) => url.pathname + url.search),
   printed(
     'state-printed',
     'log-state',

@@ -1,6 +1,7 @@
-import { page } from '../pages.ts'
+import { request } from 'node:http'
+import { page, signOutForm } from '../pages.ts'
 import { right } from '../parts.ts'
-import { fault, headersWith, sessionWith } from './fault.ts'
+import { answerWith, bodyWith, crashIf, fault, headersWith, readable, sessionWith } from './fault.ts'
 
 /** With nothing in the form that only this visitor's page has. */
 const anyForm = { isFormOf: () => true }
@@ -10,7 +11,7 @@ const words = (error: unknown) => (error instanceof Error ? `${error.message}\n$
 export const pages = [
   fault(
     'page-kept-in-caches',
-    'page-no-store',
+    ['page-no-store', 'logout-back'],
     headersWith(() => ({ 'cache-control': undefined })),
   ),
   fault(
@@ -44,12 +45,23 @@ export const pages = [
       'access-control-allow-credentials': 'true',
     })),
   ),
-  fault('post-from-anywhere', 'create-same-site', { isFromHere: () => true, ...lax, ...anyForm }),
+  fault(
+    'post-from-anywhere',
+    [
+      'create-same-site',
+      'create-forged-origin',
+      'create-forged-origin-null',
+      'create-forged-origin-port',
+      'create-forged-host',
+      'create-forged-fetch-site',
+    ],
+    { isFromHere: () => true, ...lax, ...anyForm },
+  ),
   fault('post-from-the-same-site', 'create-same-site', {
     ...anyForm,
     isFromHere: visit => visit.headers['sec-fetch-site'] === 'same-site' || right.isFromHere(visit),
   }),
-  fault('post-from-nowhere', 'create-forged-origin-null', {
+  fault('post-from-nowhere', ['create-forged-origin-null', 'create-forged-fetch-site'], {
     ...anyForm,
     isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),
   }),
@@ -57,7 +69,9 @@ export const pages = [
     ...anyForm,
     isFromHere: visit => right.isFromHere(visit) || visit.headers.origin === `http://${visit.headers.host}`,
   }),
-  fault('names-as-html', 'page-escapes-script', { html: text => text }),
+  fault('names-as-html', ['page-escapes-script', 'page-escapes-attribute', 'page-escapes-title'], {
+    html: text => text,
+  }),
   fault('names-half-escaped', 'page-escapes-double-quote', {
     html: text => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
     itemOf: (visit, application) =>
@@ -80,14 +94,14 @@ export const pages = [
     itemOf: (visit, application) =>
       `<img src="${right.html(application.webPageUrl)}">${right.itemOf(visit, application)}`,
   }),
-  fault('stack-in-a-page', 'errors-say-nothing', {
+  fault('stack-in-a-page', ['errors-say-nothing', 'exchange-failed-no-stack', 'list-failed-no-stack'], {
     wordsFor: words,
     applicationPath: id => {
       decodeURIComponent(id)
       return right.applicationPath(id)
     },
   }),
-  fault('path-of-the-visitor-to-the-api', 'page-id-slashes', {
+  fault('path-of-the-visitor-to-the-api', ['page-id-slashes', 'page-id-dots', 'page-id-query', 'page-id-backslash'], {
     applicationPath: id => `/apps/v1/${decodeURIComponent(id)}`,
   }),
   fault('created-without-a-redirect', 'create-reload', {
@@ -103,10 +117,130 @@ export const pages = [
       `${right.itemOf(visit, application)}<meta name="token" content="${right.readSession(visit)?.accessToken}">`,
   }),
   fault('form-of-another-visitor-taken', 'create-other-visitor', { isFormOf: () => true }),
-  fault('form-sent-twice-creates-twice', 'create-once', { once: (_visit, _name, act) => act() }),
+  fault('form-sent-twice-creates-twice', ['create-once', 'create-once-at-once'], {
+    once: (_visit, _name, act) => act(),
+  }),
   fault(
     'page-after-sign-out-from-the-cache',
     'page-no-store',
     headersWith(() => ({ 'cache-control': 'private, max-age=300' })),
   ),
+
+  fault('strangers-ask-the-api', 'page-needs-login', {
+    readSession: visit => right.readSession(visit) ?? { accessToken: 'none', visitor: '', expiresAt: 0 },
+  }),
+  fault('session-of-plain-json', 'page-forged-session', {
+    readSession(visit) {
+      const text = visit.cookies.find(([name]) => name === right.sessionCookie)?.[1] ?? ''
+      const { access_token: accessToken } = (readable.read(text) ?? {}) as { access_token?: string }
+      return right.readSession(visit) ?? (accessToken ? { accessToken, visitor: '', expiresAt: 0 } : undefined)
+    },
+  }),
+  fault('link-from-elsewhere-is-signed-out', 'page-from-another-site', {
+    comesFromElsewhere: () => false,
+    askToSignIn: visit => page(visit, 401, 'Please sign in', '<a href="/login">Sign in</a>'),
+  }),
+  fault(
+    'page-without-a-charset',
+    'page-charset',
+    answerWith(answer => ({
+      ...answer,
+      headers: { ...answer.headers, 'content-type': 'text/html' },
+      ...(answer.body && { body: answer.body.replace('<meta charset="utf-8">', '') }),
+    })),
+  ),
+  fault(
+    'page-without-a-way-out',
+    'page-shows-sign-out',
+    bodyWith(body => body.replace(signOutForm, '')),
+  ),
+  fault(
+    'page-with-a-script-of-others',
+    'page-nothing-foreign',
+    bodyWith(body => body.replace('<title>', '<script src="https://cdn.invalid/a.js"></script><title>')),
+  ),
+  fault('names-in-single-quotes', 'page-escapes-single-quote', {
+    html: text => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
+    itemOf: (visit, application) =>
+      `<span title='${visit.parts.html(application.name)}'>${right.itemOf(visit, application)}</span>`,
+  }),
+  fault('names-are-templates', 'page-escapes-template', {
+    itemOf: (visit, application) =>
+      right
+        .itemOf(visit, application)
+        .replace(/\{\{(\d+)\*(\d+)\}\}/g, (_, one, other) => `${Number(one) * Number(other)}`),
+  }),
+  fault('links-without-rel', 'page-links-apart', {
+    itemOf: (visit, application) => right.itemOf(visit, application).replace(' rel="noopener noreferrer nofollow"', ''),
+  }),
+  fault('id-sent-as-it-came', 'page-id-fragment', {
+    applicationPath: id => `/apps/v1/${decodeURIComponent(id)}`,
+    // Unlike fetch, this leaves the path as it is.
+    send: (visit, { method, url, headers, body }) =>
+      new Promise((resolve, reject) => {
+        const { hostname, port, origin } = new URL(url)
+        const call = request({ hostname, port, method, headers, path: url.slice(origin.length) }, async response => {
+          const text = await new Response(response as never).text()
+          resolve([response.statusCode!, visit.parts.parse(text, response.headers['content-type'] ?? '')])
+        })
+        call.on('error', reject).end(body)
+      }),
+  }),
+  fault(
+    'null-byte-in-an-id-is-a-crash',
+    'page-id-null-byte',
+    crashIf(({ url }) => url.pathname.includes('%00')),
+  ),
+  fault('id-decoded-twice', 'page-id-twice', {
+    applicationPath: id => `/apps/v1/${decodeURIComponent(decodeURIComponent(id))}`,
+  }),
+  fault(
+    'not-found-is-found',
+    'not-found',
+    answerWith(answer => (answer.status === 404 ? { ...answer, status: 200 } : answer)),
+  ),
+  fault(
+    'links-from-host',
+    'host-not-believed',
+    bodyWith((body, { headers }) =>
+      body.replaceAll('href="/', `href="http://${headers['x-forwarded-host'] ?? headers.host}/`),
+    ),
+  ),
+  fault('create-without-an-envelope', 'create-envelope', {
+    send: (visit, request) =>
+      right.send(
+        visit,
+        request.method === 'POST' && request.url.endsWith('/apps/v1')
+          ? { ...request, body: JSON.stringify(JSON.parse(request.body!).data) }
+          : request,
+      ),
+  }),
+  fault('secret-never-shown', 'create-shows-secret', {
+    created: () => ({ status: 303, headers: { location: '/applications' } }),
+  }),
+  fault('secret-in-an-address', 'create-secret-not-in-address', {
+    created: (_visit, made) => ({
+      status: 303,
+      headers: { location: `/applications?made=${encodeURIComponent(`${made}`)}` },
+    }),
+  }),
+  fault('create-by-a-link', 'create-by-get', {
+    async around(visit, next) {
+      if (visit.method === 'GET' && visit.url.pathname === '/applications' && visit.query.has('form'))
+        visit.method = 'POST'
+      return next()
+    },
+    formOf: (visit, body) => body || visit.url.search.slice(1),
+  }),
+  fault('post-from-another-site', ['create-cross-site', 'create-forged-fetch-site'], {
+    ...anyForm,
+    ...sessionWith(text => text.replace('Strict', 'None')),
+    isFromHere: () => true,
+  }),
+  fault('post-from-another-port', 'create-forged-origin-port', {
+    ...anyForm,
+    isFromHere: visit =>
+      right.isFromHere(visit) ||
+      new URL(visit.headers.origin ?? 'http://none').hostname === new URL(visit.settings.publicUrl).hostname,
+  }),
 ]

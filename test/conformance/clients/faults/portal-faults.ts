@@ -1,13 +1,41 @@
 import { right } from '../parts.ts'
 import { call, isRecord } from '../platform.ts'
-import { PlatformFault, type Visit } from '../visit.ts'
-import { fault } from './fault.ts'
+import { PlatformFault, Refusal, type Visit } from '../visit.ts'
+import { fault, memoryOf } from './fault.ts'
 
 const isExchange = ({ url }: Visit) => url.pathname === '/exchangeToken'
 
+/** Answers of the platform that break the connection to the visitor, with the checks of each, by their ends. */
+const hangsUp: Record<string, { isMet: (error: Refusal) => boolean; exchange: string[]; list: string[] }> = {
+  'broken-connection': {
+    isMet: error => error instanceof PlatformFault && [502, 504].includes(error.upstream),
+    exchange: ['reset', 'reset-after', 'cut', 'endless-header', 'gzip'],
+    list: ['reset', 'cut', 'endless-header', 'gzip'],
+  },
+  refusal: {
+    isMet: error =>
+      [403, 404].includes(error.status) ||
+      (error instanceof PlatformFault && error.upstream >= 400 && error.upstream < 500),
+    exchange: ['400', '401', '403', '404', '429'],
+    list: ['400', '403', '404', '429'],
+  },
+  'failure-of-the-platform': {
+    isMet: error => error instanceof PlatformFault && error.upstream >= 500,
+    exchange: ['500', '502', '503', '504'],
+    list: ['500', '502', '503'],
+  },
+  'unreadable-answer': {
+    isMet: error => error instanceof PlatformFault && [200, 502].includes(error.upstream),
+    exchange: ['half', 'empty', 'html', 'not-an-object'],
+    list: ['half', 'empty', 'html', 'not-an-object', 'not-a-list'],
+  },
+}
+
 export const portalFaults = [
-  fault('portal-redirect-followed', 'exchange-redirect-307', { redirects: 'follow' }),
-  fault('portal-waited-for-without-end', 'exchange-never', { deadlineMs: 86_400_000 }),
+  fault('portal-redirect-followed', ['exchange-redirect-307', 'exchange-redirect-302'], { redirects: 'follow' }),
+  fault('portal-waited-for-without-end', ['exchange-never', 'refresh-slow', 'exchange-drip'], {
+    deadlineMs: 86_400_000,
+  }),
   fault('portal-deadline-for-headers-alone', 'exchange-drip', {
     async send(visit, request) {
       const headersCame = new AbortController()
@@ -27,15 +55,24 @@ export const portalFaults = [
     },
   }),
   fault('portal-answer-without-end', 'exchange-endless-body-left', { readBody: response => response.text() }),
-  fault('exchange-tried-again', 'exchange-reset-after-not-repeated', {
-    async send(visit, request) {
-      try {
-        const [status, answer] = await right.send(visit, request)
-        if (status < 500) return [status, answer]
-      } catch {}
-      return right.send(visit, request)
+  fault(
+    'exchange-tried-again',
+    [
+      'exchange-reset-after-not-repeated',
+      'exchange-503-after-not-repeated',
+      'exchange-429-not-repeated',
+      'exchange-empty-after-not-repeated',
+    ],
+    {
+      async send(visit, request) {
+        try {
+          const [status, answer] = await right.send(visit, request)
+          if (status === 200 && answer !== undefined) return [status, answer]
+        } catch {}
+        return right.send(visit, request)
+      },
     },
-  }),
+  ),
   fault('portal-words-shown', 'exchange-error-own-words', {
     async exchange(visit, callback, login) {
       const [status, answer] = await right.send(visit, {
@@ -50,12 +87,12 @@ export const portalFaults = [
     },
     wordsFor: error => (error as Error).message,
   }),
-  fault('portal-down-is-a-crash', 'exchange-reset-status', {
+  fault('portal-down-is-a-crash', ['exchange-reset-status', 'exchange-html-status', 'exchange-503-status'], {
     async exchange(visit, callback, login) {
       try {
         return await right.exchange(visit, callback, login)
       } catch (error) {
-        throw (error as PlatformFault).upstream === 502 ? new TypeError('fetch failed') : error
+        throw error instanceof PlatformFault ? new TypeError('fetch failed') : error
       }
     },
   }),
@@ -72,6 +109,52 @@ export const portalFaults = [
       if (status !== 429 && status !== 503) return [status, answer]
       await new Promise(resolve => setTimeout(resolve, 8000))
       return right.send(visit, request)
+    },
+  }),
+
+  ...Object.entries(hangsUp).map(([name, { isMet, exchange, list }]) =>
+    fault(`${name}-hangs-up`, [...exchange.map(id => `exchange-${id}`), ...list.map(id => `list-${id}`)], {
+      statusFor(error) {
+        if (error instanceof Refusal && isMet(error)) throw error
+        return right.statusFor(error)
+      },
+    }),
+  ),
+  fault('large-answers-without-bound-or-deadline', ['exchange-endless-body', 'list-endless-body'], {
+    deadlineMs: 86_400_000,
+    readBody: response => response.text(),
+  }),
+  fault('portal-words-as-html', 'exchange-error-escaped', {
+    async exchange(visit, callback, login) {
+      try {
+        return await right.exchange(visit, callback, login)
+      } catch (error) {
+        throw new Refusal(502, `The portal said: ${(error as PlatformFault).code}`)
+      }
+    },
+    html: text => text,
+  }),
+  fault('portal-given-up-for-ever', 'exchange-works-again', {
+    async exchange(visit, callback, login) {
+      const memory = memoryOf(visit)
+      if (memory.has('down')) throw new PlatformFault(503)
+      return right.exchange(visit, callback, login).catch((error: Error) => {
+        memory.set('down', true)
+        throw error
+      })
+    },
+  }),
+  fault('login-needs-the-name', 'me-down', {
+    async exchange(visit, callback, login) {
+      const tokens = await right.exchange(visit, callback, login)
+      const [status] = await right.send(visit, {
+        method: 'GET',
+        url: `${visit.settings.loginUrl}/api/me`,
+        headers: { authorization: `Bearer ${tokens.accessToken}` },
+        most: 65_536,
+      })
+      if (status !== 200) throw new PlatformFault(status)
+      return tokens
     },
   }),
 ]

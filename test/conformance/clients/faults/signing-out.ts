@@ -1,9 +1,10 @@
 import { right } from '../parts.ts'
+import { Refusal } from '../visit.ts'
 import { fault, headersWith } from './fault.ts'
 
 export const signingOut = [
   fault('sign-out-by-get', 'logout-not-by-get', { signOutMethods: ['GET', 'POST'] }),
-  fault('sign-out-from-elsewhere', 'logout-csrf', {
+  fault('sign-out-from-elsewhere', ['logout-csrf', 'logout-csrf-same-site', 'logout-csrf-old-browser'], {
     isFromHere: visit => visit.url.pathname === '/logout' || right.isFromHere(visit),
     ...laxSession(),
   }),
@@ -16,8 +17,8 @@ export const signingOut = [
       for (const name of [right.sessionCookie, right.refreshCookie]) setCookies.push(`${name}=; Path=/; Max-Age=0`)
     },
   }),
-  fault('sign-out-without-revoking', 'logout-revokes', { revokes: false }),
-  fault('sign-out-needs-the-portal', 'logout-portal-reset', {
+  fault('sign-out-without-revoking', ['logout-revokes', 'logout-replay'], { revokes: false }),
+  fault('sign-out-needs-the-portal', ['logout-portal-reset', 'logout-portal-503', 'logout-portal-never'], {
     async revoke(visit, token) {
       const { clientId, clientSecret } = visit.settings
       const form = new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret })
@@ -41,6 +42,25 @@ export const signingOut = [
   ),
   fault('sign-out-to-anywhere', 'logout-redirect-local', {
     signedOut: visit => ({ status: 303, headers: { location: visit.query.get('returnTo') ?? '/' } }),
+  }),
+
+  fault('signed-in-again-by-the-next-page', 'logout-not-silent', {
+    signedOut: () => ({ status: 303, headers: { location: '/' } }),
+  }),
+  fault('signed-out-is-locked-out', 'logout-then-login', {
+    newState(visit) {
+      if (visit.cookies.some(([name]) => name === '__Host-left')) throw new Refusal(403, 'You have signed out.')
+      return right.newState(visit)
+    },
+  }),
+  fault('sign-out-without-a-session-is-a-crash', 'logout-twice', {
+    endSession(visit) {
+      if (!right.readSession(visit)) throw new TypeError("Cannot read properties of undefined (reading 'id')")
+      right.endSession(visit)
+    },
+  }),
+  fault('sign-out-leads-to-the-portal', 'logout-says-so', {
+    signedOut: () => ({ status: 303, headers: { location: '/login' } }),
   }),
 ]
 

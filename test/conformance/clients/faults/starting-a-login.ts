@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { right } from '../parts.ts'
-import type { Login, Visit } from '../visit.ts'
-import { fault, headersWith, readable, startWith } from './fault.ts'
+import { type Login, Refusal, type Visit } from '../visit.ts'
+import { answerWith, exchangeWith, fault, headersWith, memoryOf, readable, startWith } from './fault.ts'
 
 let count = 1000
 
@@ -54,7 +54,7 @@ export const startingALogin = [
   ),
   fault(
     'redirect-uri-from-host',
-    'start-forwarded-host',
+    ['start-forwarded-host', 'start-host'],
     startWith((query, { headers }) => {
       const host = headers['x-forwarded-host'] ?? headers.host
       query.set('redirect_uri', `http://${host}/exchangeToken`)
@@ -106,7 +106,7 @@ export const startingALogin = [
     }),
   }),
   fault('login-by-head', 'start-head', { startMethods: ['GET', 'HEAD'] }),
-  fault('login-in-frames', 'start-navigation-only', { isNavigation: () => true }),
+  fault('login-in-frames', ['start-navigation-only', 'callback-cross-site-frame'], { isNavigation: () => true }),
   fault('login-by-a-page', 'start-leads-to-portal', {
     afterStart: (_visit, { headers }) => ({
       status: 200,
@@ -117,4 +117,95 @@ export const startingALogin = [
   fault('portal-address-with-a-path', 'start-leads-to-portal', {
     portalStart: ({ settings }) => `${settings.loginUrl}/authorize`,
   }),
+
+  fault('login-by-a-page-that-goes-on', 'start-plain-redirect', {
+    afterStart: (_visit, { headers }) => ({
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8' },
+      body: `<meta http-equiv="refresh" content="0;url=${right.html(headers!.location!)}">`,
+    }),
+  }),
+  fault(
+    'cancel-url-on-another-site',
+    'start-cancel-url-own',
+    startWith(query => query.set('cancel_url', 'https://www.example/')),
+  ),
+  fault('login-without-no-store', 'start-no-store', {
+    afterStart: (_visit, answer) => ({ ...answer, headers: { ...answer.headers, 'cache-control': 'private' } }),
+  }),
+  fault('state-is-a-uuid', 'state-128-bits', { newState: () => randomUUID() }),
+  fault('state-hashed-time', 'state-not-of-time', {
+    newState: () => createHash('md5').update(`${Date.now()}`).digest('hex'),
+  }),
+  fault('state-of-the-query', 'state-not-chosen', {
+    newState: visit => visit.query.get('state') ?? right.newState(visit),
+  }),
+  fault(
+    'start-of-the-query',
+    'start-not-chosen',
+    startWith((query, visit) => {
+      for (const name of query.keys()) if (visit.query.has(name)) query.set(name, visit.query.get(name)!)
+    }),
+  ),
+  fault(
+    'redirect-uri-from-forwarded-proto',
+    'start-forwarded-proto',
+    startWith((query, { headers, settings }) =>
+      query.set(
+        'redirect_uri',
+        `${headers['x-forwarded-proto'] ?? 'http'}://${new URL(settings.publicUrl).host}/exchangeToken`,
+      ),
+    ),
+  ),
+  fault(
+    'redirect-uri-from-forwarded',
+    'start-forwarded',
+    startWith((query, { headers, settings }) => {
+      const host = /host=([^;,]+)/.exec(headers.forwarded ?? '')?.[1] ?? new URL(settings.publicUrl).host
+      query.set('redirect_uri', `http://${host}/exchangeToken`)
+    }),
+  ),
+  fault('state-of-a-seeded-generator', ['state-after-restart', 'state-of-replica'], {
+    newState(visit) {
+      const memory = memoryOf(visit)
+      const made = ((memory.get('states') as number | undefined) ?? 0) + 1
+      memory.set('states', made)
+      return createHash('sha256').update(`a fixed seed ${made}`).digest('base64url')
+    },
+  }),
+  fault('no-pkce', 'pkce-used', {
+    ...startWith(query => {
+      query.delete('code_challenge')
+      query.delete('code_challenge_method')
+    }),
+    ...exchangeWith(form => form.delete('code_verifier')),
+  }),
+  fault('login-cookie-for-all-subdomains', 'login-cookie-no-domain', {
+    loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
+    loginAttributes: `${right.loginAttributes}; Domain=localhost`,
+  }),
+  fault('login-cookie-without-prefix', 'login-cookie-prefix', {
+    loginCookie: state => right.loginCookie(state).replace('__Host-', ''),
+  }),
+  fault('login-cookies-large-and-without-end', ['logins-bounded', 'logins-last-works', 'cookie-headers-in-bounds'], {
+    mostLogins: 1000,
+    sealLogin: (visit, name, login) => right.seal(visit, name, { ...login, padding: 'x'.repeat(800) }),
+  }),
+  fault('logins-refused-after-three', 'logins-last-works', {
+    mostLogins: 1000,
+    newState(visit) {
+      if (visit.cookies.filter(([name]) => name.startsWith('__Host-login-')).length >= 3)
+        throw new Refusal(429, 'There are too many logins. Please finish one of them.')
+      return right.newState(visit)
+    },
+  }),
+  fault(
+    'unknown-login-begins-anew',
+    'start-without-cookies',
+    answerWith((answer, visit) =>
+      visit.url.pathname === '/exchangeToken' && answer.status === 400
+        ? { status: 302, headers: { location: '/login' } }
+        : answer,
+    ),
+  ),
 ]

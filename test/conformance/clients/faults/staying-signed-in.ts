@@ -1,6 +1,6 @@
 import { type Parts, right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
-import type { Tokens } from '../visit.ts'
+import { Refusal, type Tokens } from '../visit.ts'
 import { fault } from './fault.ts'
 
 const dropsNew: Partial<Parts> = {
@@ -12,6 +12,12 @@ const dropsNew: Partial<Parts> = {
 
 export const stayingSignedIn = [
   fault('renewal-by-each-tab', 'refresh-single-flight', { once: (_visit, _name, act) => act() }),
+  fault('renewal-that-is-under-way-is-refused', 'refresh-parallel', {
+    async once(visit, name, act) {
+      if (visit.memory.has(name)) throw new Refusal(409, 'Your session is being renewed. Please try again.')
+      return right.once(visit, name, act)
+    },
+  }),
   fault('renewal-without-memory', 'refresh-single-flight', {
     async once({ memory }, name, act) {
       const known = memory.get(name) ?? act().finally(() => memory.delete(name))
@@ -19,9 +25,23 @@ export const stayingSignedIn = [
       return known as never
     },
   }),
-  fault('session-lost-when-the-portal-is-down', 'refresh-kept-on-503', { isForGood: () => true }),
+  fault(
+    'session-lost-when-the-portal-is-down',
+    [
+      'refresh-kept-on-503',
+      'refresh-kept-on-500',
+      'refresh-kept-on-429',
+      'refresh-kept-on-reset',
+      'refresh-kept-on-html',
+      'refresh-kept-on-cut',
+    ],
+    { isForGood: () => true },
+  ),
   fault('session-kept-after-invalid-grant', 'refresh-dropped-on-invalid-grant', { isForGood: () => false }),
-  fault('renewal-without-end', 'refresh-once-on-401', { mostRenewals: 20, once: (_visit, _name, act) => act() }),
+  fault('renewal-without-end', ['refresh-once-on-401', 'list-401-always'], {
+    mostRenewals: 20,
+    once: (_visit, _name, act) => act(),
+  }),
   fault('renewal-on-403', 'refresh-not-on-403', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
@@ -92,6 +112,36 @@ export const stayingSignedIn = [
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       return status === 401 && request.url.includes('/apps/') ? [200, { ItemList: [] }] : [status, answer]
+    },
+  }),
+
+  fault('ended-token-is-a-crash', 'expired-session-answers', {
+    renew: async () => {
+      throw new Error('token expired')
+    },
+  }),
+  fault('renewal-shared-by-all-visitors', 'refresh-keeps-visitor', {
+    once: (visit, name, act) => right.once(visit, name.startsWith('renew') ? 'renew' : name, act),
+  }),
+  fault('renewal-adds-cookies', 'session-cookies-after-refresh', {
+    keepSession(visit, tokens) {
+      if (visit.url.pathname !== '/exchangeToken')
+        for (const part of [1, 2, 3])
+          visit.setCookies.push(`__Host-old-${Date.now()}-${part}=1; ${right.sessionAttributes(tokens.seconds)}`)
+      return right.keepSession(visit, tokens)
+    },
+  }),
+  fault('no-renewal', 'refresh-works', { readRefresh: () => undefined }),
+  fault('renewal-in-the-address', 'refresh-not-in-address', {
+    portalUrl: ({ settings }, path, form) =>
+      `${settings.loginUrl}${path}${form.has('refresh_token') ? `?grant_type=${form.get('grant_type')}` : ''}`,
+  }),
+  fault('renewal-until-the-token-is-long', 'refresh-no-storm', {
+    async renew(visit, refreshToken) {
+      let tokens = await right.renew(visit, refreshToken)
+      for (let count = 0; count < 5 && tokens.seconds < 30; count++)
+        tokens = await right.renew(visit, tokens.refreshToken ?? refreshToken)
+      return tokens
     },
   }),
 ]

@@ -1,15 +1,9 @@
 import { createHash } from 'node:crypto'
+import { page } from '../pages.ts'
 import { type Parts, right } from '../parts.ts'
-import type { Login, Session, Visit } from '../visit.ts'
-import { fault } from './fault.ts'
+import { type Login, Refusal, type Session, type Visit } from '../visit.ts'
+import { fault, memoryOf } from './fault.ts'
 
-/** What one process keeps in its memory: other instances know nothing of it, nor does this one after a restart. */
-const memories = new WeakMap<Visit['memory'], Map<string, unknown>>()
-function memoryOf({ memory }: Visit): Map<string, unknown> {
-  const found = memories.get(memory) ?? new Map()
-  memories.set(memory, found)
-  return found
-}
 const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
   seal(visit, name, value) {
     const id = createHash('sha256').update(`${Math.random()}`).digest('base64url')
@@ -20,7 +14,7 @@ const inMemory: Pick<Parts, 'seal' | 'unseal'> = {
 }
 
 export const tabs = [
-  fault('one-login-at-a-time', 'tabs-parallel-logins', {
+  fault('one-login-at-a-time', ['tabs-parallel-logins', 'tabs-five-logins'], {
     loginCookie: () => '__Host-login-0',
     findLogin(visit, state) {
       const text = visit.cookies.find(([name]) => name === '__Host-login-0')?.[1] ?? ''
@@ -35,10 +29,24 @@ export const tabs = [
           visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
     },
   }),
-  fault('sessions-in-memory', 'replica-session', inMemory),
-  fault('logins-in-memory', 'replica-login', {
+  fault('sessions-in-memory', ['replica-session', 'restart-session'], inMemory),
+  fault('logins-in-memory', ['replica-login', 'restart-login'], {
     sealLogin: (visit, name, login) => inMemory.seal(visit, name, login),
     unsealLogin: (visit, name, text) => inMemory.unseal(visit, name, text),
+  }),
+  fault('session-of-another-process-is-cleared', ['replica-refresh', 'replica-session'], {
+    sessionAttributes: seconds => right.sessionAttributes(seconds && 86_400),
+    setCookie(visit, name, value, attributes) {
+      const known = visit.cookies.find(([one]) => one === name)?.[1]
+      // A renewal changes only what the server keeps.
+      if (known && memoryOf(visit).has(name + known)) memoryOf(visit).set(name + known, value)
+      else visit.setCookies.push(`${name}=${inMemory.seal(visit, name, value)}; ${attributes}`)
+    },
+    unseal: (visit, name, text) => inMemory.unseal(visit, name, text) ?? right.unseal(visit, name, text),
+    askToSignIn(visit) {
+      right.dropSession(visit)
+      return right.askToSignIn(visit)
+    },
   }),
   fault('key-of-each-process', 'replica-session', {
     seal: (visit, name, value) => right.seal(keyed(visit), name, value),
@@ -63,6 +71,53 @@ export const tabs = [
       return right.readSession(visit) ? { status: 500, body: 'already signed in' } : right.arrive(visit, login)
     },
   }),
+
+  fault('declining-clears-all-logins', 'tabs-one-declined', {
+    async around(visit, next) {
+      if (visit.url.pathname === '/cancelled')
+        for (const [name] of visit.cookies)
+          if (name.startsWith('__Host-login-'))
+            visit.setCookies.push(`${name}=; ${right.loginAttributes.replace('600', '0')}`)
+      return next()
+    },
+  }),
+  fault('one-pending-login-is-enough', ['tabs-login-left', 'logins-last-works'], {
+    newState(visit) {
+      if (visit.cookies.some(([name]) => name.startsWith('__Host-login-')))
+        throw new Refusal(409, 'A login is under way in another tab.')
+      return right.newState(visit)
+    },
+  }),
+  fault('callback-in-the-history-exchanged-again', 'tabs-back-after-login', {
+    arrive: (visit, login) => page(visit, 200, 'Welcome', `<a href="${right.html(login.returnTo)}">Go on</a>`),
+    forgetLogin: () => {},
+    once: (_visit, _name, act) => act(),
+  }),
+  fault('form-holds-the-session', ['tabs-signed-out-meanwhile', 'create-no-session'], {
+    revokes: false,
+    seal: (visit, name, value) =>
+      right.seal(visit, name, name === 'form' ? { ...(value as object), session: right.readSession(visit) } : value),
+    readSession(visit) {
+      const form = right.unseal(visit, 'form', new URLSearchParams(visit.body).get('form') ?? '')
+      return right.readSession(visit) ?? (form as { session?: Session } | undefined)?.session
+    },
+  }),
+  fault('session-in-a-variable', 'tabs-two-visitors', {
+    readSession(visit) {
+      const memory = memoryOf(visit)
+      const session = (memory.get('session') as Session | undefined) ?? right.readSession(visit)
+      if (session) memory.set('session', session)
+      return session
+    },
+  }),
+  fault('signed-out-known-to-one-process', 'replica-sign-out', {
+    revokes: false,
+    endSession: visit => void memoryOf(visit).set(`out ${right.readSession(visit)?.accessToken}`, true),
+    readSession(visit) {
+      const session = right.readSession(visit)
+      return memoryOf(visit).has(`out ${session?.accessToken}`) ? undefined : session
+    },
+  }),
 ]
 
 function keyed(visit: Visit): Visit {
@@ -71,5 +126,3 @@ function keyed(visit: Visit): Visit {
   memory.set('key', key)
   return { ...visit, settings: { ...visit.settings, key } }
 }
-
-export type { Session }

@@ -1,0 +1,72 @@
+// Judges small clients with one fault each: every check that the table names for a fault must find it.
+import type { Check } from '../../../../src/conformance/check.ts'
+import { checks } from '../../../../src/conformance/checks.ts'
+import { openStage } from '../../support/stage.ts'
+import { buildFaultyClient } from '../faulty-client.ts'
+import type { Fault } from './fault.ts'
+import { faults } from './faults.ts'
+
+export interface Pair {
+  fault: Fault
+  check: Check
+}
+
+export interface Judged extends Pair {
+  isFound: boolean
+  /** What the check said instead. */
+  said: string
+}
+
+/** The table row by row. Throws if it names a check that does not exist. */
+export function listPairs(): Pair[] {
+  const byId = new Map(checks.map(check => [check.id, check]))
+  return faults.flatMap(fault =>
+    fault.checks.map(id => {
+      const check = byId.get(id)
+      if (!check) throw new Error(`The fault ${fault.name} names the check ${id}, which does not exist.`)
+      return { fault, check }
+    }),
+  )
+}
+
+/** Side by side, because some clients wait for an answer that never comes. Begins no pair after `mostMs`. */
+export async function judgePairs(pairs: Pair[], { mostMs = Number.POSITIVE_INFINITY, sideBySide = 8 } = {}) {
+  const judged: Judged[] = []
+  const waiting = [...pairs]
+  const end = performance.now() + mostMs
+  await Promise.all(
+    Array.from({ length: sideBySide }, async () => {
+      const stage = await openStage()
+      try {
+        for (let pair = waiting.shift(); pair && performance.now() < end; pair = waiting.shift()) {
+          const { fault, check } = pair
+          // A client that cannot be started is one more failure, and must not stop the others.
+          const { verdict, reason } = await stage
+            .judgeOnce(settings => buildFaultyClient(settings, fault.name), check)
+            .catch((error: Error) => ({ verdict: 'not judged', reason: error.message }))
+          const isFound = ['failed', 'warned', 'not followed'].includes(verdict)
+          judged.push({ ...pair, isFound, said: `${fault.name}: ${check.id} ${verdict}: ${reason}` })
+        }
+      } finally {
+        await stage.close()
+      }
+    }),
+  )
+  return judged
+}
+
+/** In an order that depends only on the seed. */
+export function shuffle<Item>(items: Item[], seed: number): Item[] {
+  let state = seed >>> 0
+  const next = () => {
+    // mulberry32
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return (mixed ^ (mixed >>> 14)) >>> 0
+  }
+  return items
+    .map(item => ({ item, key: next() }))
+    .sort((one, other) => one.key - other.key)
+    .map(({ item }) => item)
+}
