@@ -6,7 +6,7 @@ import { consentRequest, revocationRequest, scriptLogin, tokenRequest } from './
 
 const retryAfter = { 'Retry-After': { type: 'integer', description: 'Seconds.' } }
 
-/** What a call may answer in place of what was asked for. `schema` is the form of its errors. */
+/** The errors that a call may answer with, in the form of this schema. */
 function refusalsIn(schema: string) {
   return {
     400: answer('A field is missing, sent twice or not allowed, or the body cannot be read.', schema),
@@ -21,7 +21,8 @@ function refusalsIn(schema: string) {
 }
 
 const ofOAuth = refusalsIn('OAuthError')
-const { 401: _noClientIsAsking, ...ofScripts } = {
+// No client is asking, so 401 is left out.
+const { 401: _, ...ofScripts } = {
   ...refusalsIn('Message'),
   403: answer(
     'E-mail address or password is incorrect, something has to be allowed first, or the call is from a page of another site.',
@@ -29,8 +30,13 @@ const { 401: _noClientIsAsking, ...ofScripts } = {
   ),
 }
 
-/** The body is a form. The same fields are accepted as JSON. */
-const consumes = ['application/x-www-form-urlencoded', 'application/json']
+/** A form, or the same fields as JSON. `example` has values that work, if they can be known. */
+function fieldsOf(schema: object, example: Record<string, string> = {}) {
+  return {
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: { ...schema, examples: [example] },
+  }
+}
 
 const oauth = { tags: ['OAuth'], security: [] }
 const scripts = { tags: ['For scripts and tests'], security: [] }
@@ -54,8 +60,7 @@ export const exchangeTokenCall = {
   ...oauth,
   operationId: 'exchangeToken',
   summary: 'Exchange a code, or a refresh token, for tokens',
-  consumes,
-  body: tokenRequest,
+  ...fieldsOf(tokenRequest, { grant_type: 'authorization_code' }),
   response: { 200: answer('The tokens.', 'Tokens'), ...ofOAuth },
 }
 
@@ -63,8 +68,7 @@ export const revokeTokenCall = {
   ...oauth,
   operationId: 'revokeToken',
   summary: 'End a login by its refresh token or an access token, and with it all tokens that it gave (RFC 7009)',
-  consumes,
-  body: revocationRequest,
+  ...fieldsOf(revocationRequest),
   response: { 200: empty('It is valid no longer, or never was.'), ...ofOAuth },
 }
 
@@ -84,19 +88,13 @@ export const registerCall = {
   ...scripts,
   operationId: 'register',
   summary: 'Create an account',
-  consumes,
-  body: {
-    ...newPerson,
-    examples: [
-      {
-        email: 'someone@example.test',
-        password: 'several words are good',
-        firstName: 'Sam',
-        lastName: 'One',
-        termsAccepted: 'true',
-      },
-    ],
-  },
+  ...fieldsOf(newPerson, {
+    email: 'someone@example.test',
+    password: 'several words are good',
+    firstName: 'Sam',
+    lastName: 'One',
+    termsAccepted: 'true',
+  }),
   response: { 201: answer('The person.', 'Person'), 422: answer('Sentences by field.', 'FieldMessages'), ...ofScripts },
 }
 
@@ -104,8 +102,7 @@ export const authorizeCall = {
   ...scripts,
   operationId: 'authorize',
   summary: 'Sign in without a browser',
-  consumes,
-  body: scriptLogin,
+  ...fieldsOf(scriptLogin, { grant_type: 'authorization', response_type: 'code' }),
   response: { 200: answer('Where the browser would have been sent.', 'ScriptLogin'), ...ofScripts },
 }
 
@@ -114,8 +111,7 @@ export const authorizeApplicationCall = {
   operationId: 'authorizeApplication',
   summary: 'Allow an application without a browser',
   description: 'Send the e-mail address and the password, or the cookie of a session at the portal.',
-  consumes,
-  body: consentRequest,
+  ...fieldsOf(consentRequest),
   response: {
     200: answer('It is allowed.', 'Consent'),
     404: answer('There is no such application.', 'Message'),

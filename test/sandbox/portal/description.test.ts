@@ -11,7 +11,10 @@ import { getTokens, type Tokens } from '../support/tokens.ts'
 
 interface Operation {
   requestBody: {
-    content: Record<string, { schema: { required: string[]; properties: Record<string, { enum?: string[] }> } }>
+    content: Record<
+      string,
+      { example: object; schema: { required: string[]; properties: Record<string, { enum?: string[] }> } }
+    >
   }
 }
 
@@ -177,6 +180,16 @@ t.test('the description of a call names the fields that the call needs', async t
         t.match(answer.body, `${name} is missing.`)
       }
     }
+})
+
+t.test('every body has an example, without which the page would fill each field with the word "string"', async t => {
+  const { portal } = await buildTestSandbox(t)
+  const { paths } = (await portal.inject('/api/openapi.json')).json()
+  const examples = Object.entries<{ post?: Operation }>(paths).flatMap(([url, { post }]) =>
+    Object.values(post?.requestBody.content ?? {}).map(({ example }) => [url, example]),
+  )
+  t.equal(examples.length, 10, 'five calls, as a form and as JSON')
+  for (const [url, example] of examples) t.type(example, 'object', String(url))
 })
 
 t.test('the example of a new account works as it stands', async t => {
