@@ -9,8 +9,8 @@ import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
 /**
- * Throws Refusal. The right secret is always accepted, after however many failures: it has 128 random bits or more, so
- * nobody finds it by trying, and nobody can lock a client out.
+ * Throws Refusal. The right secret is accepted after any number of failures, so that nobody can lock a client out. It has
+ * 128 random bits or more, so nobody can guess it.
  */
 export async function authenticateClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -31,7 +31,7 @@ export async function authenticateClient(
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })
   await store.write(db => countFailure(db, buckets, clock()))
-  // A client whose secrets were all ended is known, too.
+  // A client without a valid secret is known, too.
   const isKnown = hashes.length > 0 || (isPossible && (await findApplication(store.read, clientId)) !== undefined)
   if (isKnown) notes.about({ knownClientId: clientId })
   throw new Refusal(isKnown ? 'secret-wrong' : 'client-unknown')

@@ -53,7 +53,7 @@ export async function issueAllowedCode(
 ): Promise<string | undefined> {
   const { store } = services
   const { id } = login.application
-  // Lock nothing for users who are only about to be asked.
+  // Without a consent nothing needs a lock.
   if (!(await hasConsent(store.read, user.userId, id))) return undefined
   return store.transaction(async db =>
     (await lockConsent(db, user.userId, id)) ? issueCode(db, services, login, user) : undefined,
@@ -86,7 +86,7 @@ export async function redeemCode(
     codeHash: hashToken(exchange.code),
     clientId: exchange.clientId,
     redirectUri: exchange.redirectUri,
-    // A missing state compares as one that no login can have had.
+    // A missing state is compared as a value that no login can have.
     stateHash: exchange.state === undefined ? '-' : hashToken(exchange.state),
     // S256 of RFC 7636 is the same SHA-256 in base64url. A verifier for a login without a challenge matches nothing.
     codeChallenge: exchange.codeVerifier === undefined ? '' : hashToken(exchange.codeVerifier),
@@ -110,7 +110,7 @@ function receivedOf({ code, state, codeVerifier }: Exchange, { redirectUri, code
   return { code, redirect_uri: redirectUri, state, code_verifier: codeVerifier && codeChallenge }
 }
 
-/** Finds out why a code was not redeemed, and ends the family of a code that is in two hands. */
+/** Finds out why a code was not redeemed. Ends the family of a code that two callers have used. */
 async function explainRefusal(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   binding: CodeBinding,

@@ -3,7 +3,7 @@ import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>
 
-/** At most this many clients have lifetimes of their own. After that the oldest entry is dropped. */
+/** The most clients with their own lifetimes. One more drops the oldest entry. */
 const mostClients = 1000
 
 /** Lifetimes of clients are kept in memory: a restart forgets them. */

@@ -1,4 +1,4 @@
-// Checks the request that starts a login: first whether its redirect URI can be trusted with an answer, then the rest.
+// Checks the request that starts a login. The redirect URI comes first: other errors are sent there, so it must be trusted.
 import type { JSONSchema } from 'json-schema-to-ts'
 import type { StepNotes } from '../observe/notes.ts'
 import type { Reason } from '../observe/reasons.ts'
@@ -14,7 +14,7 @@ export interface LoginRequest {
   application: Application
   redirectUri: string
   cancelUrl: string
-  /** Undefined if none was given; then none goes back. */
+  /** Undefined if none was sent. Then none is sent back. */
   state: string | undefined
   /** PKCE, S256; undefined if none was given. */
   codeChallenge: string | undefined
@@ -84,7 +84,7 @@ export class LoginRefusal extends Refusal {
   }
 }
 
-/** False if there is none of the parameters. */
+/** True if the request has at least one of the parameters. */
 export function isLoginRequest(query: Record<string, unknown>): boolean {
   return startParameters.some(name => query[name] !== undefined)
 }
@@ -127,7 +127,7 @@ function collectParameters(query: Record<string, unknown>) {
   const repeated: Parameter[] = []
   for (const name of startParameters) {
     const value = query[name]
-    // A parameter that was given twice counts as not given: nobody can tell which one was meant.
+    // A parameter that was sent twice counts as not sent: nobody can tell which value was meant.
     if (Array.isArray(value)) repeated.push(name)
     else if (typeof value === 'string' && value !== '') {
       if (value.length > longestText) throw new Refusal('field-too-long', { field: name })
@@ -150,7 +150,7 @@ function checkRedirectUri(
   repeated: string[],
   notes: StepNotes,
 ): string {
-  // Byte by byte: every kindness here has been somebody's open redirect (RFC 9700 4.1).
+  // Byte by byte: every looser comparison has become an open redirect somewhere (RFC 9700 4.1).
   const isRegistered = redirectUri !== undefined && redirectUris.includes(redirectUri)
   const expected = redirectUris.join(', ')
   notes.check({ name: 'redirect_uri', passed: isRegistered, expected, received: redirectUri })

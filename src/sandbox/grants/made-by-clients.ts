@@ -9,13 +9,13 @@ import type { Db } from '../store/schema.ts'
 import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 import { isId } from '../values/is-id.ts'
 
-/** As they came from outside. An empty `clientId` means a client that is not known any more. */
+/** Ids as they were sent. An empty `clientId` means a client that no longer exists. */
 export interface MadeIds {
   applicationId?: unknown
   clientId?: unknown
 }
 
-/** Undefined if it is gone, or not the user's to change. */
+/** Undefined if it is gone, or if the user may not change it. */
 export async function findMade(
   db: Db,
   { userId, ids: { applicationId, clientId }, now }: { userId: string; ids: MadeIds; now: Date },
@@ -25,7 +25,7 @@ export async function findMade(
   return made
 }
 
-/** Ends what the client knows, and makes a secret that it does not. The form counts once. Throws Refusal. */
+/** Ends the secrets and tokens that the client knows, and makes a new secret. The form counts once. Throws Refusal. */
 export async function renewMadeByClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   { userId, ids, form }: { userId: string; ids: MadeIds; form: { id: string; expiresAt: Date } },
@@ -34,7 +34,7 @@ export async function renewMadeByClient(
   const clientSecret = makeSecret()
   const made = await store.transaction(async db => {
     const made = await claimMade(db, { userId, ids, now })
-    // One form stands for everything on the page.
+    // All entries of the page share one form id.
     const id = `${form.id} ${made.applicationId} ${made.clientId}`
     if (!(await finishAuthorization(db, id, form.expiresAt))) throw new Refusal('secret-shown')
     await endMadeByClient(db, made)

@@ -63,8 +63,8 @@ export async function renewTokens(
 }
 
 /**
- * The token that was replaced last gets the same answer again for ten seconds. Any other replaced token is in two hands, and
- * nobody knows which of the two is the client: the family ends.
+ * The token that was replaced last gets the same answer again for ten seconds. Any other replaced token may have been
+ * stolen, and nobody knows which of the two callers is the client. So the family ends.
  */
 async function repeatOrRevoke(
   { store }: Pick<Services, 'store'>,
@@ -90,8 +90,8 @@ async function whyRefused(
 }
 
 /**
- * A refresh token of a family, replaced or not, or an access token (RFC 7009 2.1) ends the whole family. A token that is
- * listed with the application's credentials ends alone. False for unknown tokens and those of other clients.
+ * A refresh token of a family, replaced or not, or an access token (RFC 7009 2.1) ends the whole family. Of the tokens
+ * that are listed with the application's credentials, only the given one ends. False for unknown tokens and those of other clients.
  */
 export async function revokeToken(
   { addresses, store, keyRing, clock }: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>,

@@ -1,7 +1,7 @@
-// Mail of the portal. A sandbox sends none. The laboratory keeps it and shows it; without a laboratory there is no mail.
+// Mail of the portal. A sandbox sends none: the laboratory keeps it and shows it. Without a laboratory there is no mail.
 
 export interface Mail {
-  /** An e-mail address, as the account has it. */
+  /** The e-mail address of the account. */
   to: string
   subject: string
   /** Plain text; a line that is an address is a link. */
@@ -10,6 +10,6 @@ export interface Mail {
 
 export interface Mailbox {
   deliver(mail: Mail): void
-  /** Where somebody reads it in a browser. */
+  /** The page that shows the mail. */
   url: string
 }

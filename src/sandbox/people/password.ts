@@ -14,7 +14,7 @@ import {
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { hashToken, isEqualHash } from '../tokens/opaque-token.ts'
 
-/** Marks a browser that has signed in before: failures of strangers do not lock its person out. */
+/** Marks a browser that has signed in before. Failures of strangers do not lock out the person who uses it. */
 export interface Mark {
   id: string
   /** Hashes of the accounts, the latest first. */
@@ -24,7 +24,7 @@ export interface Mark {
 export interface PasswordAttempt {
   email: string
   password: string
-  /** Where the attempt comes from, as failures are counted. */
+  /** The address that failures are counted for. */
   source: string
   mark?: Mark | undefined
 }
@@ -33,9 +33,9 @@ export interface PasswordAttempt {
 const mostAccounts = 5
 
 /**
- * Counts failures for the account and for the source; while one of them has too many, the right password is refused, too.
- * A browser that is known to the account has a count of its own, so that nobody can lock its person out; once that is full,
- * the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
+ * Counts failures for the account and for the source. While one of them has too many, even the right password is refused.
+ * A browser with a mark for the account has a count of its own, so that strangers cannot lock out its person. When that count
+ * is full, the browser counts like any other. Throws Refusal (password-wrong, too-many-failures) and Busy.
  */
 export async function checkPassword(
   { store, passwords, clock }: Pick<Services, 'store' | 'passwords' | 'clock'>,
@@ -115,11 +115,11 @@ export const mostResetLinks = 5
 /** Nothing is stored for a link: it names the password that it replaces, and so it works once. */
 interface ResetLink {
   userId: string
-  /** As soon as one link, or anything else, changes the password, this ends all links to the account. */
+  /** So a new password ends all links to the account, whatever has changed it. */
   passwordHash: string
 }
 
-/** Without an account the work is the same, so that its time does not tell whether there is one. */
+/** Without an account the work is the same, so that the time of the answer does not show whether there is one. */
 const nobody: Credentials = { userId: '', passwordHash: '' }
 
 /**
@@ -147,7 +147,7 @@ export async function makeResetToken(
   return { token, isForSomebody: credentials !== undefined }
 }
 
-/** Whose password the link resets. Throws Refusal (link-expired) if it is not ours, has expired or was used. */
+/** The account whose password the link resets. Throws Refusal (link-expired) if it is not ours, has expired or was used. */
 export async function readResetToken(
   { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   token: unknown,

@@ -10,10 +10,10 @@ const derive = promisify(argon2)
 const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 
-/** In characters. Nobody has a longer one, and reading one would take long. */
+/** In characters. Nobody needs a longer password, and hashing one would take long. */
 export const longestPassword = 1000
 
-/** The source of work that no request has asked for. */
+/** The source of the sandbox's own work, which no request has asked for. */
 const ownWork = 'sandbox'
 
 export type Passwords = ReturnType<typeof createPasswords>

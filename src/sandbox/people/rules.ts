@@ -1,4 +1,4 @@
-// What a person's account may hold. The sign-up page, POST /api/register and the laboratory give the same sentences.
+// The rules for the fields of an account. The sign-up page, POST /api/register and the laboratory give the same sentences.
 import type { JSONSchema } from 'json-schema-to-ts'
 import { longestEmail, normaliseEmail } from '../store/users.ts'
 import { isLonger } from '../values/text-length.ts'
@@ -11,7 +11,7 @@ export interface AccountFields {
   lastName: string
 }
 
-/** Pages name it before anybody types. */
+/** Pages name it beside the field. */
 export const shortestPassword = 8
 const longestName = 100
 

@@ -16,7 +16,7 @@ import { hashToken, makeSecret } from '../tokens/opaque-token.ts'
 // A session ends an hour after its last use, and after eight hours in any case.
 export const sessionLifetimeMs = 8 * 3_600_000
 const idleLifetimeMs = 3_600_000
-// The end moves in steps, so that not every page is a write.
+// The end moves in steps, so that not every page writes to the store.
 const stepMs = 60_000
 
 /** A user who is signed in at the portal, and the session that proves it. */
@@ -24,14 +24,14 @@ export interface SignedInUser extends User {
   proof: Proof
 }
 
-/** A user, and what has shown who they are. */
+/** A user, and the session or password that proves who they are. */
 export interface ProvenUser {
   userId: string
   proof: Proof
 }
 
 /**
- * Undefined without a session that counts. Counts as a use of it. `onNotExtended` is called if the later end could not be
+ * The user of a valid session. The call counts as a use of the session. `onNotExtended` is called if its new end could not be
  * stored.
  */
 export async function findSession(
@@ -68,7 +68,7 @@ export async function startSession(
   return id
 }
 
-/** From now on a copy of the id is worth nothing. */
+/** A copy of the id is worth nothing afterwards. */
 export async function endSession({ store }: Pick<Services, 'store'>, id: string): Promise<void> {
   await store.write(db => deletePortalSession(db, hashToken(id)))
 }

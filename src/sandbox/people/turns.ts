@@ -1,10 +1,10 @@
-// Turns at work that is dear: a few at once, a few waiting, and of those who wait each source has the same share.
+// Turns at expensive work: little of it runs at once, little waits, and each source has the same share of the waiting places.
 
 // Each hash takes 19 MiB and one of libuv's four threads; file system and DNS need the others.
 const maxAtOnce = 2
 const maxWaiting = 50
 
-/** Too many wait; come again in a moment. */
+/** Too much work is waiting. The caller may try again in a moment. */
 export class Busy extends Error {}
 
 interface Waiter {
@@ -13,9 +13,9 @@ interface Waiter {
 }
 
 /**
- * The returned function does the work when it is its turn, or throws Busy. Sources take turns, so that whoever has one
- * piece of work does not wait behind the fifty of another; and where no place is free, the latest of the source that has
- * the most gives its place up to a source that has fewer.
+ * The returned function does the work when it is its turn, or throws Busy. Sources take turns: a source with one piece of
+ * work does not wait behind the fifty pieces of another. If no place is free, a source with fewer places takes one from the
+ * source with the most, and the latest work of that one gets Busy.
  */
 export function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
   let running = 0
@@ -44,7 +44,7 @@ export function createTurns(): <T>(source: string, work: () => Promise<T>) => Pr
       running -= 1
       return
     }
-    // The place is handed on, not given back, so that nobody can slip in between.
+    // The place goes directly to the next one, so that a new caller cannot take it.
     queue.shift()?.start()
     waiting -= 1
     queues.delete(source)

@@ -1,5 +1,5 @@
-// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name are scopes of
-// their own, with their own form of errors.
+// The login portal: every route of its listener, in order. Pages, calls of clients and calls in a user's name have a scope
+// each, with its own form of errors.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoginRequest } from '../grants/login-request.ts'
 import { describeRoutes } from '../http/describe.ts'
@@ -42,7 +42,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   observeRequests(portal, { ...services, listener: 'portal' })
   if (portalUrl.startsWith('https:'))
     portal.addHook('onRequest', async (_request, reply) => {
-      // Only for this host: names below it are not ours to decide about.
+      // Without includeSubDomains: hosts below this one may belong to somebody else.
       reply.header('strict-transport-security', 'max-age=31536000')
     })
 
@@ -125,7 +125,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   await portal.register(
     async wellKnown => {
       wellKnown.addHook('onRequest', async (_request, reply) => {
-        // For the errors; what may be kept says so itself.
+        // For errors. Answers that may be cached replace this header.
         reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
       })
       answerInOAuthDialect(wellKnown)
@@ -144,7 +144,7 @@ export async function buildPortal(services: Services): Promise<FastifyInstance> 
   return portal
 }
 
-/** The portal's own pages for a signed-in user; without a session each of them is the page to sign in. */
+/** The portal's own pages for a signed-in user. Without a session, each address shows the page to sign in. */
 function accountRoutes(account: FastifyInstance, services: Services): void {
   requireVisitor(account, services)
   const profile = profileRoutes(services)

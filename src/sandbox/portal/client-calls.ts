@@ -1,4 +1,4 @@
-// The calls of clients: redeeming a code or a refresh token (specification 4.2), and revoking tokens (RFC 7009).
+// The calls of clients: exchanging a code or renewing tokens (specification 4.2), and revoking tokens (RFC 7009).
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticateClient } from '../grants/clients.ts'
@@ -65,7 +65,7 @@ function clientIdInJson(text: string): unknown {
   }
 }
 
-/** Whether the body of a request to /api/exchangeToken asks for a renewal, as far as it can be read. */
+/** True if the body of a request to /api/exchangeToken asks for a renewal. The body may be of any type. */
 export function isRenewal(body: unknown): boolean {
   return (body as { grant_type?: unknown } | null | undefined)?.grant_type === 'refresh_token'
 }
@@ -75,7 +75,7 @@ export function clientCallRoutes(services: CallServices) {
     const call = readFields<TokenRequest>(request)
     const { grant_type: grantType, ...client } = call.take('grant_type', 'client_id', 'client_secret')
     const clientId = await authenticate(client, request)
-    // A caller who is not the client does not learn what is wrong with the rest.
+    // Only now: a caller that is not the client must not learn what is wrong with the other fields.
     const fields = call.takeAll()
     const { accessToken, expiresInSeconds, refreshToken } =
       fields.grant_type === 'refresh_token' ? await renew(fields, request) : await redeem(fields, request)

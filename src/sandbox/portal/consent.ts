@@ -1,4 +1,4 @@
-// The consent page: who asks, for what, and the answer. It counts once, and only for the request that the page showed.
+// The consent page shows which application asks, and for what. The answer counts once, and only for the request on the page.
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { allowAndIssueCode, decline } from '../grants/consents.ts'
@@ -58,7 +58,7 @@ export function answerConsent(services: Pick<Services, 'addresses' | 'lifetimes'
     }
     if (decision !== 'allow' && decision !== 'decline') throw new Refusal('field-missing', { field: 'decision' })
     const visitor = await findVisitor(services, request)
-    // The visitor has signed out, or signed in as another user, who has not been asked yet.
+    // The visitor has signed out, or has signed in as another user. That user has not been asked yet.
     if (visitor?.id !== question.userId) return reply.redirect(question.path, 303)
 
     // Read it again: the application may have been changed or removed since the page was shown.

@@ -4,7 +4,7 @@ import { Refusal } from '../observe/refusal.ts'
 
 /**
  * Checks Sec-Fetch-Site, or the Origin if the browser does not send that. A request with neither is refused. So is
- * `same-site`: another port of this host is another party.
+ * `same-site`: another port of this host may belong to somebody else.
  */
 export function refuseCrossSitePosts(portalUrl: string) {
   return async (request: FastifyRequest): Promise<void> => {

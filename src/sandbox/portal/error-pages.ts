@@ -1,4 +1,4 @@
-// Error pages of the portal: one table says for each reason what the visitor reads and where they can go on.
+// Error pages of the portal. One table has the words for each reason, and the link that leads on.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginRefusal } from '../grants/login-request.ts'
 import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
@@ -122,7 +122,7 @@ export function showErrorPages(
     const refusal = error instanceof Refusal ? error : undefined
     const { statusCode: faultStatus, reason } = faultOf(error)
     const page = (refusal ? errorPageOf(refusal) : errorPageOf(new Refusal(reason))) ?? internal
-    // A body may be unreadable for several statuses; the framework chooses it.
+    // An unreadable body has one of several statuses, which Fastify chooses.
     const statusCode = refusal ? page.status : faultStatus
     reportRefusal(reply, error, { statusCode, reason: refusal?.reason ?? reason, message: page.message }, 'page')
     if (statusCode === 503) reply.header('retry-after', retryAfterFaultSeconds)
@@ -143,8 +143,8 @@ export function showErrorPages(
 }
 
 /**
- * Anybody can register an application, with any address. So only a visitor who has allowed the application before is sent
- * on without asking: otherwise the portal's address in a link would lead wherever somebody likes (RFC 9700 4.11.2).
+ * Anybody can register an application, with any address. So only visitors who have allowed the application before are
+ * redirected without asking. Otherwise a link to the portal could lead to any site (RFC 9700 4.11.2).
  */
 async function answerLoginRefusal(
   services: Pick<Services, 'addresses' | 'store' | 'clock'>,
@@ -157,7 +157,7 @@ async function answerLoginRefusal(
   const location = loginErrorUrl(refusal, services.addresses.portalUrl)
   reportRefusal(reply, refusal, { statusCode: 400, reason, message: description }, 'page')
   if (await isAllowed(services, application.id, request)) return reply.redirect(location, 303)
-  // The page has no form of its own, which would need an Origin. The site that it links to must not learn how it was found.
+  // The linked site must not learn the address of this page. The page has no form, so it needs no Origin header either.
   reply.status(400).header('referrer-policy', 'no-referrer')
   return reply.viewAsync('wrong-start', {
     title: 'You cannot sign in with this link',

@@ -1,4 +1,4 @@
-// The fields of a call, sent as a form or as JSON: what the schema of its route says, one problem at a time, as OAuth has it.
+// Reads the fields of a call, sent as a form or as JSON, by the schema of its route and by OAuth's rules: one problem at a time.
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
@@ -51,7 +51,7 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   }
 }
 
-/** Other keywords, such as `format`, only describe a field: the domain compares what was sent with what it knows. */
+/** Other keywords, such as `format`, only describe a field. The domain compares the value with the one that it knows. */
 const reasons: Record<string, Reason> = {
   required: 'field-missing',
   dependencies: 'field-missing',
@@ -80,7 +80,7 @@ function refuseUnlessText(field: string, value: unknown, error: ErrorObject | un
 }
 
 /**
- * Credentials in an address end up in logs, and two ways to say who calls are one too many (RFC 6749 2.3). Throws Refusal.
+ * Credentials in an address end up in logs, and a client authenticates in one way only (RFC 6749 2.3). Throws Refusal.
  */
 function refuseMisplaced({ query, headers }: FastifyRequest, known: string[]): void {
   if (known.some(name => (query as Record<string, unknown>)[name] !== undefined))
@@ -94,7 +94,7 @@ export function requireBodyFields({ body }: FastifyRequest): Record<string, unkn
   return body as Record<string, unknown>
 }
 
-/** For every answer to a call: it is never kept, and never taken for another type. */
+/** No answer to a call may be cached, or read as another type. */
 export function setCallHeaders(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (_request, reply) => {
     // Both, because RFC 6749 5.1 asks for both.

@@ -1,4 +1,4 @@
-// What everybody may know about the portal: its metadata (RFC 8414) and its public keys (RFC 7517).
+// Public information about the portal: its metadata (RFC 8414) and its public keys (RFC 7517).
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../services.ts'
 import type { SigningKey } from '../tokens/key-ring.ts'
@@ -27,7 +27,7 @@ function describePortal(portalUrl: string) {
     authorization_endpoint: `${portalUrl}/`,
     token_endpoint: `${portalUrl}/api/exchangeToken`,
     revocation_endpoint: `${portalUrl}/api/revokeToken`,
-    // A page for the user, from OpenID Connect RP-Initiated Logout: a client links it, and takes no parameters back.
+    // From OpenID Connect RP-Initiated Logout. Here it is a page for the user: it takes no parameters, and no redirect leads back to the client.
     end_session_endpoint: `${portalUrl}/sign-out`,
     jwks_uri: `${portalUrl}/.well-known/jwks.json`,
     response_types_supported: ['code'],

@@ -1,4 +1,4 @@
-// What a page says once, after a form has changed something. It travels in a cookie that the page deletes.
+// A notice that a page shows once, after a form has changed something. It travels in a cookie that the page deletes.
 import type { FastifyReply } from 'fastify'
 import type { Services } from '../services.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
@@ -27,7 +27,7 @@ interface AddressedNotice {
 
 type Keys = Pick<Services, 'keyRing' | 'clock'>
 
-/** Answers a form: leads to the page, which shows the notice once. */
+/** Answers a form with a redirect to the page, which shows the notice once. */
 export function redirectWithNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,
@@ -40,7 +40,7 @@ export function redirectWithNotice(
   return reply.setCookie(noticeCookieName, value, { ...cookieOptions, maxAge: lifetimeMs / 1000 }).redirect(path, 303)
 }
 
-/** The notice for this page and user. It is used up; a notice for another page stays. */
+/** The notice for this page and user. Its cookie is deleted. A notice for another page stays. */
 export function takeNotice(
   { keyRing, clock }: Keys,
   reply: FastifyReply,

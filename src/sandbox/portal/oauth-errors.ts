@@ -1,4 +1,4 @@
-// Errors of the portal's calls in the words of OAuth (RFC 6749 5.2): one table says for each reason what the client gets.
+// Errors of the portal's calls in the form of OAuth (RFC 6749 5.2). One table has the answer for each reason.
 import type { FastifyInstance } from 'fastify'
 import { faultOf, reportRefusal, retryAfterFaultSeconds } from '../http/http-refusal.ts'
 import { stepUrlOf } from '../observe/observe.ts'
@@ -7,14 +7,14 @@ import { Refusal, type RefusalDetails } from '../observe/refusal.ts'
 import { longestText } from '../values/text-length.ts'
 import { type OAuthError, tokenRequest } from './schemas.ts'
 
-/** `description` goes out as it is: ASCII, and no secrets. */
+/** `description` is sent as it is, so it must be ASCII and hold no secrets. */
 export type OAuthAnswer = [statusCode: number, error: string, description: string]
 
 export const grantTypes = tokenRequest.properties.grant_type.enum
 
 const invalid = (description: string): OAuthAnswer => [400, 'invalid_request', description]
 const badClient: OAuthAnswer = [401, 'invalid_client', 'The client is unknown or its secret is wrong.']
-// 401 and not RFC 6749's 400: the platform does so.
+// The platform answers 401, although RFC 6749 has 400.
 const badCode: OAuthAnswer = [401, 'invalid_grant', 'The code is not valid, or not for this request.']
 const badRefreshToken: OAuthAnswer = [401, 'invalid_grant', 'The refresh token is not valid, or not for this client.']
 const tooMany: OAuthAnswer = [429, 'temporarily_unavailable', 'Too Many Requests']
@@ -63,7 +63,7 @@ const answers: Partial<Record<Reason, OAuthAnswer | ((details: RefusalDetails) =
 }
 const internal: OAuthAnswer = [500, 'server_error', 'Internal Server Error']
 
-/** What a call answers to an error of any kind: a refusal, the framework's, the store's. */
+/** The answer of a call to any error: a refusal, an error of Fastify, or one of the store. */
 export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAnswer; retryAfterSeconds?: number } {
   const refusal = error instanceof Refusal ? error : undefined
   const { statusCode, reason: faultReason } = faultOf(error)
@@ -74,7 +74,7 @@ export function oauthAnswerOf(error: unknown): { reason: Reason; answer: OAuthAn
   const retryAfterSeconds = details.retryAfterSeconds ?? (status === 503 ? retryAfterFaultSeconds : undefined)
   return {
     reason,
-    // The framework chooses among several statuses for a body that it cannot read.
+    // Fastify chooses among several statuses for a body that it cannot read.
     answer: [refusal ? status : statusCode, code, description],
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   }

@@ -10,13 +10,13 @@ import { setPageHeaders } from '../web/page-headers.ts'
 import { markBrowser, signBrowserOut } from './session.ts'
 import { makePurposeToken, readPurpose, type SignInPurpose } from './sign-in.ts'
 
-/** The answer and the work are the same whether or not there is such an account. */
+/** The answer and the work are the same with and without an account. */
 export function forgotPasswordRoutes(
   services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock' | 'sourceOf' | 'mailbox'>,
 ) {
   const { addresses, mailbox } = services
 
-  /** The purpose of signing in comes along, so that the login goes on afterwards. */
+  /** The purpose of signing in travels in the link, so that the login goes on afterwards. */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { formToken } = request.query as Record<string, unknown>
     const toAccount = { returnTo: '/account', applicationName: undefined, formTargets: [] }
@@ -73,7 +73,7 @@ export function forgotPasswordRoutes(
   return { show, send }
 }
 
-/** Opening the page uses nothing up. */
+/** Opening the page does not use up the link. */
 export function resetPasswordRoutes(
   services: Pick<Services, 'store' | 'keyRing' | 'passwords' | 'clock' | 'sourceOf'>,
 ) {
@@ -95,7 +95,7 @@ export function resetPasswordRoutes(
     // A change since the token was read has ended the link.
     if (changed instanceof Refusal) throw new Refusal('link-expired')
     await signBrowserOut(services, reply)
-    // A person who reads the account's mail is no stranger to it: failures of strangers must not stand in their way now.
+    // This person reads the account's mail, so the account is theirs. Wrong passwords of strangers must not lock them out.
     markBrowser(services, changed, reply)
     request.log.info({ code: 'password-reset', userId: changed.userId }, 'a password was reset')
     return reply.viewAsync('password-reset', { title: 'Your password has been changed', email })

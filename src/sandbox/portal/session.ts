@@ -15,7 +15,7 @@ const markLifetimeMs = 180 * 86_400_000
 // Lax, not Strict: visitors arrive from another site, and a Strict cookie would not be sent.
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const
 
-/** The user who is signed in in this browser. Counts as a use of the session. */
+/** The user of this browser's session. The call counts as a use of the session. */
 export async function findVisitor(
   services: Pick<Services, 'store' | 'clock'>,
   request: FastifyRequest,
@@ -59,7 +59,7 @@ export function readMark(
   return readFormToken<Mark>(keyRing.sealingKey, markPurpose, request.cookies[markCookieName], clock())
 }
 
-/** For a browser whose person has just proven who they are. */
+/** Call this when the person has just given the right password, or opened a link from their mail. */
 export function markBrowser(
   services: Pick<Services, 'keyRing' | 'clock'>,
   credentials: Credentials,

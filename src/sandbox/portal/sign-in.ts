@@ -134,7 +134,7 @@ async function checkAndSignIn(
   return credentials
 }
 
-/** Makes the answer a 429 and returns the sentence for the page. `what` names the things that were too many. */
+/** Makes the answer a 429 and returns the sentence for the page. `what` is what there were too many of. */
 export function answerBackOff(reply: FastifyReply, what: string, retryAfterSeconds: number): string {
   reply.status(429).header('retry-after', retryAfterSeconds)
   const minutes = Math.ceil(retryAfterSeconds / 60)
@@ -155,7 +155,7 @@ function keepsCookies(request: FastifyRequest): boolean {
   return Object.keys(request.cookies).some(name => name.startsWith(cookiePrefix))
 }
 
-/** Shown instead of the sign-in form, which would come back forever. Call this before the password is checked. */
+/** This page replaces the sign-in form, which would come back forever. Call this before the password is checked. */
 function showMissingCookies(
   reply: FastifyReply,
   { addresses: { portalUrl } }: Pick<Services, 'addresses'>,
@@ -177,18 +177,18 @@ export const signedOutPath = '/signed-out'
 
 /** Signing out of the portal in this browser. Applications that the visitor signed in to are not signed out. */
 export function signOutRoutes(services: Pick<Services, 'store' | 'clock' | 'keyRing'>) {
-  /** Applications link here: they cannot end this session, and while it lasts, signing in again asks for nothing. */
+  /** Applications link here, because they cannot end this session. While it lasts, the next login asks for no password. */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     return reply.viewAsync('sign-out', { title: 'Sign out', user: await findVisitor(services, request) })
   }
 
-  // No form token: the cross-site guard keeps strangers out, and whoever is signed out by mistake signs in again.
+  // No form token: the cross-site guard refuses other sites, and a person who is signed out by mistake signs in again.
   async function signOut(_request: FastifyRequest, reply: FastifyReply) {
     await signBrowserOut(services, reply)
     return reply.redirect(signedOutPath, 303)
   }
 
-  /** Shown after signing out, here or everywhere. A visitor who is signed in is asked whether to sign out. */
+  /** The page after signing out, here or everywhere. A visitor who is still signed in gets the page to sign out. */
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply) {
     if (await findVisitor(services, request)) return reply.redirect('/sign-out', 303)
     const isEverywhere = takeNotice(services, reply, { path: signedOutPath }) !== undefined

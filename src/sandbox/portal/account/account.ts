@@ -18,7 +18,7 @@ export function visitorOf(request: FastifyRequest): SignedInUser {
   return request.getDecorator<SignedInUser>(visitorName)
 }
 
-/** Visitors who are not signed in get the page to sign in, which leads back. Each path needs a GET route for that. */
+/** Visitors who are not signed in get the page to sign in, which leads back here. So each path needs a GET route. */
 export function requireVisitor(scope: FastifyInstance, services: Pick<Services, 'store' | 'keyRing' | 'clock'>): void {
   scope.decorateRequest(visitorName, null)
   scope.addHook('onRequest', async (request, reply) => {
@@ -41,7 +41,7 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
   return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
 }
 
-/** The path of this page, made from the pattern of its route and ids only: nothing else that a stranger typed. */
+/** The path of this page, made from the pattern of its route and from ids: nothing else that a stranger typed. */
 export function pathOf(request: FastifyRequest): string {
   const parameters = Object.entries(request.params as Record<string, string>)
   if (!parameters.every(([, value]) => isId(value))) return '/account'
@@ -53,7 +53,7 @@ export function pathOf(request: FastifyRequest): string {
 
 interface AccountForm {
   userId: string
-  /** A form that is sent twice sends the same id twice. What exists already is not made again. */
+  /** A form that is sent twice has the same id twice. So nothing is made twice. */
   id: string
 }
 

@@ -12,7 +12,7 @@ import { accountFormLifetimeMs, makeAccountForm, readAccountForm, showAccountPag
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
-// The most entries of each list, because a person reads it. Withdrawn and removed ones leave it; renewed ones go to its end.
+// A person reads the lists, so they are short. Withdrawn and removed entries leave a list. Renewed ones move to its end.
 const mostShown = 100
 
 export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {

@@ -153,7 +153,7 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
   return { list, create, answerInvitation, show, change }
 }
 
-/** Refusals that the page shows beside the form that was sent. All others are an error page. */
+/** The page shows these refusals beside its form. All others get an error page. */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {
   'user-unknown': 'There is no account with this user ID. They find theirs on their account page.',
   'member-already': 'This person is already a member.',
@@ -166,8 +166,8 @@ export const problemsOfGroups: Partial<Record<Reason, string>> = {
 }
 
 /**
- * The sentence for the page, or undefined when the work was done. `isDone`: reasons that mean that an earlier delivery of
- * the same form has done the work.
+ * The sentence for the page, or undefined if the work was done. `isDone` lists the reasons that mean: the same form was sent
+ * before, and did the work then.
  */
 async function findProblem(work: () => Promise<unknown>, isDone: Reason[] = []): Promise<string | undefined> {
   try {

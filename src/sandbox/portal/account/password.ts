@@ -1,4 +1,4 @@
-// A new password for a visitor who is signed in and knows the present one.
+// Changes the password of a signed-in user, who must also give the old one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { catchRefusal, Refusal } from '../../observe/refusal.ts'
 import { changePassword, checkPassword } from '../../people/password.ts'

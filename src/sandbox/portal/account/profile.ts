@@ -1,4 +1,4 @@
-// GET /account: who is signed in, links to the other pages of the account, and signing out everywhere.
+// GET /account: shows the user's details and links to the other pages of the account. Its form signs out everywhere.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../services.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
