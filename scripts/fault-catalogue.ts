@@ -1,5 +1,4 @@
-// Writes docs/faults.md, the faults of the laboratory: `node scripts/fault-catalogue.ts`.
-import { writeFileSync } from 'node:fs'
+// Makes docs/faults.md, the faults of the laboratory.
 import { catalogue, type Fault, kindsAt, presetsOf } from '../src/sandbox/lab/faults/catalogue.ts'
 import type { Kind } from '../src/sandbox/lab/faults/kind.ts'
 import { type Place, type PlaceWords, places } from '../src/sandbox/lab/faults/places.ts'
@@ -30,7 +29,7 @@ const firstOnes: [question: string, faults: string[]][] = [
 export function writeCatalogue(): string {
   return `# The faults of the laboratory
 
-Made from the catalogue by \`node scripts/fault-catalogue.ts\`. [The laboratory](laboratory.md#faults) says how to order them.
+Made from the catalogue by \`npm run docs\`. [The laboratory](laboratory.md#faults) says how to order them.
 A fault is a place, a kind, whether it happens before or after the platform has acted, and options. Its name is the place and
 the kind with a hyphen between: \`exchange-reset\`. Kinds with fixed options have short names of their own: \`exchange-503\` is the kind
 \`status\` at \`exchange\` with \`{"status":503}\`. There are ${catalogue.size} names.
@@ -126,5 +125,3 @@ function placesInWords(at: Place[]): string {
 function code(text: string): string {
   return `\`${text}\``
 }
-
-if (import.meta.main) writeFileSync('docs/faults.md', writeCatalogue())

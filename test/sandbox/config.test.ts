@@ -224,23 +224,3 @@ t.test('the defaults that are told are those that are taken', async t => {
   const [all, none] = [readConfig(filled), readConfig({})]
   t.strictSame({ ...all, databaseUrl: all.databaseUrl.reveal() }, { ...none, databaseUrl: none.databaseUrl.reveal() })
 })
-
-t.test('.env.sandbox.example holds the settings of the sandbox, with their defaults', async t => {
-  const found = readFileSync('.env.sandbox.example', 'utf8').split('\n').slice(1).filter(Boolean)
-  t.same(
-    found,
-    settings.flatMap(({ name, default: value, about }) => [`# ${about}`, `#${name}=${value}`]),
-  )
-})
-
-t.test('the documentation lists the settings of the sandbox, with their defaults', async t => {
-  const found = readFileSync('docs/sandbox-settings.md', 'utf8')
-    .split('\n')
-    .filter(line => /^\| `[A-Z_]+` \|/.test(line))
-  t.same(
-    found,
-    settings.map(
-      ({ name, default: value, about }) => `| \`${name}\` | ${value ? `\`${value}\`` : 'not set'} | ${about} |`,
-    ),
-  )
-})

@@ -39,7 +39,7 @@ t.test('calls of clients have an answer in the words of OAuth to every reason of
     'grants/clients.ts',
     'grants/codes.ts',
     'grants/tokens.ts',
-    'portal/call-fields.ts',
+    'portal/fields.ts',
     'portal/client-calls.ts',
   )
   t.ok(found.includes('verifier-differs'))

@@ -1,5 +1,5 @@
 // What the API can be asked to do, in the words of its description: parameters, bodies and every answer.
-
+import { limits } from '../groups/limits.ts'
 import { answer, inEnvelopeOrNot, parameters, ref } from '../http/describe.ts'
 import { contexts } from './schemas.ts'
 
@@ -40,7 +40,7 @@ const ifMatch = {
     type: 'string',
     description:
       'The ETag of the version that the caller has read, a list of several, or * for any (RFC 9110 13.1.1). Of two ' +
-      'calls with the same tag one succeeds and the other gets 412. Without it the later call wins.',
+      'calls with the same ETag one succeeds, and the other gets 412. Without this header the later call wins.',
   },
 }
 
@@ -61,8 +61,8 @@ const envelope = (data: object) => ({ context: contexts.App, type: 'App', data }
 
 export const listApplicationsCall = {
   operationId: 'listApplications',
-  summary: 'List the applications whose developer the caller is',
-  description: 'An app access token gets its own application alone.',
+  summary: 'List the applications of the caller’s groups',
+  description: 'An app access token lists only its own application.',
   tags: ['Applications'],
   response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
 }
@@ -71,8 +71,8 @@ export const createApplicationCall = {
   operationId: 'createApplication',
   summary: 'Create an application with its OAuth client',
   description:
-    'The body is the envelope, or its data alone. Secret and tokens are in this answer only. A group has at most 100 ' +
-    'applications, and 256 KiB of their fields as JSON.',
+    'The body is the envelope, or only its data. The secret and the tokens are in this answer only. ' +
+    `A group has at most ${limits.applicationsInGroup} applications, whose fields take at most ${limits.bytesInGroup / 1024} KiB as JSON.`,
   tags: ['Applications'],
   body: {
     ...inEnvelopeOrNot('NewAppEnvelope', 'NewApp'),
@@ -87,7 +87,7 @@ export const createApplicationCall = {
 export const getApplicationCall = {
   operationId: 'getApplication',
   summary: 'Get one application',
-  description: 'An app access token gets its own, and no other.',
+  description: 'An app access token gets only its own application.',
   tags: ['Applications'],
   params: parameters(appId),
   response: { 200: withTag('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
@@ -97,8 +97,8 @@ export const updateApplicationCall = {
   operationId: 'updateApplication',
   summary: 'Update an application and its client',
   description:
-    'The body is the envelope, or its data alone. A field that is left out keeps its value; a defaultRedirectUri that ' +
-    'is left out and no longer in the list becomes the first of it. The group cannot be changed, and its bounds hold.',
+    'The body is the envelope, or only its data. A field that is left out keeps its value. If the stored defaultRedirectUri ' +
+    'is not in the new list, and none is sent, it becomes the first of the list. The group cannot be changed, and its limits hold.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
@@ -112,7 +112,7 @@ export const updateApplicationCall = {
 export const removeApplicationCall = {
   operationId: 'removeApplication',
   summary: 'Remove an application',
-  description: 'Ends its client at once: secrets, codes, refresh tokens and access tokens stop working.',
+  description: 'Its client ends at once: secrets, codes, refresh tokens and access tokens stop working.',
   tags: ['Applications'],
   params: parameters(appId),
   headers: parameters(ifMatch),
@@ -122,7 +122,7 @@ export const removeApplicationCall = {
 export const refreshSecretCall = {
   operationId: 'refreshSecret',
   summary: 'Create a new client secret',
-  description: 'The two latest secrets are valid; a third drops the oldest.',
+  description: 'The two latest secrets are valid. A third one replaces the oldest.',
   tags: ['Applications'],
   params: parameters(appId),
   response: { 201: answer('The new secret.', 'ClientSecret'), ...refuse(403, 404) },
@@ -130,8 +130,8 @@ export const refreshSecretCall = {
 
 export const createGroupCall = {
   operationId: 'createGroup',
-  summary: 'Create a group, of which the caller becomes a member',
-  description: 'A person is in at most 20 groups.',
+  summary: 'Create a group with the caller as its member',
+  description: `A person is in at most ${limits.groupsOfUser} groups.`,
   tags: ['Groups'],
   body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
@@ -141,9 +141,9 @@ export const linkUserCall = {
   operationId: 'linkUser',
   summary: 'Invite a user to a group, or accept an invitation',
   description:
-    'A member of the group invites somebody else; who was invited sends the same call to accept. An invitation gives no ' +
-    'right and shows nothing of the person. At most 20 are open in a group. Takes only a token that the portal’s own ' +
-    'page gave.',
+    'A member of the group sends this to invite another user. The invited user sends the same call to accept. An invitation gives ' +
+    `no rights, and shows nothing of the user. A group has at most ${limits.openInvitations} open invitations. Only tokens from the ` +
+    'portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   body: ref('NewMemberEnvelope'),
@@ -157,9 +157,9 @@ export const unlinkUserCall = {
   operationId: 'unlinkUser',
   summary: 'Leave a group, take a member out, or take back or decline an invitation',
   description:
-    'A member leaves, the group’s maker takes a member out, either side takes an invitation back. The last member of a ' +
-    'group that has applications cannot leave it; without applications the group ends. Takes only a token that the ' +
-    'portal’s own page gave.',
+    'Members can leave. The maker of the group can remove members. Members can cancel an invitation, and the invited user can ' +
+    'decline it. The last member of a group with applications cannot leave it; a group without applications ends with its last ' +
+    'member. Only tokens from the portal’s own page may call this.',
   tags: ['Groups'],
   params: parameters({ ...userId, ...groupId }),
   response: { 204: { type: 'null', description: 'It is gone.' }, ...refuse(403, 404, 409) },
@@ -169,11 +169,13 @@ export const listMembershipsCall = {
   operationId: 'listMemberships',
   summary: 'List the groups that the caller is a member of',
   description:
-    'Groups of the caller’s own making come first, and the first of them is the default of a form. Open invitations are ' +
-    'left out.',
+    'Groups that the caller made come first; a form can use the first one as its default. Open invitations are left out.',
   tags: ['Groups'],
   params: parameters(userId),
-  querystring: { ...parameters({ type: { type: 'string', enum: ['MemberOf'] } }), required: ['type'] },
+  querystring: {
+    ...parameters({ type: { type: 'string', enum: ['MemberOf'], description: 'Only links of this type.' } }),
+    required: ['type'],
+  },
   response: {
     200: answer(
       'Links from the user to groups: those of their own making, then others, the oldest first.',

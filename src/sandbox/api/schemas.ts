@@ -36,7 +36,15 @@ function namesOf(type: keyof typeof contexts): Schema {
 export const newGroup = {
   type: 'object',
   required: ['name'],
-  properties: { name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Developers'] } },
+  properties: {
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'The name of the group.',
+      examples: ['Developers'],
+    },
+  },
 } as const
 
 const textsOf = (properties: object) => Object.fromEntries(Object.keys(properties).map(name => [name, text]))

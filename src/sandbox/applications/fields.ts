@@ -8,13 +8,34 @@ import { isStorableText } from '../values/storable-text.ts'
 import { isLonger } from '../values/text-length.ts'
 import { isWebUrl } from '../values/web-url.ts'
 
-const webUrl = { type: 'string', maxLength: 2048, description: 'http or https, or empty.', examples: [''] } as const
-const scopes = { type: 'string', maxLength: 2000, examples: [''] } as const
+const webUrl = {
+  type: 'string',
+  maxLength: 2048,
+  description: 'An http or https address, or empty.',
+  examples: [''],
+} as const
+const scopes = {
+  type: 'string',
+  maxLength: 2000,
+  description: 'Stored and returned; tokens carry no scope.',
+  examples: [''],
+} as const
 
 /** What people see of an application. The API answers with these as `data`. */
 export const descriptiveFields = {
-  name: { type: 'string', minLength: 1, maxLength: 200, examples: ['Weather'] },
-  description: { type: 'string', maxLength: 2000, examples: ['Shows the weather.'] },
+  name: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 200,
+    description: 'The name that visitors read on the consent page.',
+    examples: ['Weather'],
+  },
+  description: {
+    type: 'string',
+    maxLength: 2000,
+    description: 'What the application does, for visitors.',
+    examples: ['Shows the weather.'],
+  },
   privacyPolicyUrl: webUrl,
   webPageUrl: webUrl,
   iconUrl: webUrl,
@@ -27,14 +48,14 @@ export const clientFields = {
     type: 'string',
     minLength: 1,
     description:
-      'A comma-separated list. Each is absolute, without fragment, and https, or http on a loopback address; at most 2,048 characters.',
+      'A comma-separated list. Each is an absolute https address without a fragment, or http on a loopback address, of at most 2,048 characters.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
   defaultScopes: scopes,
   defaultRedirectUri: {
     type: 'string',
     maxLength: 2048,
-    description: 'One of redirectUris; else the first of them.',
+    description: 'One of redirectUris. If left out, the first of them.',
     examples: ['http://localhost:3000/exchangeToken'],
   },
 } as const satisfies Record<string, JSONSchema>

@@ -1,7 +1,6 @@
 // Ordering faults: the catalogue, refused orders, and which requests consume a fault how often.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { writeCatalogue } from '../../../scripts/fault-catalogue.ts'
 import { catalogue } from '../../../src/sandbox/lab/faults/catalogue.ts'
 import { createOrderedFaults } from '../../../src/sandbox/lab/faults/orders.ts'
 import { exchange } from '../support/browser.ts'
@@ -336,10 +335,6 @@ t.test('what is to happen after the platform has acted waits for a request that 
   const { access_token, state } = (await exchange(sandbox, { code: await getCode(sandbox) })).json()
   t.ok(access_token)
   t.not(state, 'a-state')
-})
-
-t.test('docs/faults.md is made from the catalogue', async t => {
-  t.equal(readFileSync('docs/faults.md', 'utf8'), writeCatalogue(), 'node scripts/fault-catalogue.ts writes it anew')
 })
 
 t.test('a fault that is removed while the caller is looked up is not consumed', async t => {

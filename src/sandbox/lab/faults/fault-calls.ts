@@ -38,6 +38,7 @@ export function faultCalls(faults: OrderedFaults) {
         tags,
         operationId: 'listFaults',
         summary: 'List the ordered faults',
+        description: 'Each has the ids of the requests that it happened to.',
         querystring: queryOf(clientIdInQuery),
         response: {
           200: answer('The faults that wait, and those that ended in the last ten minutes.', 'OrderedFaults'),

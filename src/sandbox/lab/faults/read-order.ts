@@ -23,8 +23,15 @@ export const orderBody = {
         'Instead of fault: before or after the platform has acted. If it is left out, before, unless the kind needs the ' +
         'platform’s own answer.',
     },
-    clientId: { ...textOrNull, description: 'Only requests of this client match.' },
-    state: { ...textOrNull, description: 'Only requests of the login that was started with this state match.' },
+    clientId: {
+      ...textOrNull,
+      description: 'Only requests of this client match. If a request proves its client, a mere claim does not count.',
+    },
+    state: {
+      ...textOrNull,
+      description:
+        'Only requests of the login that was started with this state match, with its renewals and API calls.',
+    },
     skip: {
       type: 'integer',
       minimum: 0,
@@ -35,7 +42,7 @@ export const orderBody = {
     times: {
       anyOf: [{ type: 'integer', minimum: 1, maximum: mostTimes }, { enum: ['always'] }],
       default: 1,
-      description: 'How often it happens.',
+      description: 'How often it happens. Simultaneous requests never share one.',
     },
     options: {
       type: 'object',

@@ -28,7 +28,7 @@ const signInBody = {
     }),
     url: storableText(1, 8192, {
       description:
-        'The address that a client has sent the browser to, to begin a login. The answer says where the portal redirects to.',
+        'The address that a client has sent the browser to, to begin a login. The answer says where the portal redirects to. The laboratory records this login, and faults happen to it.',
     }),
   },
 } as const satisfies JSONSchema

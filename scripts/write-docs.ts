@@ -1,0 +1,210 @@
+// Writes what the documents take from the sandbox's schemas and catalogues: npm run docs
+import { readFileSync, writeFileSync } from 'node:fs'
+import { toApiError } from '../src/sandbox/api/api-error.ts'
+import { settings } from '../src/sandbox/config.ts'
+import { createSandbox } from '../src/sandbox/create-sandbox.ts'
+import { type Reason, reasons } from '../src/sandbox/observe/reasons.ts'
+import { Refusal } from '../src/sandbox/observe/refusal.ts'
+import { oauthAnswerOf } from '../src/sandbox/portal/oauth-errors.ts'
+import { writeCatalogue } from './fault-catalogue.ts'
+
+/** The parts of OpenAPI and JSON Schema that the sandbox uses. */
+interface Schema {
+  $ref?: string
+  anyOf?: Schema[]
+  title?: string
+  type?: string | string[]
+  enum?: unknown[]
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  default?: unknown
+  description?: string
+}
+
+interface Operation {
+  tags: string[]
+  summary: string
+  description?: string
+  parameters?: { in: string; name: string; description?: string; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { description: string }>
+}
+
+interface OpenApi {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+/** The text of each document, by its path. */
+export async function makeDocuments(): Promise<Map<string, string>> {
+  const { lab, api } = await readDescriptions()
+  const orderFault = lab.paths['/lab/v1/faults']!.post!
+  const newApp = api.components.schemas.NewApp!
+  return new Map([
+    ['docs/faults.md', writeCatalogue()],
+    [
+      'docs/laboratory.md',
+      fill('docs/laboratory.md', {
+        'calls that show what happened': tableOfCalls(lab, 'What happened'),
+        'calls for faults': tableOfCalls(lab, 'Faults'),
+        'fields of a fault': tableOfFields(bodyOf(orderFault)),
+        'calls for set-up': tableOfCalls(lab, 'Set-up'),
+        'fields for set-up': tableOfBodies(lab, 'Set-up'),
+      }),
+    ],
+    [
+      'docs/application-api.md',
+      fill('docs/application-api.md', {
+        'calls for applications': tableOfCalls(api, 'Applications'),
+        'fields of an application': tableOfFields(newApp),
+        'calls for groups': tableOfCalls(api, 'Groups'),
+        'fields of a group': tableOfFields(api.components.schemas.NewGroup!),
+      }),
+    ],
+    ['docs/refusals.md', fill('docs/refusals.md', { reasons: tableOfReasons() })],
+    ['docs/sandbox-settings.md', fill('docs/sandbox-settings.md', { settings: tableOfSettings() })],
+    ['.env.sandbox.example', settingsForEnvironment()],
+  ])
+}
+
+async function readDescriptions(): Promise<{ lab: OpenApi; api: OpenApi }> {
+  const sandbox = await createSandbox()
+  try {
+    const read = async (url: string) => (await (await fetch(url)).json()) as OpenApi
+    return {
+      lab: await read(`${sandbox.labUrl}/lab/v1/openapi.json`),
+      api: await read(`${sandbox.apiUrl}/apps/v1/openapi.json`),
+    }
+  } finally {
+    await sandbox.close()
+  }
+}
+
+/** Puts each table between the comments that name it. Throws an error if the document lacks one. */
+function fill(path: string, tables: Record<string, string>): string {
+  let document = readFileSync(path, 'utf8')
+  for (const [name, table] of Object.entries(tables)) {
+    const [start, end] = [`<!-- made by npm run docs, table: ${name} -->\n`, '<!-- end -->']
+    const from = document.indexOf(start)
+    const to = document.indexOf(end, from)
+    if (from < 0 || to < 0) throw new Error(`${path} lacks the lines “${start.trim()}” and “${end}”.`)
+    document = document.slice(0, from) + start + table + document.slice(to)
+  }
+  return document
+}
+
+function tableOfCalls(description: OpenApi, tag: string): string {
+  const rows = callsOf(description, tag).map(([call, { summary, description = '', parameters = [] }]) => {
+    const query = parameters.filter(parameter => parameter.in !== 'path')
+    const words = query.map(parameter => {
+      const values = allowed(parameter.schema)
+      return `${code(parameter.name)}${values && ` (${values})`}: ${parameter.description ?? ''}`
+    })
+    return [code(call), [`${withoutStop(summary)}.`, description, ...words].filter(Boolean).join(' ')]
+  })
+  return toTable(['Call', 'What it does'], rows)
+}
+
+/** The fields of all bodies, in the order of their calls. */
+function tableOfBodies(description: OpenApi, tag: string): string {
+  const rows = callsOf(description, tag).flatMap(([call, operation]) =>
+    fieldRows(bodyOf(operation)).map(row => [code(call.replace('/lab/v1', '')), ...row]),
+  )
+  return toTable(['Call', 'Field', 'Allowed', 'What it says'], rows)
+}
+
+function tableOfFields(schema: Schema): string {
+  return toTable(['Field', 'Allowed', 'What it says'], fieldRows(schema))
+}
+
+function fieldRows({ properties = {}, required = [] }: Schema): string[][] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const limits = [required.includes(name) && 'needed', allowed(schema)].filter(Boolean).join('; ')
+    const row = [code(name), limits, schema.description ?? '']
+    const inner = fieldRows(schema).map(([field, ...others]) => [code(`${name}.${field!.slice(1, -1)}`), ...others])
+    return [row, ...inner]
+  })
+}
+
+function callsOf({ paths }: OpenApi, tag: string): [call: string, operation: Operation][] {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([, { tags }]) => tags.includes(tag))
+      .map(([method, operation]): [string, Operation] => [`${method.toUpperCase()} ${path}`, operation]),
+  )
+}
+
+function bodyOf({ requestBody }: Operation): Schema {
+  return requestBody?.content['application/json']?.schema ?? {}
+}
+
+/** What a schema allows, in words. */
+function allowed(schema: Schema): string {
+  if (schema.title) return schema.title
+  const words = allowedValues(schema)
+  return schema.default === undefined ? words : `${words}; default ${code(String(schema.default))}`
+}
+
+function allowedValues({ anyOf, enum: values, type, ...schema }: Schema): string {
+  if (anyOf) return anyOf.map(allowedValues).join(' or ')
+  if (values) return values.map(value => code(String(value))).join(', ')
+  if ([type].flat().includes('string')) return range(schema.minLength, schema.maxLength, 'characters')
+  if (type === 'integer') return range(schema.minimum, schema.maximum)
+  if (type === 'array') return `a list of ${range(schema.minItems, schema.maxItems)}`
+  return type === 'boolean' ? '`true` or `false`' : 'an object'
+}
+
+function range(least = 0, most?: number, of = ''): string {
+  const written = most?.toLocaleString('en')
+  const words =
+    most === undefined
+      ? least > 0
+        ? `${least} or more`
+        : 'any'
+      : least > 0 || !of
+        ? `${least} to ${written}`
+        : `at most ${written}`
+  return words === 'any' ? '' : [words, of].filter(Boolean).join(' ')
+}
+
+function tableOfReasons(): string {
+  const rows = Object.entries(reasons).map(([reason, { found, fix, reference }]) => {
+    const refusal = new Refusal(reason as Reason)
+    const [status, error] = oauthAnswerOf(refusal).answer
+    const { statusCode } = toApiError(refusal)
+    const answers = [
+      status !== 500 && `${status} ${code(error)}`,
+      statusCode !== 500 && statusCode !== 401 && `API: ${statusCode}`,
+    ]
+    return [code(reason), found, fix, answers.filter(Boolean).join('; '), reference]
+  })
+  return toTable(['Reason', 'What was found', 'How to fix it', 'Answer to a call', 'Reference'], rows)
+}
+
+function tableOfSettings(): string {
+  const rows = settings.map(({ name, default: value, about }) => [code(name), value ? code(value) : 'not set', about])
+  return toTable(['Setting', 'Default', 'What it is'], rows)
+}
+
+function settingsForEnvironment(): string {
+  const [head = ''] = readFileSync('.env.sandbox.example', 'utf8').split('\n')
+  return `${head}\n${settings.map(({ name, default: value, about }) => `\n# ${about}\n#${name}=${value}\n`).join('')}`
+}
+
+function toTable(head: string[], rows: string[][]): string {
+  const lines = [head, head.map(() => '---'), ...rows]
+  return `${lines.map((cells, index) => (index === 1 ? `|${cells.join('|')}|` : `| ${cells.map(escapeCell).join(' | ')} |`)).join('\n')}\n`
+}
+
+const escapeCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')
+const withoutStop = (sentence: string) => sentence.replace(/\.$/, '')
+const code = (text: string) => `\`${text}\``
+
+if (import.meta.main) for (const [path, document] of await makeDocuments()) writeFileSync(path, document)
