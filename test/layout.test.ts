@@ -184,6 +184,14 @@ t.test(
   },
 )
 
+t.test('only the laboratory uses store/for-lab, and no other file of the sandbox knows suites of tests', async t => {
+  const others = sandboxFiles.filter(path => !/\/(lab|store\/for-lab)\/|\/store\/(schema|migrations)\.ts$/.test(path))
+  // Comments may name the conformance suite.
+  for (const path of others) t.notMatch(read(path).replaceAll('conformance suite', ''), /\bsuites?\b/, path)
+  for (const path of sandboxFiles.filter(path => !/\/(lab\/set-up|store\/for-lab)\//.test(path)))
+    t.notMatch(importsOf(path).join('\n'), 'store/for-lab/', path)
+})
+
 t.test('in the sandbox imports go from api and portal to tokens to store, and never back', async t => {
   const wiring = 'app\\.ts|create-sandbox|main|start\\.ts|seed/|config\\.ts|commands/'
   const domain = `api/|portal/|lab/|web/|${wiring}`

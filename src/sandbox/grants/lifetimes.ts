@@ -1,4 +1,4 @@
-// How long tokens and codes live: as the settings say, unless the laboratory has set lifetimes for this client.
+// How long tokens and codes live: as the settings say, unless this client has lifetimes of its own.
 import type { Lifetimes } from '../services.ts'
 
 export type ClientLifetimes = ReturnType<typeof createLifetimes>

@@ -163,7 +163,7 @@ export async function revokeGrant(db: Db, grantId: string, now: Date): Promise<v
 export interface LiveGrant {
   userId: string
   clientId: string | null
-  /** The last generation whose access tokens the laboratory has let expire, if any. */
+  /** Access tokens of this generation and earlier ones have expired before their time. Null if none has. */
   expiredGeneration: number | null
 }
 

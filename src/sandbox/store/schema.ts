@@ -17,14 +17,14 @@ export interface Tables {
   grants: GrantTable
   spent_refresh_tokens: { hash: string; grant_id: string; generation: number; spent_at: number }
   failures: { bucket: string; count: number; window_ends_at: number }
-  /** These two refer to no other table: what was seeded stays marked after it was removed. */
+  /** These two refer to no other table, so that what was seeded stays marked after it was removed. */
   seeded_users: { email: string; user_id: string; password_hash: string }
   seeded_clients: SeededClientTable
 }
 
-/** Rows that the laboratory may have made. */
+/** Only for-lab/ reads and writes this column. */
 interface MarkedTable {
-  /** The suite of tests that the row was made for; empty for a suite without a name. Null if the laboratory did not make it. */
+  /** The suite of tests that the laboratory made the row for. Empty for a suite without a name. Null for every other row. */
   suite: Generated<string | null>
 }
 
@@ -91,7 +91,7 @@ interface AppAccessTokenTable {
   application_id: string
   created_at: number
   expires_at: number
-  /** Set when the laboratory lets the token expire early. The row stays, so that the answer says that it has expired. */
+  /** Set if the token has expired before its time. The row stays, so that the answer says that it has expired. */
   expired_at: Generated<number | null>
 }
 

@@ -9,7 +9,7 @@ import {
   expirePortalSessions,
   expireRefreshTokens,
   type Selection,
-} from '../../store/expire.ts'
+} from '../../store/for-lab/expire.ts'
 import { generationOf, grantIdOf, readAccessToken } from '../../tokens/access-token.ts'
 import { hashToken } from '../../tokens/opaque-token.ts'
 import { refuse, storableText } from '../call-schemas.ts'

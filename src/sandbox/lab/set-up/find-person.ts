@@ -1,6 +1,6 @@
 // Finds the person that a call is about. Only people whom the laboratory or the seeds made can be named.
 import type { Services } from '../../services.ts'
-import { findMadePerson, type MadePerson } from '../../store/marks.ts'
+import { findMadePerson, type MadePerson } from '../../store/for-lab/marks.ts'
 import { isId } from '../../values/is-id.ts'
 import { storableText } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'

@@ -1,8 +1,8 @@
-// Marks what the laboratory or the seeds have made. Calls of the laboratory end and remove only that.
+// Marks what the laboratory made. Its calls end and remove only that, and what the seeds made.
 import { type RawBuilder, sql } from 'kysely'
-import { selectApplications } from './present-applications.ts'
-import type { Db } from './schema.ts'
-import { normaliseEmail, type User, userColumns } from './users.ts'
+import { selectApplications } from '../present-applications.ts'
+import type { Db } from '../schema.ts'
+import { normaliseEmail, type User, userColumns } from '../users.ts'
 
 /** `suite`: see MarkedTable. */
 export async function markAsMade(

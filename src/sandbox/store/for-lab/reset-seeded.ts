@@ -1,9 +1,9 @@
-// Removes what the seeded people have made and given since, so that seeding finds them as at the first start.
+// Removes what the seeded people have made and allowed, so that the next seeding finds them as at the first start.
 import { sql } from 'kysely'
-import { signOutEverywhere } from './portal-sessions.ts'
-import { removeApplications } from './present-applications.ts'
-import type { Store } from './store.ts'
-import { makeRoomFor } from './sweep.ts'
+import { signOutEverywhere } from '../portal-sessions.ts'
+import { removeApplications } from '../present-applications.ts'
+import type { Store } from '../store.ts'
+import { makeRoomFor } from '../sweep.ts'
 
 /**
  * Ends their sessions, tokens and consents, and removes the applications and groups that they have made. The seeded

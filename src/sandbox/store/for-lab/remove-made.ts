@@ -1,12 +1,12 @@
-// Removes what the laboratory has made for one suite or for all, and what the people of the suite have made themselves. An
-// application of somebody else stays, even in a group of the suite: the group then gets a new maker.
+// Removes what the laboratory made for one suite or for all, and what the people of the suite made themselves. An application
+// that somebody else made stays, even in a group of the suite. The group then gets a new maker.
 import { sql } from 'kysely'
-import { lockGroup } from './groups.ts'
-import { isRemoved, removeApplications, selectApplications } from './present-applications.ts'
-import type { Db } from './schema.ts'
-import type { Store } from './store.ts'
-import { deleteGrantsOf, makeRoomFor } from './sweep.ts'
-import { lockUser } from './users.ts'
+import { lockGroup } from '../groups.ts'
+import { isRemoved, removeApplications, selectApplications } from '../present-applications.ts'
+import type { Db } from '../schema.ts'
+import type { Store } from '../store.ts'
+import { deleteGrantsOf, makeRoomFor } from '../sweep.ts'
+import { lockUser } from '../users.ts'
 
 export interface Removed {
   people: number
@@ -37,7 +37,7 @@ export async function removeMade(store: Store, suite: string | undefined, now: D
       if (await removePerson(store, id)) removed.people += 1
     }
   }
-  throw new Error('what is to be removed is made faster than it is removed')
+  throw new Error('a suite makes things faster than they are removed')
 }
 
 type Made = ReturnType<typeof selectMade>

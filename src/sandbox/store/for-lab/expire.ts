@@ -1,8 +1,8 @@
-// Lets tokens, codes and sessions expire before their time, for the laboratory: only those of people whom the laboratory or
-// the seeds have made. Each function resolves to the number that it ended.
+// Lets tokens, codes and sessions expire before their time: only those of people whom the laboratory or the seeds made.
+// Each function resolves to the number that expired.
 import { sql } from 'kysely'
+import type { Db } from '../schema.ts'
 import { isMade } from './marks.ts'
-import type { Db } from './schema.ts'
 
 /** One token, code or session by its hash, or all of a person, from one client or from any. */
 export type Selection = { hash: string } | OfPerson
