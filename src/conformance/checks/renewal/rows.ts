@@ -4,14 +4,7 @@ import { NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import {
-  expiredSession,
-  needsRenewal,
-  openSession,
-  ownCookies,
-  shortLifeValue,
-  visitPage,
-} from '../../steps/sessions.ts'
+import { expiredSession, openSession, ownCookies, renewalIn, shortLifeValue, visitPage } from '../../steps/sessions.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
@@ -112,7 +105,7 @@ export const renewal: Row[] = [
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
-      needsRenewal((await visitPage(context, browser)).steps)
+      renewalIn(context, await visitPage(context, browser))
       await forget(context)
       const { steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
@@ -131,15 +124,13 @@ export const renewal: Row[] = [
     async run(context) {
       const { browser, person } = await expiredSession(context)
       await context.order('refresh-expires-in', shortLifeValue)
-      const first = (await visitPage(context, browser)).steps
-      needsRenewal(first)
+      const first = renewalIn(context, await visitPage(context, browser))
       await forget(context)
       await context.platform.endAccessTokens(person)
-      const second = (await visitPage(context, browser)).steps.find(({ kind }) => kind === 'refresh')
-      if (!second) throw new NotApplicable('the client does not renew a second time')
-      const brought = tokensOf(first.find(({ kind }) => kind === 'refresh')!)?.refresh_token
+      const second = renewalIn(context, await visitPage(context, browser))
+      const brought = tokensOf(first)?.refresh_token
       const sent = (second.request.body as Record<string, unknown>).refresh_token
-      expect(sent === brought, 'It sends an older one.', ...first.filter(({ kind }) => kind === 'refresh'), second)
+      expect(sent === brought, 'It sends an older one.', first, second)
     },
   },
   {
@@ -153,7 +144,7 @@ export const renewal: Row[] = [
       const { browser } = await expiredSession(context)
       await context.order('refresh-refresh-token-missing')
       const { page, steps } = await visitPage(context, browser)
-      needsRenewal(steps)
+      renewalIn(context, { page, steps })
       expect(steps.some(isCall), `After it the page is answered with ${describePage(page)}.`, page, ...steps)
       expect(await context.isSignedIn(browser), 'The next page is not signed in.')
       const plain = await expiredSession(context)
@@ -176,7 +167,7 @@ export const renewal: Row[] = [
       const { browser } = await expiredSession(context)
       await context.order('refresh-expires-in', { options: { value: 5400 } })
       const { page, steps } = await visitPage(context, browser)
-      needsRenewal(steps)
+      renewalIn(context, { page, steps })
       const set = page.trail.flatMap(setCookiesOf).map(readSetCookie)
       expect(
         set.some(({ maxAge }) => Math.abs((maxAge ?? 0) - 5400) <= 60),
@@ -212,7 +203,7 @@ export const renewal: Row[] = [
       const { browser } = await expiredSession(context)
       await context.order('refresh-expires-in', { options: { value: 1 }, times: 4 })
       const { page, steps } = await visitPage(context, browser)
-      needsRenewal(steps)
+      renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length <= 2, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
       expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
@@ -232,7 +223,8 @@ export const renewal: Row[] = [
         Array.from({ length: 10 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
       )
       await context.platform.settle()
-      needsRenewal(context.arrived().filter(step => !before.has(step)))
+      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
+      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
       for (const page of pages)
         expect(
           page.status === 200 && !page.stoppedAt,
@@ -257,10 +249,10 @@ export const renewal: Row[] = [
         Array.from({ length: 6 }, () => context.visitUntilPortal(browser.newTab(), context.settings.page)),
       )
       await context.pause(100)
-      await context.visitUntilPortal(late, context.settings.page)
+      const page = await context.visitUntilPortal(late, context.settings.page)
       await context.platform.settle()
       const steps = context.arrived().filter(step => !before.has(step))
-      needsRenewal(steps)
+      renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 1, `There were ${renewals.length} renewals.`, ...renewals.slice(0, 4))
     },
@@ -278,7 +270,7 @@ function renewing(
     async run(context) {
       const { browser } = await expiredSession(context)
       const visit = await visitPage(context, browser)
-      needsRenewal(visit.steps)
+      renewalIn(context, visit)
       await judge(visit, context)
     },
   }

@@ -1,7 +1,7 @@
 // When the access token is over or refused: what keeps the session, and what ends it.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
-import { expiredSession, needsRenewal, ownCookies, visitPage } from '../../steps/sessions.ts'
+import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: Row['needs'] = ['page']
 
@@ -42,8 +42,8 @@ export const stayingSignedIn: Row[] = [
         const { browser } = await expiredSession(context)
         await context.order(`refresh-${fault}`)
         const { page, steps } = await visitPage(context, browser)
-        needsRenewal(steps)
         expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+        renewalIn(context, { page, steps })
         // It may remember for a while that the portal was away.
         const end = performance.now() + 15_000
         let isBack = await context.isSignedIn(browser)
@@ -66,8 +66,7 @@ export const stayingSignedIn: Row[] = [
       const { browser } = await expiredSession(context)
       await context.order('refresh-400', { times: 'always', options: { error: 'invalid_grant' } })
       const first = await visitPage(context, browser)
-      needsRenewal(first.steps)
-      const refusal = first.steps.find(({ kind }) => kind === 'refresh')!
+      const refusal = renewalIn(context, first)
       if (!String(refusal.response.body).includes('invalid_grant'))
         throw new Undecided('The portal did not refuse it for good.')
       const renewals = [first, await visitPage(context, browser), await visitPage(context, browser)].flatMap(
@@ -96,8 +95,8 @@ export const stayingSignedIn: Row[] = [
       const seconds = Math.round((performance.now() - started) / 1000)
       // It is told when the client hangs up.
       await context.platform.settle(2000)
-      needsRenewal(context.arrived('refresh'))
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
+      renewalIn(context, { page, steps: context.arrived('refresh') })
       expect(seconds <= 15, `The page took ${seconds} seconds.`, page)
     },
   },
@@ -166,12 +165,16 @@ export const stayingSignedIn: Row[] = [
       const first = await expiredSession(context, people[0])
       const second = await expiredSession(context, people[1])
       const before = new Set(context.arrived())
-      await Promise.all([first, second].map(({ browser }) => context.visitUntilPortal(browser, context.settings.page)))
+      const pages = await Promise.all(
+        [first, second].map(({ browser }) => context.visitUntilPortal(browser, context.settings.page)),
+      )
       await context.platform.settle()
-      needsRenewal(context.arrived().filter(step => !before.has(step)))
+      const page = pages.find(({ status }) => status === 0) ?? pages[0]!
+      renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
       expect(!(await context.isSignedIn(first.browser, { person: second.person })), 'The first has become the second.')
       expect(!(await context.isSignedIn(second.browser, { person: first.person })), 'The second has become the first.')
       expect(await context.isSignedIn(first.browser, { person: first.person }), 'The first is signed out.')
+      expect(await context.isSignedIn(second.browser, { person: second.person }), 'The second is signed out.')
     },
   },
   {
@@ -184,7 +187,7 @@ export const stayingSignedIn: Row[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       const before = ownCookies(context, browser).length
-      needsRenewal((await visitPage(context, browser)).steps)
+      renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
       // One that ended meanwhile comes back.
       expect(after <= before + 2, `There were ${before} cookies, and there are ${after}.`)
