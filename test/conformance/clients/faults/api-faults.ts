@@ -23,6 +23,28 @@ const signsOut: Record<string, { isMet: (status: number, answer: unknown) => boo
   },
 }
 
+/** A list that did not come is none. */
+const noListIsEmpty: Partial<Parts> = {
+  async send(visit, request) {
+    if (!request.url.endsWith('/apps/v1') || request.method !== 'GET') return right.send(visit, request)
+    const [status, answer] = await right.send(visit, request).catch((): [number, unknown] => [502, undefined])
+    const isList = status === 200 && Array.isArray((answer as { ItemList?: unknown } | undefined)?.ItemList)
+    return isList || status === 401 ? [status, answer] : [200, { ItemList: [] }]
+  },
+}
+
+/** Whatever the API answers to a creation, the visitor is told that it worked. */
+const creationIsAlwaysMade: Partial<Parts> = {
+  async send(visit, request) {
+    if (!request.url.endsWith('/apps/v1') || request.method !== 'POST') return right.send(visit, request)
+    const answer = await right.send(visit, request).catch(() => undefined)
+    return [201, answer?.[0] === 201 ? answer[1] : { client: {} }]
+  },
+}
+
+const brokenCreations = 'reset-not-repeated 503-not-repeated 403 404 409 422-sentence 422-fields 422-oauth'
+const brokenLists = 'reset cut half empty html not-an-object endless-header gzip 400 403 404 429 500 502 503 not-a-list'
+
 export const apiFaults = [
   fault('list-trusted', 'list-members-missing', { readList: trusting }),
   fault('list-of-strangers-crashes', 'list-hostile-texts', {
@@ -159,4 +181,14 @@ export const apiFaults = [
       return list
     },
   }),
+  fault(
+    'failed-list-is-an-empty-one',
+    brokenLists.split(' ').map(id => `list-${id}`),
+    noListIsEmpty,
+  ),
+  fault(
+    'failed-creation-is-told-as-made',
+    brokenCreations.split(' ').map(id => `create-${id}`),
+    creationIsAlwaysMade,
+  ),
 ]
