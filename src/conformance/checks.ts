@@ -5,14 +5,18 @@ import { callback } from './checks/callback/rows.ts'
 import { cookie } from './checks/cookie/rows.ts'
 import { exchange } from './checks/exchange/rows.ts'
 import { log } from './checks/log/rows.ts'
+import { nextVisitor } from './checks/next-visitor/rows.ts'
+import { opaqueTokens } from './checks/opaque-tokens/rows.ts'
 import { pages } from './checks/pages/rows.ts'
 import { portalFaults } from './checks/portal-faults/rows.ts'
+import { rawRequests } from './checks/raw-requests/rows.ts'
 import { renewal } from './checks/renewal/rows.ts'
 import { renewalFaults } from './checks/renewal-faults/rows.ts'
 import { signingOut } from './checks/signing-out/rows.ts'
 import { startingALogin } from './checks/starting-a-login/rows.ts'
 import { stayingSignedIn } from './checks/staying-signed-in/rows.ts'
 import { tabs } from './checks/tabs/rows.ts'
+import { time } from './checks/time/rows.ts'
 
 /** In the order in which they run and are reported. The id is the name of the folder. */
 export const groups: { id: string; title: string; rows: Row[] }[] = [
@@ -25,6 +29,10 @@ export const groups: { id: string; title: string; rows: Row[] }[] = [
   { id: 'renewal-faults', title: 'Faults of a renewal', rows: renewalFaults },
   { id: 'tabs', title: 'Tabs, windows, replicas', rows: tabs },
   { id: 'signing-out', title: 'Signing out', rows: signingOut },
+  { id: 'next-visitor', title: 'The next visitor', rows: nextVisitor },
+  { id: 'time', title: 'Time', rows: time },
+  { id: 'opaque-tokens', title: 'Tokens that are no JWTs', rows: opaqueTokens },
+  { id: 'raw-requests', title: 'Raw requests', rows: rawRequests },
   { id: 'pages', title: 'Pages', rows: pages },
   { id: 'portal-faults', title: 'Faults of the portal', rows: portalFaults },
   { id: 'api-faults', title: 'Faults of the API', rows: apiFaults },

@@ -7,6 +7,8 @@ export interface ClientProcess {
   /** Everything that it has printed so far, all starts together. */
   output(): string
   isRunning(): boolean
+  /** Of the shell that runs the command, which is the parent of the client or the client itself. */
+  pid?(): number | undefined
   /** Each time that it ended although nobody had stopped it: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
   /** Stops it and starts it once more; resolves when it answers. Rejects after stop(). */
@@ -89,6 +91,7 @@ export async function startClient(
   return {
     output: () => output,
     isRunning,
+    pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
     // Two at once would meet at one port, and the one that is known would be the one that has lost.
     async restart() {

@@ -357,6 +357,18 @@ const catalogue = {
   'name-is-optional': should(contract('A login works although the portal cannot say the name of the visitor.')),
   'unknown-members': contract('Members of an answer that nobody knows are ignored.'),
   'long-list': advice('The specification names no bound on the list of applications.'),
+  'bad-request-status': advice(
+    'What a client sends wrongly is answered with a status from 400 to 499, so that 500 means the client itself (RFC 9110, 15.5).',
+  ),
+  'post-from-nowhere': should(contract('A POST with neither Sec-Fetch-Site nor Origin is refused.')),
+  'bounded-bodies': should(contract('The body of a request is read up to a bound, and refused beyond it.')),
+  'CK-07': contract('The server itself knows when a session ends, not only the Max-Age of its cookie.'),
+  'token-is-opaque': rfc(6749, '1.4', 'The string is usually opaque to the client.'),
+  'token-ends-early': contract('A 401 leads to one renewal or to the login, whatever expires_in has said.'),
+  'DO-10': should(contract('Logins that were begun and left cost the client neither memory nor connections for long.')),
+  'next-visitor': contract(
+    "Nothing of a visitor is shown to the next person at the same browser: neither a secret, nor what was typed, nor the visitor's name.",
+  ),
   'stays-up': contract('Whatever comes, the client answers with a page and goes on running.'),
 
   // The log.

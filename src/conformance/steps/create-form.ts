@@ -19,6 +19,16 @@ export interface OpenForm {
 /** The form on the page that --create names, open in a browser that is signed in. Ends the check where there is none. */
 export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
   const { browser, person } = await context.signedIn()
+  return openFormIn(context, browser, person, name)
+}
+
+/** The same in a browser in which this person has signed in already. */
+export async function openFormIn(
+  context: CheckContext,
+  browser: Browser,
+  person: Person,
+  name = 'Created by conformance',
+): Promise<OpenForm> {
   const page = await browser.visit(context.url(context.settings.create))
   const form = page.forms.find(
     ({ method, fields }) => method === 'POST' && nameOf(fields, /^name$/i, /name/i) && nameOf(fields, /redirect_?uri/i),

@@ -105,6 +105,14 @@ t.test('an access token can end before expires_in says', async t => {
   t.equal(expires_in, 86_400)
 })
 
+t.test('a short session ends soon and cannot be renewed', async t => {
+  const { sandbox, order } = await buildFaultLab(t)
+  await order('exchange-short-session', { options: { seconds: 2 } })
+  const tokens = (await getTokens(sandbox)) as unknown as Record<string, unknown>
+  t.equal(tokens.expires_in, 2)
+  t.notOk('refresh_token' in tokens)
+})
+
 t.test('each fault of the address that leads back changes it as its name says, and leaves the rest', async t => {
   const { sandbox, order } = await buildFaultLab(t)
   const goBack = await signInOnce(sandbox)

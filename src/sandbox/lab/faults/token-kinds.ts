@@ -84,6 +84,15 @@ export const tokenKinds: Kinds = {
       return { ...answer, body: JSON.stringify({ ...tokens, access_token }) }
     },
   },
+  'short-session': {
+    does: 'expires_in is the seconds that you give, and there is no refresh token. The access token works for longer.',
+    when: ['after'],
+    options: { seconds: wholeNumberFrom(1, 86_400, { about: 'The value of expires_in.' }) },
+    run({ answer, options }) {
+      const { refresh_token: _, ...tokens } = JSON.parse(answer.body) as Tokens
+      return { ...answer, body: JSON.stringify({ ...tokens, expires_in: Number(options.seconds) }) }
+    },
+  },
   'opaque-access-token': {
     does: 'The access token is a random text, not a JWT, and works.',
     when: ['after'],

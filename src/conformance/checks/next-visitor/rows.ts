@@ -1,0 +1,240 @@
+// What the next person at the same browser sees, after somebody has signed out or a session has ended.
+import type { Browser, Page } from '../../browser/browser.ts'
+import { type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import type { Person } from '../../platform.ts'
+import { followCallback } from '../../steps/callback.ts'
+import { created, type OpenForm, openCreateForm } from '../../steps/create-form.ts'
+import { sessionOf } from '../../steps/sessions.ts'
+import { isSame, signOut } from '../../steps/sign-out.ts'
+
+/** A mark that no page has by itself. */
+const typed = 'Typed-by-the-former-visitor-4711'
+
+/** Every page that somebody would open next; the first is where a login leads. */
+async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
+  const { page, create } = context.settings
+  const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+  const pages = landed ? [landed] : []
+  for (const path of [page, create, '/'].filter(path => path !== ''))
+    pages.push(await browser.visit(context.url(path), stop))
+  return pages
+}
+
+function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
+  for (const page of pages)
+    for (const text of texts.filter(text => text.length >= 8))
+      expect(!allText(page).includes(text), `${describePage(page)} shows ${what}.`, page)
+}
+
+/** Of a navigation all that a browser may show or keep: redirects do not count. */
+function allText({ body, forms }: Page): string {
+  return [body, ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
+}
+
+/** Another person signs in in that browser, the way the client offers it. */
+async function nextPerson(
+  context: CheckContext,
+  browser: Browser,
+  from?: Page,
+): Promise<{ person: Person; landed: Page }> {
+  const person = await context.otherPerson()
+  const { login } = context.settings
+  // A link that leads back, where the page has one: drafts come back that way.
+  const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
+  const start = await context.startLogin(browser, link?.url ?? login)
+  const landed = await followCallback(context, browser, await context.authorize(start, person))
+  if (!(await context.isSignedIn(browser, { person }))) throw new Undecided('The next person could not sign in.')
+  return { person, landed }
+}
+
+/** The form is sent, and what it is answered with is not opened: the browser was closed just then. */
+async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
+  const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
+  const steps = await created(context, open.person)
+  if (steps.length !== 1) throw new Undecided('The form created nothing, which another check says.')
+  const body = JSON.parse(String(steps[0]!.response.body)) as {
+    client?: { clientSecrets?: string[] }
+    tokens?: { token?: string }[]
+  }
+  const secrets = [...(body.client?.clientSecrets ?? []), ...(body.tokens ?? []).flatMap(({ token }) => token ?? [])]
+  return { page, secrets }
+}
+
+/** What a browser does with the cookies of a session when their time is over. */
+async function endSession(context: CheckContext): Promise<{ browser: Browser; names: string[] }> {
+  const { browser, cookies } = await sessionOf(context)
+  return { browser, names: cookies.map(({ cookie }) => cookie.name) }
+}
+
+/** Signs out with the form of the page that is open, so that nothing is shown to the visitor before. */
+async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
+  const { method, path } = context.settings.logout!
+  const form = page.forms.find(one => isSame(one.action, context.url(path)) && one.method === method)
+  if (form) await browser.submit(page, form)
+  else await signOut(context, browser)
+}
+
+function isNoStore({ headers }: Page): boolean {
+  return /no-store/i.test(headers.get('cache-control') ?? '')
+}
+
+export const nextVisitor: Row[] = [
+  {
+    id: 'next-visitor-secret-after-sign-out',
+    title: 'The secret of a new application is not shown to whoever uses the browser after its owner has signed out',
+    rule: 'next-visitor',
+    why: 'A hand-over that waits for the next page is handed to whoever comes next.',
+    fix: 'Take the hand-over back at sign-out, and tie it to the visitor whom it is for.',
+    needs: ['page', 'create', 'logout'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { secrets } = await createAndLeave(context, open)
+      await signOutFrom(context, open)
+      expectNothingOf(await lookAround(context, open.browser), 'the secret of the former visitor', secrets)
+      const { landed } = await nextPerson(context, open.browser)
+      expectNothingOf(await lookAround(context, open.browser, landed), 'the secret of the former visitor', secrets)
+    },
+  },
+  {
+    id: 'next-visitor-secret-other-login',
+    title: 'The secret of a new application is not shown to somebody else who signs in in the same browser',
+    rule: 'next-visitor',
+    why: 'In another tab somebody else may have signed in meanwhile, and the hand-over waits for the next page.',
+    fix: 'Tie the hand-over to the visitor whom it is for, and drop it when somebody else signs in.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { secrets } = await createAndLeave(context, open)
+      const { landed } = await nextPerson(context, open.browser)
+      expectNothingOf(await lookAround(context, open.browser, landed), 'the secret of the former visitor', secrets)
+    },
+  },
+  {
+    id: 'next-visitor-draft',
+    title: 'What was typed before the session ended comes back to nobody else',
+    rule: 'next-visitor',
+    why: 'A draft that waits for the next login is shown to whoever signs in next.',
+    fix: 'Tie a draft to the visitor who typed it, and drop it when somebody else signs in.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const { names } = await endSession(context)
+      const open = await openCreateForm(context, typed)
+      for (const name of names) open.browser.cookies.delete(name)
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      const page = await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
+      const { landed } = await nextPerson(context, open.browser, page)
+      expectNothingOf(await lookAround(context, open.browser, landed), 'what the former visitor has typed', [typed])
+    },
+  },
+  {
+    id: 'next-visitor-draft-after-sign-out',
+    title: 'What somebody has typed into a form is gone when they sign out',
+    rule: 'next-visitor',
+    why: 'Whoever signs out at a machine of others leaves nothing there.',
+    fix: 'Take drafts back at sign-out.',
+    needs: ['page', 'create', 'logout'],
+    async run(context) {
+      const { names } = await endSession(context)
+      const open = await openCreateForm(context, typed)
+      const kept = open.browser.copy()
+      for (const name of names) open.browser.cookies.delete(name)
+      const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
+      await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
+      // They sign in again, and out, without opening the form.
+      for (const cookie of kept.cookies.list(context.url('/')))
+        if (names.includes(cookie.name))
+          open.browser.cookies.set(
+            context.url('/'),
+            `${cookie.name}=${cookie.value}; Path=${cookie.path}; Secure; HttpOnly`,
+          )
+      await signOutFrom(context, open)
+      const { landed } = await nextPerson(context, open.browser)
+      expectNothingOf(await lookAround(context, open.browser, landed), 'what the former visitor has typed', [typed])
+    },
+  },
+  {
+    id: 'next-visitor-session-ended',
+    title: 'When the session has ended, no page shows anything of its visitor',
+    rule: 'next-visitor',
+    why: 'Cookies that outlive the session, such as one with a name to greet, tell who was here.',
+    fix: 'Give every cookie about a visitor the end of the session, and show a name only of a session that is there.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, names } = await endSession(context)
+      const person = await context.person()
+      await lookAround(context, browser)
+      for (const name of names) browser.cookies.delete(name)
+      expectNothingOf(await lookAround(context, browser), 'the former visitor', [
+        person.email,
+        person.id,
+        person.groupId,
+      ])
+    },
+  },
+  {
+    id: 'next-visitor-signed-out',
+    title: 'After somebody has signed out, no page shows anything of them',
+    rule: 'next-visitor',
+    why: 'Cookies that outlive the session, such as one with a name to greet, tell who was here.',
+    fix: 'Take back every cookie that says something of the visitor at sign-out.',
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { browser, page: landed, person } = await context.signedIn()
+      await lookAround(context, browser)
+      await signOut(context, browser, landed)
+      expectNothingOf(await lookAround(context, browser), 'the former visitor', [
+        person.email,
+        person.id,
+        person.groupId,
+      ])
+    },
+  },
+  {
+    id: 'next-visitor-form-no-store',
+    title: 'A page with a form of the visitor may not be kept by the browser',
+    rule: 'PG-11',
+    why: 'Back shows a kept page without asking, with everything in it.',
+    fix: 'Send Cache-Control: no-store with every page behind the login, forms included.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context, typed)
+      expect(isNoStore(open.page), 'The form may be kept.', open.page)
+    },
+  },
+  {
+    id: 'next-visitor-refused-no-store',
+    title: 'A form that comes back with what was typed may not be kept by the browser',
+    rule: 'PG-11',
+    why: 'Back shows a kept page without asking, with everything that was typed.',
+    fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context, typed)
+      const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
+      const page = await open.browser.submit(open.page, open.form, {
+        ...open.values,
+        [uri]: 'ftp://not-allowed.example/',
+      })
+      expect(!allText(page).includes(typed) || isNoStore(page), 'The answer may be kept.', page)
+    },
+  },
+  {
+    id: 'next-visitor-secret-no-store',
+    title: 'A page with the secret of a new application may not be kept by the browser',
+    rule: 'PG-11',
+    why: 'Back shows a kept page without asking, with the secret that was to be seen once.',
+    fix: 'Send Cache-Control: no-store with the page that shows it.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const page = await open.browser.submit(open.page, open.form, open.values)
+      const [step] = await created(context, open.person)
+      if (!step) throw new Undecided('The form created nothing, which another check says.')
+      const body = JSON.parse(String(step.response.body)) as { client?: { clientSecrets?: string[] } }
+      const isShown = (body.client?.clientSecrets ?? []).some(secret => page.body.includes(secret))
+      expect(!isShown || isNoStore(page), 'The page may be kept.', page)
+    },
+  },
+]

@@ -1,0 +1,64 @@
+// Access tokens that are no JWTs: a client sends them on, and learns nothing from them.
+import { type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { created, openFormIn } from '../../steps/create-form.ts'
+import { visitPage } from '../../steps/sessions.ts'
+
+const forms: [id: string, what: string, fault: string][] = [
+  ['plain', 'a random text', 'exchange-opaque-access-token'],
+  ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
+]
+
+/** Somebody who has signed in and got such a token. */
+async function signInWith(context: CheckContext, fault: string) {
+  const { browser, callback } = await beginLogin(context)
+  await context.order(fault)
+  const page = await followCallback(context, browser, callback)
+  if (!(await context.exchanges()).some(({ fault }) => fault))
+    throw new Undecided('The exchange was answered as always.')
+  return { browser, page }
+}
+
+export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
+  {
+    id: `opaque-token-${id}`,
+    title: `A login works with an access token that is ${what}`,
+    rule: 'token-is-opaque',
+    why: 'What the token looks like is agreed between the portal and the API, and may change without a word to clients.',
+    fix: 'Send the token as it came. If you read a visitor’s id out of it, go on without one where it cannot be read.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page } = await signInWith(context, fault)
+      expect(page.status > 0 && page.status < 500, `The callback ends with ${describePage(page)}.`, page)
+      const visit = await visitPage(context, browser)
+      const isCalled = visit.steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+      if (!isCalled) await context.signedIn()
+      expect(
+        isCalled,
+        `After it the page is answered with ${describePage(visit.page)}.`,
+        page,
+        visit.page,
+        ...visit.steps,
+      )
+    },
+  },
+  {
+    id: `opaque-token-${id}-create`,
+    title: `With an access token that is ${what} an application can be created`,
+    rule: 'token-is-opaque',
+    why: 'Forms are often tied to the visitor’s id, which such a token does not say.',
+    fix: 'Where a token says no id, tie forms to the session, or to a random id made at the login.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const { browser } = await signInWith(context, fault)
+      const person = await context.person()
+      const open = await openFormIn(context, browser, person)
+      const page = await browser.submit(open.page, open.form, open.values)
+      if ((await created(context, person)).length === 1) return
+      await context.signedIn()
+      expect(false, `Nothing was created; the form was answered with ${describePage(page)}.`, page)
+    },
+  },
+])

@@ -1,0 +1,50 @@
+// Requests with the cookies of a visitor that no page of the client has sent.
+import { NotApplicable, type Row } from '../../check.ts'
+import { expect, setCookiesOf, statusOf } from '../../findings.ts'
+import { cookieHeader } from '../../steps/callback.ts'
+import { created, forge, openCreateForm } from '../../steps/create-form.ts'
+import { readSetCookie } from '../../steps/set-cookies.ts'
+
+const formType = 'application/x-www-form-urlencoded'
+
+export const forgeries: Row[] = [
+  {
+    id: 'raw-logout-without-origin',
+    title: 'A POST that says nothing of where it comes from signs nobody out',
+    rule: 'post-from-nowhere',
+    why: 'A browser too old for both headers cannot be told from another site’s form.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it holds a token of the visitor's own page.",
+    needs: ['page', 'logout'],
+    async run(context) {
+      const { method, path } = context.settings.logout!
+      if (method !== 'POST') throw new NotApplicable('signing out is no POST')
+      const { browser } = await context.signedIn()
+      const cookie = cookieHeader(context, browser)
+      const answer = await context.request(path, { method, headers: { cookie, 'content-type': formType } })
+      const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
+      expect(!(statusOf(answer) < 400 && isTakenBack), 'The answer takes the cookies back.', answer)
+      expect(await context.isSignedIn(browser), 'It signs out.', answer)
+    },
+  },
+  {
+    id: 'raw-create-without-origin',
+    title: 'A POST that says nothing of where it comes from creates nothing',
+    rule: 'post-from-nowhere',
+    why: 'A browser too old for both headers cannot be told from another site’s form.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it holds a token of the visitor's own page.",
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { browser } = await context.signedIn({ person: await context.otherPerson() })
+      const theirs = (await browser.visit(context.url(context.settings.create))).forms
+      const { fields, action } = forge(theirs.find(({ action }) => action === open.form.action) ?? open.form, open.form)
+      const body = `${new URLSearchParams([
+        ...fields.filter(([name]) => !(name in open.values)),
+        ...(Object.entries(open.values) as [string, string][]),
+      ])}`
+      const headers = { cookie: cookieHeader(context, open.browser), 'content-type': formType }
+      const answer = await context.request(action, { method: 'POST', headers, body })
+      expect((await created(context, open.person)).length === 0, 'It was created.', answer)
+    },
+  },
+]

@@ -1,0 +1,241 @@
+// Requests that no browser sends, and that anybody can: the client answers them, goes on, and adopts nothing of them.
+import type { Row } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { expect, headerOf } from '../../findings.ts'
+import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw.ts'
+import { bodies } from './bodies.ts'
+import { forgeries } from './forgeries.ts'
+
+/** What anybody may ask for, in words for the title. */
+const families: {
+  id: string
+  what: string
+  fix: string
+  requests: (context: CheckContext) => Odd[] | Promise<Odd[]>
+}[] = [
+  {
+    id: 'targets',
+    what: 'Addresses such as //, /..;/ and /\\',
+    fix: 'Take the path apart with a parser that cannot throw, or catch what it throws, and answer with status 400 or 404.',
+    requests: context =>
+      [
+        '//',
+        '///',
+        '//evil.example/',
+        '/%2f%2fevil.example/%2e%2e',
+        '/\\',
+        '/..;/',
+        '/../../../../etc/passwd',
+        '/%2e%2e/%2e%2e/',
+        '/[',
+        '/a:b@c:99999',
+        '/?',
+        '/??&&==',
+        '/#x',
+        `/${'a/'.repeat(500)}`,
+      ].map(target => get(context, target)),
+  },
+  {
+    id: 'escapes',
+    what: 'Broken percent-encoding in the path and in the query of every page',
+    fix: 'Decode what comes with a function whose failure you handle, and answer with status 400.',
+    requests: context =>
+      pathsOf(context).flatMap(path => [
+        ...['%', '/%', '/%zz', '/%E0%A4%A', '/%ff', '/%00'].map(end => get(context, path.replace(/\/$/, '') + end)),
+        ...['?%', '?%=%', '?x=%E0%A4%A', '?x=%ff&%zz=1', '?x=%00', '?x=%u0041'].map(query =>
+          get(context, path + query),
+        ),
+      ]),
+  },
+  {
+    id: 'parameters',
+    what: 'Parameters that come several times, as lists or as objects',
+    fix: 'Read each parameter as a list of texts, and refuse a list that has more than one where one is expected.',
+    requests: context =>
+      pathsOf(context).flatMap(path =>
+        parameterNames(context).flatMap(name => [
+          get(context, `${path}?${name}=a&${name}=b`),
+          get(context, `${path}?${name}[]=a&${name}[b]=c`),
+        ]),
+      ),
+  },
+  {
+    id: 'hosts',
+    what: 'A Host that is missing, empty or no name',
+    fix: 'Build no address from Host: the own address is a setting.',
+    requests: context => [
+      ...['', '[', ':', '%', 'a b', 'http://', `${'a'.repeat(300)}.example`, 'evil.example:99999', '"><x'].map(
+        host => ({
+          ...get(context, context.settings.login, { host }),
+          what: `a request with the Host ${JSON.stringify(shorten(host))}`,
+          isNoHttp: true,
+        }),
+      ),
+      {
+        what: 'a request of HTTP/1.0 without Host',
+        head: requestText(context, 'GET', context.settings.login, { headers: { host: undefined }, version: '1.0' }),
+        isNoHttp: true,
+      },
+    ],
+  },
+  {
+    id: 'methods',
+    what: 'Methods that no page has',
+    fix: 'Answer with status 405, or 501 for a method that is not known.',
+    requests: context =>
+      pathsOf(context).flatMap(path =>
+        ['OPTIONS', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'BREW'].map(method => ({
+          what: `${method} ${path}`,
+          head: requestText(context, method, path, { headers: { 'content-length': '0' } }),
+          // Some servers know no other methods than those of RFC 9110.
+          isNoHttp: ['PROPFIND', 'BREW', 'TRACE'].includes(method),
+        })),
+      ),
+  },
+  {
+    id: 'long-headers',
+    what: 'Very long headers and addresses',
+    fix: 'Let the server refuse them with status 431 or 414.',
+    requests: context =>
+      [12_000, 40_000, 200_000].flatMap(size => [
+        {
+          what: `a header of ${size} bytes`,
+          head: requestText(context, 'GET', context.settings.login, { headers: { 'x-long': 'a'.repeat(size) } }),
+          isNoHttp: true,
+        },
+        {
+          what: `cookies of ${size} bytes`,
+          head: requestText(context, 'GET', context.settings.login, {
+            headers: { cookie: Array.from({ length: size / 100 }, (_, at) => `c${at}=${'a'.repeat(90)}`).join('; ') },
+          }),
+          isNoHttp: true,
+        },
+        { ...get(context, `${context.settings.login}?x=${'a'.repeat(size)}`), isNoHttp: true },
+      ]),
+  },
+  {
+    id: 'header-values',
+    what: 'Headers with values that mean nothing',
+    fix: 'Read headers with parsers that cannot throw, and ignore what they do not understand.',
+    requests: context =>
+      pathsOf(context).flatMap(path =>
+        [
+          { 'accept-language': ';;q=,*;q=9,\u00e9-\u00ff' },
+          { accept: ';;;' },
+          { 'content-type': ';charset', 'content-length': '0' },
+          { range: 'bytes=9-1,-' },
+          { 'if-modified-since': 'never', 'if-none-match': '"' },
+          { authorization: 'Basic %%%' },
+          { authorization: 'Bearer' },
+          {
+            'x-forwarded-for': 'a, , [::',
+            'x-forwarded-proto': 'javascript',
+            'x-forwarded-port': 'x',
+            forwarded: 'for="',
+          },
+          { referer: 'http://[' },
+          { origin: 'http://[' },
+          { 'sec-fetch-site': '\u00ff', 'sec-fetch-dest': '' },
+          { traceparent: 'x', 'x-request-id': '<script>\t{}' },
+        ].map(headers => ({
+          ...get(context, path, headers),
+          what: `a request of ${path} with ${Object.entries(headers)
+            .map(([name, value]) => `${name}: ${value}`)
+            .join(', ')}`,
+        })),
+      ),
+  },
+]
+
+function get(context: CheckContext, target: string, headers: Record<string, string | undefined> = {}): Odd {
+  return { what: `GET ${shorten(target)}`, head: requestText(context, 'GET', target, { headers }) }
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text
+}
+
+/** Every path of the client that the suite knows. */
+function pathsOf({ settings }: CheckContext): string[] {
+  const { login, callback, page, create, logout } = settings
+  return [...new Set(['/', login, callback, page, create, logout?.path ?? ''])].filter(path => path !== '')
+}
+
+function parameterNames({ settings }: CheckContext): string[] {
+  return [settings.returnTo, 'state', 'error', 'error_description', 'iss', 'page'].filter(Boolean)
+}
+
+export const rawRequests: Row[] = [
+  ...families.flatMap(({ id, what, fix, requests }): Row[] => [
+    {
+      id: `raw-${id}`,
+      title: `${what} are answered, and the client goes on`,
+      rule: 'stays-up',
+      why: 'Anybody can send them; an exception that nobody catches is an outage for everybody.',
+      fix,
+      run: async context => void (await sendOdd(context, await requests(context))),
+    },
+    {
+      id: `raw-${id}-status`,
+      title: `${what} are answered with a status that says whose fault it is`,
+      rule: 'bad-request-status',
+      why: 'A 500 wakes somebody up at night, and tells an attacker that something broke.',
+      fix,
+      run: async context => expectOwnStatus(context, await requests(context)),
+    },
+  ]),
+  {
+    id: 'raw-absolute-target',
+    title: 'An absolute address in a request changes nothing of where the portal sends the browser back to',
+    rule: 'PG-02',
+    why: 'Proxies and attackers write the whole address into a request, and a library takes its host for that of the client.',
+    fix: 'Take the own address from the configuration.',
+    async run(context) {
+      const { login, client } = context.settings
+      const targets = [`http://evil.example${login}`, `https://evil.example:444${login}`, `${client}${login}`]
+      for (const { exchange } of await sendOdd(
+        context,
+        targets.map(target => ({ ...get(context, target), isNoHttp: true })),
+      )) {
+        const location = headerOf(exchange, 'location') ?? ''
+        expect(!location.includes('evil.example'), `It leads to ${location.replace(/\?.*$/s, '')}.`, exchange)
+      }
+    },
+  },
+  {
+    id: 'raw-no-redirect-away',
+    title: 'No address of the client leads to another site',
+    rule: 'CL-25',
+    why: 'A link to the client that ends at a stranger’s page looks like the client’s (a redirect that repeats the path as it came is enough).',
+    fix: 'Answer a path that begins with several slashes or a backslash with 404, or collapse the slashes before it is used.',
+    async run(context) {
+      const { login, page } = context.settings
+      const targets = [
+        '//evil.example',
+        '//evil.example/',
+        '//evil.example/%2e%2e',
+        '//evil.example/..',
+        '///evil.example/',
+        '/\\evil.example/',
+        '/%5cevil.example/',
+        '/%2fevil.example/',
+        '/%09/evil.example/',
+        `//evil.example${login}`,
+        `//evil.example${page || '/'}/`,
+        '/.//evil.example/',
+        '//evil.example/;/..',
+      ]
+      for (const { exchange, odd } of await sendOdd(
+        context,
+        targets.map(target => get(context, target)),
+      )) {
+        const location = headerOf(exchange, 'location')
+        if (location === undefined || !URL.canParse(location, context.url('/'))) continue
+        const { hostname } = new URL(location, context.url('/'))
+        expect(hostname !== 'evil.example', `${odd.what} leads to ${location}.`, exchange)
+      }
+    },
+  },
+  ...bodies,
+  ...forgeries,
+]

@@ -1,0 +1,144 @@
+// Time: sessions and tokens that end when somebody does not expect it, and what thousands of logins leave behind.
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext } from '../../context.ts'
+import { tokensSentIn } from '../../correlation.ts'
+import { describePage, expect, statusOf } from '../../findings.ts'
+import { beginLogin, cookieHeader, followCallback, typedAddress } from '../../steps/callback.ts'
+import { visitPage } from '../../steps/sessions.ts'
+import { tokensOf } from '../../steps/tokens.ts'
+import { usageOf } from './usage.ts'
+
+const needs: Row['needs'] = ['page']
+
+/** Seconds. */
+const shortLife = 2
+
+/** Logins that are begun and left; a slow client gets fewer. */
+const mostLogins = 1000
+const loginsMs = 4000
+const atOnce = 16
+
+/** Of memory, a login that is kept for a while may take some KB. */
+const mostGrowthMb = 100
+const mostConnections = 60
+
+/** Whether a visit with these cookies calls the platform with this token. */
+async function isTaken(context: CheckContext, cookie: string, token: unknown): Promise<boolean> {
+  const before = new Set(context.arrived())
+  await context.request(context.settings.page, { headers: { cookie, ...typedAddress } })
+  await context.platform.settle()
+  return context.arrived('api', 'me').some(step => !before.has(step) && tokensSentIn(step).includes(token))
+}
+
+async function leaveLogins(context: CheckContext): Promise<number> {
+  const end = performance.now() + loginsMs
+  let begun = 0
+  const worker = async () => {
+    while (begun < mostLogins && performance.now() < end) {
+      begun++
+      await context.request(context.settings.login, { headers: typedAddress })
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  return begun
+}
+
+export const time: Row[] = [
+  {
+    id: 'time-session-ends-at-server',
+    title: 'A session whose time is over opens nothing, although its cookie is sent',
+    rule: 'CK-07',
+    why: 'Max-Age is only a wish to the browser: a copy of the cookie would work for as long as the token does.',
+    fix: 'Write the end of the session into the sealed cookie, or keep it beside the session, and compare it with the clock at each request.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      // Without a refresh token: a session that can be renewed may go on.
+      await context.order('exchange-short-session', { options: { seconds: shortLife } })
+      await followCallback(context, browser, callback)
+      const [exchange] = await context.exchanges()
+      if (!exchange?.fault) throw new Undecided('The exchange was answered as always.')
+      const token = tokensOf(exchange)?.access_token
+      const cookie = cookieHeader(context, browser)
+      if (!(await isTaken(context, cookie, token))) throw new Undecided('Nobody is signed in after this answer.')
+      if (cookie === '') throw new Undecided('The login left no cookie that could be sent again.')
+      await context.pause(shortLife * 1000 + 700)
+      expect(
+        !(await isTaken(context, cookie, token)),
+        `expires_in was ${shortLife} seconds, and after them the same cookies still call the API with the same token.`,
+      )
+    },
+  },
+  {
+    id: 'time-token-ends-early',
+    title: 'A token that ends before expires_in says leads to a renewal or to the login',
+    rule: 'token-ends-early',
+    why: 'Clocks differ, and tokens are withdrawn: the API knows better than the number that came with the token.',
+    fix: 'Take a 401 of the API for the end of the token, whatever the clock says: renew once, or lead to the login.',
+    needs,
+    async run(context) {
+      const { browser, callback } = await beginLogin(context)
+      await context.order('exchange-early-end-of-access-token', { options: { seconds: 1 } })
+      await followCallback(context, browser, callback)
+      if (!(await context.exchanges()).some(({ fault }) => fault))
+        throw new Undecided('The exchange was answered as always.')
+      await context.pause(2300)
+      const { page, steps } = await visitPage(context, browser)
+      const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'refresh')
+      expect(
+        page.status > 0 && page.status < 500,
+        `The page behind the login is answered with ${describePage(page)}.`,
+        page,
+        ...calls,
+      )
+      expect(calls.length <= 8, `One visit makes ${calls.length} calls.`, page, ...calls.slice(0, 4))
+      const [exchange] = context.arrived('exchange')
+      const token = exchange && tokensOf(exchange)?.access_token
+      if (steps.some(step => step.kind === 'api' && step.response.status < 400 && tokensSentIn(step).includes(token)))
+        throw new Undecided('The API still takes the token.')
+      const isShown = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
+      const { login } = context.settings
+      const isLed =
+        page.stoppedAt !== undefined ||
+        [401, 403].includes(page.status) ||
+        page.links.some(({ url }) => url.startsWith(context.url(login))) ||
+        page.forms.some(({ action }) => action.startsWith(context.url(login))) ||
+        page.body.includes(login)
+      expect(isShown || isLed, `It ends with ${describePage(page)}, which leads to no login.`, page, ...calls)
+    },
+  },
+  {
+    id: 'time-left-logins',
+    title: 'A thousand logins that were begun and left cost neither memory nor connections',
+    rule: 'DO-10',
+    why: 'Anybody can begin one without a password, as often as they like.',
+    fix: 'Keep a login in a sealed cookie, or at the server with a bound and an end; reuse connections to the portal.',
+    needs: ['start'],
+    isAlone: true,
+    async run(context) {
+      const pid = context.clientProcess?.pid?.()
+      if (pid === undefined || usageOf(pid) === undefined)
+        throw new NotApplicable('the memory of a process can be read on Linux only')
+      // What is loaded with the first requests is no growth.
+      for (let warmUp = 0; warmUp < 50; warmUp++)
+        await context.request(context.settings.login, { headers: typedAddress })
+      const before = usageOf(pid)!
+      const begun = await leaveLogins(context)
+      await context.pause(300)
+      const after = usageOf(pid)!
+      const grown = Math.round(after.megabytes - before.megabytes)
+      expect(
+        grown <= mostGrowthMb,
+        `After ${begun} logins the client has ${grown} MB more (${Math.round(before.megabytes)} before).`,
+      )
+      const open = after.connections - before.connections
+      expect(open <= mostConnections, `After ${begun} logins the client has ${open} connections more.`)
+      const next = await context.request(context.settings.login, { headers: typedAddress })
+      expect(
+        statusOf(next) > 0 && statusOf(next) < 500,
+        `The next login is answered with status ${statusOf(next)}.`,
+        next,
+      )
+    },
+  },
+]

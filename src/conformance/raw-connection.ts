@@ -1,0 +1,123 @@
+// Bytes on a connection of their own: for requests that Node's client would not send, and for bodies that never end.
+import { connect as connectPlain, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import type { Exchange } from './browser/browser.ts'
+
+export interface RawBytes {
+  /** Shown in evidence, and the whole request unless `more` is there. */
+  head: string
+  /** Called once the head is sent; what it yields is sent too. */
+  more?: () => AsyncIterable<string>
+  timeoutMs?: number
+  /** Called when the head is sent, while the connection is open. */
+  meanwhile?: () => Promise<void>
+}
+
+/** `closed` tells that the server ended the connection without an answer, which is no hanging. */
+export interface RawAnswer {
+  exchange: Exchange
+  status: number
+  isClosed: boolean
+  /** Bytes that the server let us send. */
+  sent: number
+}
+
+/** Sends the bytes to an origin and reads the first answer. Never rejects for what the server does. */
+export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
+  const { head, more, meanwhile, timeoutMs = 8000 } = bytes
+  const { protocol, hostname, port } = new URL(origin)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+  const startedAt = Date.now()
+  const started = performance.now()
+  const socket: Socket = protocol === 'https:' ? connectTls({ ...at, servername: host }) : connectPlain(at)
+  let received = ''
+  let fault = ''
+  let isOver = false
+  let sent = 0
+  const over = new Promise<void>(resolve => {
+    const end = (why: string) => {
+      fault ||= why
+      isOver = true
+      resolve()
+    }
+    socket.setEncoding('latin1')
+    socket.on('data', (text: string) => {
+      received = (received + text).slice(0, 100_000)
+      if (isWhole(received)) end('')
+    })
+    socket.on('end', () => end('the connection was closed'))
+    socket.on('close', () => end('the connection was closed'))
+    socket.on('error', error => end(error.message))
+  })
+  const write = async (text: string) => {
+    if (isOver) return
+    sent += Buffer.byteLength(text, 'latin1')
+    if (!socket.write(text, 'latin1')) await Promise.race([over, new Promise(resolve => socket.once('drain', resolve))])
+  }
+  const timer = new AbortController()
+  const sending = (async () => {
+    await write(head)
+    await meanwhile?.()
+    for await (const text of more?.() ?? []) {
+      if (isOver) break
+      await write(text)
+    }
+  })()
+  const late = wait(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)
+  await Promise.race([over, late])
+  timer.abort()
+  const hasEnded = isOver
+  isOver = true
+  socket.destroy()
+  await sending.catch(() => undefined)
+  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(received)?.[1] ?? 0)
+  return {
+    exchange: toExchange(origin, head, received, hasEnded ? fault : `no answer in ${timeoutMs / 1000} s`, {
+      startedAt,
+      durationMs: performance.now() - started,
+    }),
+    status,
+    isClosed: hasEnded && status === 0,
+    sent,
+  }
+}
+
+/** Whether an answer is there to its last byte, as far as its head says where that is. */
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return false
+  const head = text.slice(0, end)
+  const length = /^content-length:\s*(\d+)/im.exec(head)?.[1]
+  if (length !== undefined) return text.length >= end + 4 + Number(length)
+  return /^transfer-encoding:.*chunked/im.test(head)
+    ? text.endsWith('0\r\n\r\n')
+    : /^HTTP\/1\.[01] (204|304)/.test(text)
+}
+
+function toExchange(
+  origin: string,
+  head: string,
+  received: string,
+  fault: string,
+  times: Pick<Exchange, 'startedAt' | 'durationMs'>,
+): Exchange {
+  const [line = '', ...lines] = head.split('\r\n\r\n')[0]!.split('\r\n')
+  const [, method = '', target = ''] = /^(\S+) (.*?)(?: HTTP\/.*)?$/s.exec(line) ?? []
+  const headers = Object.fromEntries(lines.map(one => /^([^:]+):\s*(.*)$/s.exec(one)?.slice(1, 3) ?? [one, '']))
+  const short = target.length > 200 ? `${target.slice(0, 200)}…` : target
+  const request = { method, url: `${origin} ${short}`, headers, body: '' }
+  const [answerHead = '', ...body] = received.split('\r\n\r\n')
+  const [statusLine = '', ...answerLines] = answerHead.split('\r\n')
+  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(statusLine)?.[1] ?? 0)
+  if (status === 0) return { request, response: { fault: fault || 'no HTTP answer' }, ...times }
+  const answerHeaders = new Headers()
+  const setCookies: string[] = []
+  for (const one of answerLines) {
+    const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*?)[ \t]*$/s.exec(one) ?? []
+    if (name.toLowerCase() === 'set-cookie') setCookies.push(value)
+    else if (name) answerHeaders.append(name, value)
+  }
+  return { request, response: { status, headers: answerHeaders, setCookies, body: body.join('\r\n\r\n') }, ...times }
+}

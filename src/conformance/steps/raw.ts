@@ -1,0 +1,94 @@
+// Sends requests that no browser sends, one after the other, and looks whether the client is still there.
+import { Failed, NotApplicable, Undecided } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
+import { describeExchange } from '../report/describe.ts'
+import { typedAddress } from './callback.ts'
+
+/** A request in words for a finding, and as bytes. */
+export interface Odd extends RawBytes {
+  what: string
+  /** Not HTTP: a server may close the connection without an answer. */
+  isNoHttp?: boolean
+}
+
+export interface OddAnswer extends RawAnswer {
+  odd: Odd
+}
+
+const navigation = Object.entries({ ...typedAddress, accept: 'text/html' })
+
+/** A request as text. A header whose value is undefined is left out. */
+export function requestText(
+  context: CheckContext,
+  method: string,
+  target: string,
+  {
+    headers = {},
+    body = '',
+    version = '1.1',
+  }: { headers?: Record<string, string | undefined>; body?: string; version?: string } = {},
+): string {
+  const all: Record<string, string | undefined> = {
+    host: new URL(context.settings.client).host,
+    ...Object.fromEntries(navigation),
+    connection: 'close',
+    ...(body !== '' && { 'content-length': `${Buffer.byteLength(body, 'latin1')}` }),
+    ...headers,
+  }
+  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+  return `${method} ${target} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** Milliseconds: a client that is busy with something odd still answers everybody else. */
+const longestPlainMs = 5000
+
+/** Fails if a plain request is not answered. */
+export async function expectStillThere(context: CheckContext, after: string, evidence: string[]): Promise<void> {
+  const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
+  if ('fault' in plain.response)
+    throw new Failed(`After ${after} the client no longer answers: ${plain.response.fault}.`, [
+      ...evidence,
+      describeExchange(plain),
+    ])
+}
+
+/**
+ * Sends them all. Each is answered, or, where it is no HTTP, at least not left open; and a plain request after them is
+ * answered as ever.
+ */
+export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAnswer[]> {
+  const { client } = context.settings
+  const plain = await context.request(context.settings.login, { headers: typedAddress, timeoutMs: longestPlainMs })
+  if ('fault' in plain.response) throw new Undecided(`A plain request was not answered: ${plain.response.fault}.`)
+  const answers: OddAnswer[] = []
+  for (const odd of all) {
+    const answer = await sendBytes(client, odd)
+    const evidence = [describeExchange(answer.exchange)]
+    if (answer.status === 0) {
+      await expectStillThere(context, odd.what, evidence)
+      if (!answer.isClosed) throw new Failed(`The client leaves ${odd.what} without an answer.`, evidence)
+      if (!odd.isNoHttp) throw new Failed(`The client breaks the connection at ${odd.what}.`, evidence)
+    }
+    answers.push({ ...answer, odd })
+  }
+  await expectStillThere(context, all.at(-1)!.what, [])
+  return answers
+}
+
+/** 501 and 505 say that a method or a version is not known, which is right. */
+function isOwnFault({ status }: RawAnswer): boolean {
+  return status >= 500 && status !== 501 && status !== 505
+}
+
+/** Fails where one of them is answered with a status that blames the client itself. Whether all are answered, another check says. */
+export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
+  const answers = await sendOdd(context, all).catch(error => {
+    throw error instanceof Failed ? new NotApplicable('not all of them are answered, which another check says') : error
+  })
+  for (const answer of answers)
+    if (isOwnFault(answer))
+      throw new Failed(`${answer.odd.what} is answered with status ${answer.status}.`, [
+        describeExchange(answer.exchange),
+      ])
+}
