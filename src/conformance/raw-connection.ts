@@ -10,8 +10,8 @@ export interface RawBytes {
   /** Called once the head is sent; what it yields is sent too. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
-  /** Called when the head is sent, while the connection is open. */
-  meanwhile?: () => Promise<void>
+  /** Gives the connection up. */
+  signal?: AbortSignal
 }
 
 /** `closed` tells that the server ended the connection without an answer, which is no hanging. */
@@ -25,7 +25,7 @@ export interface RawAnswer {
 
 /** Sends the bytes to an origin and reads the first answer. Never rejects for what the server does. */
 export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
-  const { head, more, meanwhile, timeoutMs = 8000 } = bytes
+  const { head, more, signal, timeoutMs = 8000 } = bytes
   const { protocol, hostname, port } = new URL(origin)
   const host = hostname.replace(/^\[|\]$/g, '')
   const at = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
@@ -50,6 +50,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
     socket.on('end', () => end('the connection was closed'))
     socket.on('close', () => end('the connection was closed'))
     socket.on('error', error => end(error.message))
+    signal?.addEventListener('abort', () => end('the connection was given up'))
   })
   const write = async (text: string) => {
     if (isOver) return
@@ -59,7 +60,6 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   const timer = new AbortController()
   const sending = (async () => {
     await write(head)
-    await meanwhile?.()
     for await (const text of more?.() ?? []) {
       if (isOver) break
       await write(text)

@@ -34,7 +34,7 @@ function readVisit(request: IncomingMessage, common: Pick<Visit, 'settings' | 'p
   // Glued, because a path that begins with two slashes would name another host.
   const url = URL.parse(target.startsWith('/') ? common.settings.publicUrl + target : target) ?? new URL('http://none/')
   const cookies = common.parts.readCookies(headers.cookie ?? '')
-  return { ...common, method, headers, url, query: url.searchParams, cookies, body: '', setCookies: [] }
+  return { ...common, method, headers, target, url, query: url.searchParams, cookies, body: '', setCookies: [] }
 }
 
 async function answerTo(visit: Visit, request: IncomingMessage): Promise<Answer> {
@@ -170,8 +170,9 @@ const list: Handler = async visit => {
   const applications = visit.parts.readList(await ask(visit, session, 'GET', '/apps/v1'))
   const kept = visit.cookies.find(([name]) => name === '__Host-made')?.[1]
   const made = kept && visit.parts.unseal(visit, '__Host-made', kept)
+  const isOwn = isRecord(made) && visit.parts.isHandOverOf(made, session.visitor)
   if (kept) visit.setCookies.push('__Host-made=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0')
-  return listPage(visit, applications, typeof made === 'string' ? made : '')
+  return listPage(visit, applications, isOwn ? `${made.text}` : '')
 }
 
 const details: Handler = async visit => {
@@ -199,7 +200,7 @@ const newApplication: Handler = async visit => {
   if (!session) return askToSignIn(visit)
   const groups = await groupsOf(visit, session)
   const token = newForm(visit, session.visitor)
-  return formPage(visit, 200, { token, groups, values: new URLSearchParams(), problem: '' })
+  return formPage(visit, 200, { token, groups, values: visit.parts.draftOf(visit), problem: '' })
 }
 
 const create: Handler = async visit => {
@@ -207,6 +208,7 @@ const create: Handler = async visit => {
   const values = new URLSearchParams(visit.body)
   const session = await openSession(visit)
   const view = { token: values.get('form') ?? '', groups: [], values }
+  if (!session) parts.keepDraft(visit)
   if (!session) return formPage(visit, 401, { ...view, problem: 'Your session has ended; nothing was created.' })
   const form = parts.unseal(visit, 'form', view.token)
   if (!isRecord(form)) throw new Refusal(400, 'This form is not one of ours. Please open it again.')
@@ -216,7 +218,7 @@ const create: Handler = async visit => {
     const made = await parts.once(visit, `create ${form.id}`, () =>
       ask(visit, session, 'POST', '/apps/v1', envelope(values)),
     )
-    return parts.created(visit, credentialsIn(made))
+    return parts.created(visit, credentialsIn(made), session.visitor)
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 422) throw error
     return formPage(visit, 422, { ...view, token: newForm(visit, session.visitor), problem: error.message })

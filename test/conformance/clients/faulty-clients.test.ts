@@ -11,7 +11,10 @@ import { judgePairs, listPairs, shuffle } from './faults/judge-faults.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 
 /** Proven by another test than the table. */
-const provenElsewhere = { 'page-hsts': 'test/conformance/https.test.ts has a client over https without the header' }
+const provenElsewhere = {
+  'page-hsts': 'test/conformance/https.test.ts has a client over https without the header',
+  'time-left-logins': 'test/conformance/left-logins.test.ts has a process that keeps them',
+}
 
 t.test('every check has a faulty client in the table', async t => {
   const proven = new Set([...faults.flatMap(fault => fault.checks), ...Object.keys(provenElsewhere)])

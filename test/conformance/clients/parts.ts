@@ -254,8 +254,18 @@ export const right = {
   /** What counts as the form of a POST whose body this is. */
   formOf: (_visit: Visit, body: string): string => body,
   isFormOf: (form: Record<string, unknown>, visitor: string): boolean => form.visitor === visitor,
-  created: (visit: Visit, made: unknown): Answer => {
-    visit.parts.setCookie(visit, '__Host-made', made, 'Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=60')
+  /** For one who lost a session with a form: this client gives the form back at once and keeps nothing. */
+  keepDraft: (_: Visit): void => {},
+  draftOf: (_: Visit): URLSearchParams => new URLSearchParams(),
+  /** The next visitor must not see what the last one made. */
+  isHandOverOf: (made: Record<string, unknown>, visitor: string): boolean => made.visitor === visitor,
+  created: (visit: Visit, text: unknown, visitor: string): Answer => {
+    visit.parts.setCookie(
+      visit,
+      '__Host-made',
+      { text, visitor },
+      'Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=60',
+    )
     return { status: 303, headers: { location: '/applications' } }
   },
 

@@ -20,6 +20,8 @@ export interface Visit {
   /** What this process does just now, or did a moment ago, by a name. */
   memory: Map<string, Promise<unknown>>
   method: string
+  /** As it stood in the request. */
+  target: string
   url: URL
   query: URLSearchParams
   headers: IncomingHttpHeaders

@@ -110,25 +110,17 @@ export const bodies: Row[] = [
     async run(context) {
       const { client } = context.settings
       const open = formPaths(context).flatMap(path => Array.from({ length: 8 }, () => path))
-      const ready: Promise<unknown>[] = []
       const done = new AbortController()
-      for (const path of open)
-        ready.push(
-          sendBytes(client, {
-            head: `${post(context, path, { 'content-length': '1000' }, '')}name=half`,
-            timeoutMs: 4000,
-            more: async function* () {
-              // Nothing more comes.
-              await wait(4000, undefined, { signal: done.signal }).catch(() => undefined)
-              yield* []
-            },
-          }),
-        )
+      const all = open.map(path => {
+        const head = `${post(context, path, { 'content-length': '1000' }, '')}name=half`
+        return sendBytes(client, { head, timeoutMs: 10_000, signal: done.signal })
+      })
       await wait(200)
       try {
         await expectStillThere(context, `${open.length} bodies that do not end`, [])
       } finally {
         done.abort()
+        await Promise.all(all)
       }
     },
   },

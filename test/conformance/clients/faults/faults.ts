@@ -5,13 +5,17 @@ import { cookie } from './cookie.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
 import { log } from './log.ts'
+import { nextVisitor } from './next-visitor.ts'
+import { opaqueTokens } from './opaque-tokens.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
+import { rawRequests } from './raw-requests.ts'
 import { renewalFaults } from './renewal-faults.ts'
 import { signingOut } from './signing-out.ts'
 import { startingALogin } from './starting-a-login.ts'
 import { stayingSignedIn } from './staying-signed-in.ts'
 import { tabs } from './tabs.ts'
+import { time } from './time.ts'
 
 /** The table: each fault, with the check that has to find it. */
 export const faults: Fault[] = [
@@ -23,6 +27,10 @@ export const faults: Fault[] = [
   renewalFaults,
   tabs,
   signingOut,
+  nextVisitor,
+  time,
+  opaqueTokens,
+  rawRequests,
   pages,
   portalFaults,
   apiFaults,

@@ -48,9 +48,9 @@ export const log = [
     },
   }),
   fault('credentials-printed', 'log-created-secret', {
-    created(visit, made) {
+    created(visit, made, visitor) {
       visit.settings.print(`created: ${made}`)
-      return right.created(visit, made)
+      return right.created(visit, made, visitor)
     },
   }),
   fault('answers-of-the-platform-printed', 'log-created-secret', {

@@ -1,0 +1,99 @@
+import { right } from '../parts.ts'
+import { Refusal, type Visit } from '../visit.ts'
+import { answerWith, crashIf, type Fault, fault, sessionWith } from './fault.ts'
+
+/** As a process that has ended: nobody listens any more. */
+const ends: Pick<typeof right, 'statusFor' | 'onCrash'> = {
+  statusFor(error) {
+    if (!(error instanceof Refusal)) throw error
+    return error.status
+  },
+  onCrash(_error, { req }) {
+    const { server } = req.socket as unknown as { server: { close(): void; closeAllConnections(): void } }
+    server.close()
+    server.closeAllConnections()
+  },
+}
+
+/** Where nobody catches it a crash is a broken connection, and elsewhere a 500. */
+function crashes(
+  name: string,
+  check: string,
+  isMet: (visit: Visit) => boolean,
+  more: Partial<typeof right> = {},
+): Fault[] {
+  return [
+    fault(name, check, { ...crashIf(isMet), ...more }),
+    fault(`${name}-as-500`, `${check}-status`, {
+      ...crashIf(isMet),
+      onCrash: (_error, response) => void response.writeHead(500).end('Internal Server Error'),
+    }),
+  ]
+}
+
+function throws(act: () => unknown): boolean {
+  try {
+    act()
+    return false
+  } catch {
+    return true
+  }
+}
+
+const lax = sessionWith(text => text.replace('Strict', 'Lax'))
+
+export const rawRequests: Fault[] = [
+  ...crashes('target-as-a-relative-address', 'raw-targets', ({ target }) => throws(() => new URL(target, 'http://a'))),
+  ...crashes('address-decoded-without-care', 'raw-escapes', ({ target }) => throws(() => decodeURIComponent(target))),
+  ...crashes('parameter-may-be-a-list', 'raw-parameters', ({ query }) =>
+    [...query.keys()].some(name => query.getAll(name).length > 1),
+  ),
+  ...crashes(
+    'own-address-from-host',
+    'raw-hosts',
+    ({ headers, target }) => throws(() => new URL(target, `http://${headers.host}`)),
+    ends,
+  ),
+  ...crashes('unknown-methods', 'raw-methods', ({ method }) => !['GET', 'HEAD', 'POST'].includes(method)),
+  ...crashes('long-headers', 'raw-long-headers', ({ headers }) => (headers['x-long'] ?? '').length > 10_000, ends),
+  ...crashes('referer-is-an-address', 'raw-header-values', ({ headers }) =>
+    throws(() => headers.referer && new URL(headers.referer)),
+  ),
+  ...crashes(
+    'form-without-a-type',
+    'raw-forms',
+    ({ method, headers }) => method === 'POST' && !headers['content-type'],
+  ),
+  fault('own-address-from-the-target', 'raw-absolute-target', {
+    startQuery(visit, state, verifier) {
+      const query = right.startQuery(visit, state, verifier)
+      query.set('redirect_uri', `${visit.url.origin}/exchangeToken`)
+      return query
+    },
+  }),
+  fault(
+    'slash-at-the-end-redirects',
+    'raw-no-redirect-away',
+    answerWith((answer, { target }) =>
+      answer.status === 404 && target.length > 1 && target.endsWith('/')
+        ? { status: 308, headers: { location: target.slice(0, -1) } }
+        : answer,
+    ),
+  ),
+  fault('half-a-body-ends-the-process', 'raw-body-length', ends),
+  fault('one-request-at-a-time', 'raw-body-unfinished', {
+    async around(visit, next) {
+      const before = visit.memory.get('turn')
+      const answer = Promise.resolve(before?.catch(() => undefined)).then(next)
+      visit.memory.set('turn', answer)
+      return answer
+    },
+  }),
+  fault('bodies-without-a-bound', 'raw-body-endless', { longestBody: Number.POSITIVE_INFINITY }),
+  fault('post-without-origin', ['raw-logout-without-origin', 'raw-create-without-origin'], {
+    ...lax,
+    isFormOf: () => true,
+    isFromHere: visit =>
+      (visit.headers.origin === undefined && visit.headers['sec-fetch-site'] === undefined) || right.isFromHere(visit),
+  }),
+]

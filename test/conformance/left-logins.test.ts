@@ -1,0 +1,44 @@
+// Logins that were begun and left: the check reads the memory and the connections of a process, so it needs one.
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { findFreePort } from '../support/free-port.ts'
+
+/** Leads to the portal. `keep` is run for each login. */
+const client = (keep: string) => `
+  import { createServer } from 'node:http'
+  import { connect } from 'node:net'
+  const { LOGIN_URL, PORT } = process.env
+  const { hostname, port } = new URL(LOGIN_URL)
+  const kept = []
+  createServer((request, response) => {
+    ${keep}
+    response.writeHead(302, { location: LOGIN_URL }).end()
+  }).listen(PORT, 'localhost')`
+
+async function judge(t: Test, keep: string): Promise<string> {
+  const file = join(t.testdir({ 'client.mjs': client(keep) }), 'client.mjs')
+  const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
+  const start = `"${process.execPath}" "${file}"`
+  const at = `http://localhost:${await findFreePort()}`
+  return new Promise(resolve => {
+    execFile(
+      process.execPath,
+      ['src/conformance/main.ts', '--client', at, '--start', start, '--only', '^time-left-logins$'],
+      { env: { PATH, TMPDIR, NODE_COMPILE_CACHE } },
+      (_error, stdout, stderr) => resolve(stdout + stderr),
+    )
+  })
+}
+
+t.test(
+  'logins that a process keeps, or whose connections it keeps, are found',
+  { skip: !existsSync('/proc') },
+  async t => {
+    t.match(await judge(t, ''), '1 passed, 0 failed, 0 warned')
+    t.match(await judge(t, 'kept.push(Buffer.alloc(300_000, 1))'), /the client has \d+ MB more/)
+    // As many as the sandbox takes.
+    t.match(await judge(t, 'if (kept.length < 200) kept.push(connect(port, hostname))'), /\d+ connections more/)
+  },
+)
