@@ -16,7 +16,7 @@ export function forgotPasswordRoutes(
 ) {
   const { addresses, mailbox } = services
 
-  /** The purpose of signing in travels in the link, so that the login goes on afterwards. */
+  /** The address of this page holds the purpose of signing in, so that the login goes on afterwards. */
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const { formToken } = request.query as Record<string, unknown>
     const toAccount = { returnTo: '/account', applicationName: undefined, formTargets: [] }

@@ -20,7 +20,7 @@ import {
 const dayMs = 86_400_000
 
 export interface ApiScene {
-  /** Access tokens by what they are. */
+  /** Access tokens, each by its kind. */
   tokens: { developer: string; portal: string; stranger: string; application: string; expired: string }
   ids: { app: string; group: string; developer: string; stranger: string; othersGroup: string }
 }
@@ -64,7 +64,7 @@ interface Call {
   url: string
   token: string
   fields: Record<string, unknown>
-  /** What the fields are the data of, if anything. */
+  /** The envelope around the fields. Empty if the call has none. */
   envelope: Record<string, unknown>
   /** Whether the fields may come without it. */
   isFlatToo: boolean
@@ -187,7 +187,7 @@ function* badBodies({ title, method, url, token }: Call): Generator<BadRequest> 
     }
 }
 
-/** With a good body and with a bad one: whoever may not do this learns nothing of the fields. */
+/** With a bad body and without JSON: a caller who may not do this must not learn what is wrong with the fields. */
 function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadRequest> {
   const { title, method, url } = call
   const authorizations: Record<string, string | undefined> = {
@@ -206,7 +206,7 @@ function* badTokens(call: Call, tokens: ApiScene['tokens']): Generator<BadReques
   for (const [who, authorization] of Object.entries(authorizations))
     for (const [words, payload] of Object.entries(bodies)) {
       if (who === "a client's token" && call.token === tokens.developer) continue
-      // Those may do this.
+      // A stranger may make these calls, too.
       if (who === "a stranger's token" && (url === '/identities/v1' || (method === 'GET' && url === '/apps/v1')))
         continue
       const { authorization: _, ...others } = jsonWith('')

@@ -11,7 +11,7 @@ export interface BadRequest {
 
 const longUrl = `https://a.example.test/${'x'.repeat(2048)}`
 
-/** Values that a field may be given in place of a good one. */
+/** Values that replace the good value of a field. */
 export const badValues: Record<string, unknown> = {
   'left out': undefined,
   null: null,
@@ -67,7 +67,7 @@ export const badRedirectUris: Record<string, unknown> = {
   'the same twice': 'https://example.test/,https://example.test/',
 }
 
-/** Bodies that are no object of fields, or not even JSON. */
+/** Bodies that are not an object of fields, or not JSON at all. */
 export const badJsonBodies: Record<string, string | Buffer | undefined> = {
   'no body': undefined,
   'an empty body': '',
@@ -134,7 +134,7 @@ export function* changeFields(
     for (const [words, value] of Object.entries(values)) yield [`${name}: ${words}`, { ...good, [name]: value }]
 }
 
-/** As a form; a list is a field that is given more than once, and what is left out is left out. */
+/** Encodes the fields as a form. A list becomes a repeated field, and undefined fields are left out. */
 export function toForm(fields: Record<string, unknown>): string {
   const pairs = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one): [string, string] => [name, String(one)]),

@@ -70,7 +70,7 @@ export function* labRequests(scene: LabScene): Generator<BadRequest> {
       payload: JSON.stringify(body),
     })
     for (const [words, changed] of changeFields(fields, { ...badTexts, ...badNumbers, ...texts })) {
-      // Those say nothing wrong: what is left out is made up, or holds for all.
+      // These fields may be left out: the laboratory makes a value up, or the call applies to everything.
       if (words.endsWith('left out') && title === 'reset') continue
       yield send(words, changed)
     }

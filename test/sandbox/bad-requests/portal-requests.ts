@@ -139,7 +139,7 @@ function* badPairs(title: string, url: string, fields: Record<string, unknown>):
       }
 }
 
-/** Each grant with the fields of the other one, and texts whose length counts in UTF-16 units. */
+/** Each grant with the fields of the other one, and texts of emoji, whose length counts in UTF-16 units. */
 function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   const url = '/api/exchangeToken'
   const both = { ...redeem, refresh_token: someCode, scope: '' }
@@ -160,7 +160,7 @@ function* otherGrant(redeem: Record<string, unknown>): Generator<BadRequest> {
   yield post('exchange: an unknown grant and no secret', url, { ...withoutSecret, grant_type: 'password' })
 }
 
-/** What a form or a script may mean by accepting the terms. The address is never free, so that no account is made. */
+/** Values of `termsAccepted`. The e-mail address is taken, so that no account is made. */
 function* badTerms(): Generator<BadRequest> {
   for (const termsAccepted of [true, false, 'true', 'false', 'on', 'yes', '1', 'TRUE', ' true', 1, [true], ['true']])
     yield post(`register: terms ${JSON.stringify(termsAccepted)}`, '/api/register', {
@@ -170,7 +170,7 @@ function* badTerms(): Generator<BadRequest> {
     })
 }
 
-/** Without a password the session of the browser says who allows the application; here there is none. */
+/** A sender without a password needs a session at the portal. These requests have none. */
 function* badSenders(ids: Record<string, unknown>): Generator<BadRequest> {
   const url = '/api/authorizeApplication'
   yield post('allow: nobody says who they are', url, ids)

@@ -11,7 +11,7 @@ import { portalRequests, setPortalScene } from './portal-requests.ts'
 
 export interface Answer {
   status: number
-  /** Those that matter, unless they are as in every answer; null where one of those is missing. */
+  /** The headers that matter and differ from those of most answers. Null means that a usual header is missing. */
   headers?: Record<string, string | null>
   body?: unknown
 }
@@ -24,17 +24,17 @@ const usualHeaders: Record<string, string> = {
 }
 const otherHeaders = ['www-authenticate', 'retry-after', 'allow', 'etag', 'location', 'pragma']
 
-/** Of answers that tell long lists, the beginning. */
+/** Longer texts are cut. */
 const longestText = 300
 
 type Test = Parameters<typeof buildTestSandbox>[0]
 
-/** One answer, and the names of the requests that get it: most answers are the same for many. */
+/** One answer, and the names of all requests that get it. */
 export interface Recorded extends Answer {
   requests: string[]
 }
 
-/** `makeDatabase` where it is not SQLite. */
+/** `makeDatabase` makes a database other than SQLite. */
 export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Promise<Record<string, Answer>> {
   const answers: Record<string, Answer> = {}
   const replay = async (
@@ -49,7 +49,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
       if (answers[key]) throw new Error(`two requests are called ${key}`)
       // Failures are counted, and too many of them change every answer.
       await sandbox.store.write(forgetAllFailures)
-      // What is made later is younger.
+      // So that everything has its own time.
       sandbox.passTime(1)
       const answer = await send(sandbox[listener]!, request)
       check(request.method, request.url, answer)
@@ -61,7 +61,7 @@ export async function replayAll(t: Test, makeDatabase = makeSqliteDatabase): Pro
   await replay(ofApi, 'api', apiRequests(apiScene), { ...apiScene.ids, ...seeded })
   const ofPortal = await buildTestSandbox(t, { databaseUrl: await makeDatabase(t) })
   const portalScene = await setPortalScene(ofPortal)
-  // Every answer of the portal is one that its description has for the call.
+  // The description of the portal's calls must have each answer.
   const check = await readDescription(ofPortal.portal, { url: '/api/openapi.json' })
   await replay(ofPortal, 'portal', portalRequests(portalScene), { ...portalScene, ...seeded }, check)
   const ofLab = await buildTestSandbox(t, { lab: labConfig, databaseUrl: await makeDatabase(t) })
@@ -107,7 +107,7 @@ function shorten(text: string): string {
   return text.length > longestText ? `${text.slice(0, longestText)}…` : text
 }
 
-/** Names what the scene knows by its name there, and what is random by its kind. */
+/** Replaces values of the scene by their names, and random values by their kind. */
 function hideRandom(json: string, scene: object): string {
   let text = json
   for (const [name, value] of Object.entries(scene))

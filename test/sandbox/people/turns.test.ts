@@ -4,7 +4,7 @@ import { Busy, createTurns } from '../../../src/sandbox/people/turns.ts'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded } from '../support/build-test-sandbox.ts'
 
-/** Work that ends when it is told to; `order` has the sources whose work has begun. */
+/** Work that a test ends. `order` has the sources in the order in which their work began. */
 function openWork() {
   const inTurn = createTurns()
   const order: string[] = []
@@ -33,17 +33,20 @@ function openWork() {
   }
 }
 
-t.test('DO-09: who asks once waits behind one piece of work of each other source, not behind all of them', async t => {
-  const { ask, order, endAll } = openWork()
-  for (let count = 0; count < 40; count += 1) ask('flood')
-  ask('visitor')
-  ask('another')
-  await endAll()
-  t.equal(order.length, 42)
-  t.strictSame(order.slice(0, 6), ['flood', 'flood', 'flood', 'visitor', 'another', 'flood'])
-})
+t.test(
+  'DO-09: a source with one piece of work waits for one piece of each other source, not for all of them',
+  async t => {
+    const { ask, order, endAll } = openWork()
+    for (let count = 0; count < 40; count += 1) ask('flood')
+    ask('visitor')
+    ask('another')
+    await endAll()
+    t.equal(order.length, 42)
+    t.strictSame(order.slice(0, 6), ['flood', 'flood', 'flood', 'visitor', 'another', 'flood'])
+  },
+)
 
-t.test('DO-09: a full queue makes room for who has fewer places, at the cost of who has most', async t => {
+t.test('DO-09: if no place is free, a source with few places takes one from the source with the most', async t => {
   const { ask, order, refused, endAll } = openWork()
   for (let count = 0; count < 90; count += 1) ask('flood')
   await setImmediate()
@@ -58,32 +61,35 @@ t.test('DO-09: a full queue makes room for who has fewer places, at the cost of 
   t.equal(new Set(visitors).size, 30, 'each of them is heard at least once')
 })
 
-t.test('DO-09: work that fails gives its turn on', async t => {
+t.test('DO-09: work that fails passes its turn on', async t => {
   const inTurn = createTurns()
   const fail = () => inTurn('a', async () => Promise.reject(new Error('no')))
   t.equal((await Promise.allSettled(Array.from({ length: 20 }, fail))).length, 20)
   t.equal(await inTurn('b', async () => 'done'), 'done')
 })
 
-t.test('DO-09: 90 at once from one address shut nobody out who comes from another, and are no errors', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
-  const signIn = (remoteAddress: string, email: string, password: string) =>
-    sandbox.portal.inject({
-      method: 'POST',
-      url: '/api/authorize',
-      payload: { ...start, email, password },
-      remoteAddress,
-    })
-  const flood = Array.from({ length: 90 }, (_, index) => signIn('2001:db8::1', `${index}@example.test`, 'wrong'))
-  const right = Array.from({ length: 30 }, (_, index) => signIn(`192.0.2.${index}`, seeded.email, seeded.password))
-  for (const answer of await Promise.all(right)) t.equal(answer.json().message, 'App authorization required')
-  const refused = (await Promise.all(flood)).filter(({ statusCode }) => statusCode === 503)
-  t.ok(refused.length >= 30, `${refused.length}`)
-  t.ok(refused.every(({ headers }) => headers['retry-after'] === '2'))
-  const levels = sandbox.logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'busy')
-  t.equal(levels.length, refused.length)
-  t.ok(levels.every(({ level }) => level === 30))
-  t.notOk(sandbox.logLines.some(line => JSON.parse(line).level >= 50))
-  t.equal((await openBrowser(sandbox).get('/account')).statusCode, 200)
-})
+t.test(
+  'DO-09: 90 sign-ins at once from one address shut out no other address, and are not logged as errors',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const start = Object.fromEntries(new URLSearchParams(startUrl().slice(2)))
+    const signIn = (remoteAddress: string, email: string, password: string) =>
+      sandbox.portal.inject({
+        method: 'POST',
+        url: '/api/authorize',
+        payload: { ...start, email, password },
+        remoteAddress,
+      })
+    const flood = Array.from({ length: 90 }, (_, index) => signIn('2001:db8::1', `${index}@example.test`, 'wrong'))
+    const right = Array.from({ length: 30 }, (_, index) => signIn(`192.0.2.${index}`, seeded.email, seeded.password))
+    for (const answer of await Promise.all(right)) t.equal(answer.json().message, 'App authorization required')
+    const refused = (await Promise.all(flood)).filter(({ statusCode }) => statusCode === 503)
+    t.ok(refused.length >= 30, `${refused.length}`)
+    t.ok(refused.every(({ headers }) => headers['retry-after'] === '2'))
+    const levels = sandbox.logLines.map(line => JSON.parse(line)).filter(({ code }) => code === 'busy')
+    t.equal(levels.length, refused.length)
+    t.ok(levels.every(({ level }) => level === 30))
+    t.notOk(sandbox.logLines.some(line => JSON.parse(line).level >= 50))
+    t.equal((await openBrowser(sandbox).get('/account')).statusCode, 200)
+  },
+)

@@ -49,25 +49,22 @@ async function listApplications({ api }: TestSandbox, accessToken: string) {
   return api.inject({ url: '/apps/v1', headers: { authorization: `Bearer ${accessToken}` } })
 }
 
-t.test(
-  'GET / without parameters leads to the account, which asks strangers to sign in and then comes back',
-  async t => {
-    const sandbox = await buildTestSandbox(t)
-    for (const path of paths) {
-      const browser = openBrowser(sandbox)
-      const page = await browser.get(path)
-      t.equal(page.statusCode, 200)
-      t.match(page.body, /<h1>Sign in<\/h1>/)
-      const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
-      t.equal(answer.statusCode, 303)
-      t.equal(locationOf(answer), path)
-      t.match((await browser.get(path)).body, `aria-current="page"`)
-    }
-    const start = await openBrowser(sandbox).get('/?utm_source=mail')
-    t.equal(start.statusCode, 303)
-    t.equal(start.headers.location, '/account')
-  },
-)
+t.test('GET / without parameters leads to the account, through the page to sign in if nobody is signed in', async t => {
+  const sandbox = await buildTestSandbox(t)
+  for (const path of paths) {
+    const browser = openBrowser(sandbox)
+    const page = await browser.get(path)
+    t.equal(page.statusCode, 200)
+    t.match(page.body, /<h1>Sign in<\/h1>/)
+    const answer = await submitForm(browser, page, '/sign-in', { email: seeded.email, password: seeded.password })
+    t.equal(answer.statusCode, 303)
+    t.equal(locationOf(answer), path)
+    t.match((await browser.get(path)).body, `aria-current="page"`)
+  }
+  const start = await openBrowser(sandbox).get('/?utm_source=mail')
+  t.equal(start.statusCode, 303)
+  t.equal(start.headers.location, '/account')
+})
 
 t.test('PS-01: every form of the account is refused from another site, and without its own token', async t => {
   const sandbox = await buildTestSandbox(t)
@@ -93,7 +90,7 @@ t.test('PS-01: every form of the account is refused from another site, and witho
 })
 
 t.test(
-  'PS-08, PS-10, PS-11: account pages are not framed, not kept, run our script only and tell no one the address',
+  'PS-08, PS-10, PS-11: account pages cannot be framed or cached, run only our script, and send other sites no Referer',
   async t => {
     const browser = await openAsDeveloper(await buildTestSandbox(t))
     for (const path of paths) {
@@ -132,7 +129,7 @@ t.test(
   },
 )
 
-t.test('PS-14: signing out ends the session itself, not the cookie alone', async t => {
+t.test('PS-14: signing out ends the session in the store, and not only the cookie', async t => {
   const browser = await openAsDeveloper(await buildTestSandbox(t))
   const name = '__Host-portal-session'
   const value = browser.cookies.get(name) ?? ''
@@ -157,7 +154,7 @@ t.test('PS-14: a session ends an hour after its last use', async t => {
   const browser = await openAsDeveloper(sandbox)
   sandbox.passTime(59 * 60_000)
   t.match((await browser.get('/account')).body, /<h1>Your account<\/h1>/)
-  // The page does not wait for what it writes.
+  // The page does not wait until the session is written.
   await setImmediate()
   sandbox.passTime(59 * 60_000)
   t.match((await browser.get(startUrl())).body, /wants to sign you in/, 'a login is a use as well')
@@ -252,7 +249,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`tokens that a user made for themself end when they say so (${database.name})`, async t => {
+  t.test(`a user can end the access tokens that they made on the page (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const tokens = []
     for (const browser of [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]) {
@@ -270,7 +267,7 @@ for (const database of databases) {
   })
 
   t.test(
-    `a login that is under way while its application’s consent is withdrawn gives it nothing (${database.name})`,
+    `a login that is under way gives no tokens if its consent is withdrawn meanwhile (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -295,7 +292,7 @@ for (const database of databases) {
       await signIn(browser, {}, seeded)
       for (const [who, start] of Object.entries(logins)) {
         await allow()
-        // Between the look at the consent and the code.
+        // The consent has been read, and the code is not stored yet.
         const first = async () => {
           Object.assign(store, { write, transaction })
           await withdraw()
@@ -307,7 +304,7 @@ for (const database of databases) {
         t.equal(answer.statusCode, who === 'a script' ? 403 : 200, 'asked again')
 
         await allow()
-        // Between the code and the end of its transaction: whoever withdraws has to wait.
+        // The code is stored, but its transaction has not ended: withdrawing must wait for it.
         let withdrawal: Promise<unknown> | undefined
         store.transaction = work =>
           transaction(async db => {
@@ -355,7 +352,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `withdrawing ends what the application has of this user, at once, and it must ask again (${database.name})`,
+    `withdrawing a consent ends the application’s grants of this user at once, and it must ask again (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [browser, others] = [openBrowser(sandbox), openBrowser(sandbox)]
@@ -404,7 +401,7 @@ for (const database of databases) {
   )
 }
 
-t.test('an address puts no notice of a withdrawal on the page, and a notice is shown once', async t => {
+t.test('a forged address puts no notice of a withdrawal on the page, and a notice is shown once', async t => {
   const sandbox = await buildTestSandbox(t)
   const browser = openBrowser(sandbox)
   await browser.submit(await signIn(browser), { decision: 'allow' })
@@ -449,7 +446,7 @@ for (const database of databases) {
   )
 
   t.test(
-    `RF-12: what begins just as its user signs out everywhere, or changes the password, is ended too (${database.name})`,
+    `RF-12: a login that begins in the moment of signing out everywhere, or of a new password, is ended, too (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
@@ -496,7 +493,7 @@ for (const database of databases) {
         const [here, elsewhere] = [await open(), await open()]
         if (what === 'a consent') await store.write(db => db.deleteFrom('consents').execute())
         else await allow(elsewhere)
-        // Once everything is looked at, and before anything is written.
+        // Everything has been read, and nothing is written yet.
         store.transaction = async work => {
           store.transaction = transaction
           t.match((await end(elsewhere)).statusCode, /200|303/)
@@ -513,7 +510,7 @@ for (const database of databases) {
       for (const end of [signOutEverywhere, changePassword]) {
         const [here, elsewhere] = [await open(), await open()]
         await allow(here)
-        // Between the code and the end of its transaction: whoever signs out has to wait.
+        // The code is stored, but its transaction has not ended: signing out must wait for it.
         let ended: Promise<LightMyRequestResponse> | undefined
         store.transaction = work =>
           transaction(async db => {
@@ -530,7 +527,7 @@ for (const database of databases) {
     },
   )
 
-  t.test(`RF-12: a changed password ends what was begun with the old one (${database.name})`, async t => {
+  t.test(`RF-12: a changed password ends logins that began with the old one (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const before = await buildTestSandbox(t, { databaseUrl })
     const tokens = (await exchange(before, { code: (await logIn(before)).get('code') ?? '' })).json()

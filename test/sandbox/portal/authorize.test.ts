@@ -62,7 +62,7 @@ t.test('AZ-02: a redirect URI that differs in any byte from the registered one g
 })
 
 t.test(
-  'AZ-03, AZ-04: every other fault goes back to the redirect URI with error and state, without a code',
+  'AZ-03, AZ-04: every other mistake leads back to the redirect URI with error and state, without a code',
   async t => {
     const browser = await openAllowed(await buildTestSandbox(t))
     const cases: [string, string][] = [
@@ -104,7 +104,7 @@ t.test('AZ-05: a repeated state is refused and not sent back; unknown parameters
   t.equal((await browser.get(`${startUrl()}&client_id=b`)).statusCode, 400, 'two clients are none')
 })
 
-t.test('AZ-07: a request without a fault shows the page to sign in first, whatever else it asks for', async t => {
+t.test('AZ-07: a correct request shows the page to sign in first, whatever other parameters it has', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const parameters of [{}, { scope: 'nonsense' }, { prompt: 'none' }, { response_mode: 'fragment' }]) {
     const page = await browser.get(startUrl(parameters))
@@ -115,7 +115,7 @@ t.test('AZ-07: a request without a fault shows the page to sign in first, whatev
   }
 })
 
-t.test('AZ-07: a start with a fault sends nobody on who has not allowed the application before', async t => {
+t.test('AZ-07: a wrong start redirects only visitors who have allowed the application before', async t => {
   const foreign = 'https://xn--mnchen-3ya.example.test:8443/cb?x=1'
   const sandbox = await buildTestSandbox(t, { redirectUris: [foreign, seeded.redirectUri] })
   const wrong = startUrl({ redirect_uri: foreign, response_type: 'token', state: '"><b>state' })
@@ -201,7 +201,7 @@ t.test('AZ-09: the redirect carries what the specification lists, and keeps the 
   t.equal(parameters.get('iss'), portalUrl)
 })
 
-t.test('AZ-13: other methods are refused, and no other origin is let in', async t => {
+t.test('AZ-13: other methods are refused, and no other origin may read an answer', async t => {
   const { portal } = await buildTestSandbox(t)
   for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS'] as const) {
     const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'same-origin' }

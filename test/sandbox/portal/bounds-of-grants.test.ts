@@ -14,7 +14,7 @@ import { getTokens, isAccepted, refresh, type Tokens } from '../support/tokens.t
 
 const minuteMs = 60_000
 
-/** Renews so often, a second apart, and resolves to every refresh token of the family, the newest last. */
+/** Renews this many times, a second apart. Resolves to all refresh tokens of the family, the newest last. */
 async function renew(sandbox: TestSandbox, first: string, times: number, apartMs = 1000): Promise<string[]> {
   const tokens = [first]
   for (let time = 0; time < times; time += 1) {
@@ -96,23 +96,26 @@ async function findSeededOwner({ store }: TestSandbox): Promise<{ userId: string
 }
 
 for (const database of await openDatabases(t)) {
-  t.test(`RF-06: of a family the last 100 replaced tokens are known, and end it (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const first = await getTokens(sandbox)
-    const tokens = await renew(sandbox, first.refresh_token, 102)
-    const rows = await sandbox.store.read.selectFrom('spent_refresh_tokens').select('hash').execute()
-    t.equal(rows.length, 100)
+  t.test(
+    `RF-06: the last 100 replaced tokens of a family are stored, and using one ends the family (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const first = await getTokens(sandbox)
+      const tokens = await renew(sandbox, first.refresh_token, 102)
+      const rows = await sandbox.store.read.selectFrom('spent_refresh_tokens').select('hash').execute()
+      t.equal(rows.length, 100)
 
-    const isUnknown = { statusCode: 401 }
-    t.match(await refresh(sandbox, tokens[0]), isUnknown, 'the first of all')
-    t.match(await refresh(sandbox, tokens[1]), isUnknown, 'the youngest of those that were forgotten')
-    sandbox.passTime(1000)
-    const newest = await refresh(sandbox, tokens[102])
-    t.equal(newest.statusCode, 200, 'an unknown token ends nothing')
-    t.match(await refresh(sandbox, tokens[3]), { statusCode: 401 }, 'the oldest that is known')
-    t.match(await refresh(sandbox, newest.json().refresh_token), { statusCode: 401 }, 'the family has ended')
-    t.equal(await isAccepted(sandbox, first.access_token), false)
-  })
+      const isUnknown = { statusCode: 401 }
+      t.match(await refresh(sandbox, tokens[0]), isUnknown, 'the first of all')
+      t.match(await refresh(sandbox, tokens[1]), isUnknown, 'the youngest of those that were forgotten')
+      sandbox.passTime(1000)
+      const newest = await refresh(sandbox, tokens[102])
+      t.equal(newest.statusCode, 200, 'an unknown token ends nothing')
+      t.match(await refresh(sandbox, tokens[3]), { statusCode: 401 }, 'the oldest that is known')
+      t.match(await refresh(sandbox, newest.json().refresh_token), { statusCode: 401 }, 'the family has ended')
+      t.equal(await isAccepted(sandbox, first.access_token), false)
+    },
+  )
 
   t.test(
     `a family can be renewed 60 times a minute; then 429 until Retry-After is over (${database.name})`,
@@ -149,7 +152,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await refresh(sandbox, tokens[60])).statusCode, 200)
   })
 
-  t.test(`of 100 grants of a person for one client the oldest ends when another begins (${database.name})`, async t => {
+  t.test(`with 100 grants of a person for one client, a new grant ends the oldest (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const fromPortal = await makePortalToken(await openAsDeveloper(sandbox))
     const logIn = await openAllowed(sandbox)
@@ -170,7 +173,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isAccepted(sandbox, fromPortal), true, 'tokens of the portal’s own page count by themselves')
   })
 
-  t.test(`grants that have ended make room, and do not pile up either (${database.name})`, async t => {
+  t.test(`ended grants do not count, and are deleted (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const kept = await getTokens(sandbox)
     await storeGrants(sandbox, 105, await findSeededOwner(sandbox), 'ended')
@@ -184,7 +187,7 @@ for (const database of await openDatabases(t)) {
     t.ok((await countGrants(sandbox)) <= 103, `${await countGrants(sandbox)} rows`)
   })
 
-  t.test(`codes that nobody redeems are bounded, too, and expired ones end nothing (${database.name})`, async t => {
+  t.test(`codes that are not redeemed count, too, and expired codes end no grant (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const kept = await getTokens(sandbox)
     const logIn = await openAllowed(sandbox)
@@ -208,7 +211,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isAccepted(sandbox, later.access_token), true)
   })
 
-  t.test(`of the portal's own access tokens 100 live at once (${database.name})`, async t => {
+  t.test(`a user has at most 100 live access tokens of the portal's own page (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = await openAsDeveloper(sandbox)
     const [first, second] = [await makePortalToken(browser), await makePortalToken(browser)]
@@ -221,7 +224,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await isAccepted(sandbox, newest), true)
   })
 
-  t.test(`people that the laboratory signs in have the same bound (${database.name})`, async t => {
+  t.test(`the same limits hold for people that the laboratory signs in (${database.name})`, async t => {
     const { sandbox, lab } = await buildTestLab(t, { databaseUrl: await database.make(t) })
     const created = (await lab('POST', 'applications', { redirectUri: 'https://a.test/', suite: 'a' })).json()
     const { clientId, person } = created

@@ -1,4 +1,4 @@
-// What the portal says of itself, to programs: its metadata and keys, and the description of its calls.
+// What the portal publishes for programs: its metadata, its keys, and the description of its calls.
 
 import swaggerParser from '@apidevtools/swagger-parser'
 import { createLocalJWKSet, jwtVerify } from 'jose'

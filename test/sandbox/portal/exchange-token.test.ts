@@ -23,7 +23,7 @@ for (const database of await openDatabases(t)) {
     for (const answer of refused) t.match(answer.json(), { error: 'invalid_grant', state: 'a-state' })
   })
 
-  t.test(`TK-10: a code used twice takes back what it gave the first time (${database.name})`, async t => {
+  t.test(`TK-10: using a code twice ends the tokens of the first time (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const code = await getCode(sandbox)
     const { access_token: accessToken, refresh_token: refreshToken } = (await exchange(sandbox, { code })).json()
@@ -49,22 +49,25 @@ for (const database of await openDatabases(t)) {
     t.equal((await refresh(sandbox, refreshToken)).statusCode, 200)
   })
 
-  t.test(`TK-10: with another state, address or verifier it is in two hands at once (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    for (const other of [
-      { state: 'another' },
-      { state: undefined },
-      { redirect_uri: 'https://other.example.test/' },
-      { code_verifier: 'v'.repeat(43) },
-    ]) {
-      const code = await getCode(sandbox)
-      const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
-      t.match((await exchange(sandbox, { code, ...other })).json(), { error: 'invalid_grant' })
-      t.equal(await isAccepted(sandbox, accessToken), false, JSON.stringify(other))
-    }
-  })
+  t.test(
+    `TK-10: a used code with another state, address or verifier ends its tokens at once (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      for (const other of [
+        { state: 'another' },
+        { state: undefined },
+        { redirect_uri: 'https://other.example.test/' },
+        { code_verifier: 'v'.repeat(43) },
+      ]) {
+        const code = await getCode(sandbox)
+        const { access_token: accessToken } = (await exchange(sandbox, { code })).json()
+        t.match((await exchange(sandbox, { code, ...other })).json(), { error: 'invalid_grant' })
+        t.equal(await isAccepted(sandbox, accessToken), false, JSON.stringify(other))
+      }
+    },
+  )
 
-  t.test(`TK-10: another client that has the code ends nothing of the owner's (${database.name})`, async t => {
+  t.test(`TK-10: another client with the code ends no tokens of its owner (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -82,7 +85,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `TK-02: each fault has its own error, and the code stays good for the right exchange (${database.name})`,
+    `TK-02: each mistake has its own error, and the code still works for the right exchange (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const code = await getCode(sandbox)
@@ -180,7 +183,7 @@ t.test('TK-01: a JSON body is taken too; other types, methods and parameters in 
 })
 
 t.test(
-  'TK-03, TK-15: every answer is JSON that nobody keeps or guesses at, and no other origin may read it',
+  'TK-03, TK-15: every answer is JSON that is neither cached nor sniffed, and no other origin may read it',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const url = '/api/exchangeToken'
@@ -216,7 +219,7 @@ t.test(
 )
 
 t.test(
-  'TK-07: redirect_uri is needed, and byte by byte the one of the start, also where another is registered',
+  'TK-07: redirect_uri is required, and equals that of the start byte by byte, even if another is registered',
   async t => {
     const other = `${seeded.redirectUri}/other`
     const sandbox = await buildTestSandbox(t, { redirectUris: [seeded.redirectUri, other] })
@@ -257,7 +260,7 @@ t.test('TK-02: a field given twice is an invalid request', async t => {
   t.match(answer.json(), { error: 'invalid_request' })
 })
 
-t.test('TK-02, TK-08: half a surrogate pair in JSON is no text: an invalid request, in whatever field', async t => {
+t.test('TK-02, TK-08: half a surrogate pair in any field of JSON is an invalid request', async t => {
   const { portal } = await buildTestSandbox(t)
   const fields = ['grant_type', 'code', 'refresh_token', 'client_id', 'client_secret', 'redirect_uri', 'state']
   for (const [url, names] of [
@@ -271,7 +274,7 @@ t.test('TK-02, TK-08: half a surrogate pair in JSON is no text: an invalid reque
     }
 })
 
-t.test('TK-04: after 10 wrong secrets a client hears 429 with Retry-After', async t => {
+t.test('TK-04: after 10 wrong secrets a client gets 429 with Retry-After', async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox)
   for (let attempt = 1; attempt <= 50; attempt += 1) {
@@ -284,7 +287,7 @@ t.test('TK-04: after 10 wrong secrets a client hears 429 with Retry-After', asyn
   t.equal((await exchange(sandbox, { code, client_secret: 'wrong 51' })).statusCode, 401)
 })
 
-t.test('TK-05: two ways to say who the client is are refused', async t => {
+t.test('TK-05: a request that authenticates its client in two ways is refused', async t => {
   const sandbox = await buildTestSandbox(t)
   const payload = {
     grant_type: 'authorization_code',
@@ -303,7 +306,7 @@ t.test('TK-05: two ways to say who the client is are refused', async t => {
   t.equal((await send({})).statusCode, 200)
 })
 
-t.test('TK-06: a code is good for the client it was given to, and for no other', async t => {
+t.test('TK-06: a code works only for the client that it was issued to', async t => {
   const sandbox = await buildTestSandbox(t)
   const code = await getCode(sandbox)
   const stolen = await exchange(sandbox, { code, ...(await makeOtherClient(sandbox)) })
@@ -333,7 +336,7 @@ t.test('TK-11: a code is good for 60 seconds', async t => {
   t.match((await exchange(sandbox, { code: late })).json(), { error: 'invalid_grant' })
 })
 
-t.test('TK-12: a challenge asks for its verifier, and a verifier for its challenge', async t => {
+t.test('TK-12: a challenge needs its verifier, and a verifier needs its challenge', async t => {
   const sandbox = await buildTestSandbox(t)
   const verifier = 'v'.repeat(50)
   const code_challenge = createHash('sha256').update(verifier).digest('base64url')

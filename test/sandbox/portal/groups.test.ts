@@ -31,7 +31,7 @@ async function change(browser: Browser, path: string, fields: { change: string; 
   return submitForm(browser, await browser.get(path), path, fields)
 }
 
-/** Sends a form, and follows where it leads. */
+/** Sends a form, and follows the redirect. */
 async function follow(browser: Browser, answer: LightMyRequestResponse): Promise<LightMyRequestResponse> {
   return browser.get(locationOf(answer))
 }
@@ -53,7 +53,7 @@ t.test('a group needs a name of at most 200 characters, and what was typed stays
   t.equal(answer.statusCode, 303)
 })
 
-t.test('a page of a group stays a page: 100 members are named, and the others counted', async t => {
+t.test('the page of a group names 100 members and counts the others', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, groupId, path } = await openTwoPages(sandbox)
   const userIds = await addUsers(sandbox, 105)
@@ -72,7 +72,7 @@ t.test('a page of a group stays a page: 100 members are named, and the others co
   t.match(body, 'and 6 more')
 })
 
-t.test('the page of a group is for its members, and others learn nothing of it', async t => {
+t.test('only members see the page of a group; to others it does not exist', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, friend, friendId, path } = await openTwoPages(sandbox, 'Secret weather')
   const hidden = await friend.get(path)
@@ -97,7 +97,7 @@ t.test('the page of a group is for its members, and others learn nothing of it',
   t.equal((await maker.get(path)).statusCode, 200, 'nothing was changed')
 })
 
-t.test('who is signed out in the meantime comes back to the page of the group', async t => {
+t.test('a member who was signed out comes back to the page of the group after signing in', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, path } = await openTwoPages(sandbox)
   const browser = openBrowser(sandbox)
@@ -128,7 +128,7 @@ t.test('PS-01: the forms of groups are refused from another site', async t => {
   t.equal((await maker.get(path)).statusCode, 200)
 })
 
-t.test('an address puts no notice on a page of groups', async t => {
+t.test('a forged address puts no notice on a page of groups', async t => {
   const sandbox = await buildTestSandbox(t)
   const { maker, makerId, groupId, path } = await openTwoPages(sandbox)
   for (const query of [`invited=${makerId}`, `removed=${unknownId}`, 'removed=%00', 'saved=yes'])
@@ -191,7 +191,7 @@ for (const database of await openDatabases(t)) {
     t.notMatch(other.body, 'Weather', 'groups of others are not shown')
   })
 
-  t.test(`an invitation is shown to whom it is for, who accepts or declines it (${database.name})`, async t => {
+  t.test(`an invited person sees the invitation, and accepts or declines it (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
@@ -220,7 +220,7 @@ for (const database of await openDatabases(t)) {
     t.notMatch((await friend.get('/account')).body, 'You have been invited')
   })
 
-  t.test(`members leave, the maker takes out and takes back (${database.name})`, async t => {
+  t.test(`members can leave, and the maker removes members and takes invitations back (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, makerId, friendId, path } = await openTwoPages(sandbox)
     const invite = () => change(maker, path, { change: 'invite', userId: friendId })
@@ -253,7 +253,7 @@ for (const database of await openDatabases(t)) {
     t.equal((await maker.get(path)).statusCode, 404)
   })
 
-  t.test(`what cannot be done is said where it was asked for (${database.name})`, async t => {
+  t.test(`a refusal is shown beside the form that was sent (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     const invite = async (userId: string) => {

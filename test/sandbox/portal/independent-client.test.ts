@@ -1,4 +1,4 @@
-// What a library that knows nothing of this project makes of the portal, over real connections to a real process.
+// An independent OAuth library signs in at the portal, over real connections to a real process.
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../support/free-port.ts'
@@ -20,7 +20,7 @@ async function openIssuer(t: Test, databaseUrl: string) {
   return { server, sandbox, apiUrl: new URL(`http://127.0.0.1:${sandbox.apiPort}/apps/v1`) }
 }
 
-/** Signs in and allows; resolves to what arrived at the client, checked by the library. */
+/** Signs in and allows the application. Resolves to the parameters of the redirect, checked by the library. */
 async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>>, codeVerifier: string) {
   const state = oauth.generateRandomState()
   const start = new URL(server.authorization_endpoint ?? '')
@@ -42,7 +42,7 @@ async function signIn({ server, sandbox }: Awaited<ReturnType<typeof openIssuer>
   return { state, parameters: oauth.validateAuthResponse(server, client, new URL(locationOf(answer)), state) }
 }
 
-/** The error of the library, or undefined when there is none. */
+/** The error of the library, or undefined without one. */
 const refusalOf = (answer: Promise<unknown>) =>
   answer.then(
     () => undefined,

@@ -1,4 +1,4 @@
-// Whoever fails too often is not heard for a while; who else that keeps out, and who is counted as who.
+// Too many wrong passwords close an account, or an address, for a while. Whom that locks out, and how senders are counted.
 import t, { type Test } from 'tap'
 import { setPasswordHash } from '../../../src/sandbox/store/users.ts'
 import { type Browser, openBrowser, startUrl } from '../support/browser.ts'
@@ -17,7 +17,7 @@ async function attempt(browser: Browser, fields = { email, password }, headers =
   return (await browser.post('/sign-in', { ...fields, formToken: hidden }, headers)).statusCode
 }
 
-/** Eleven wrong passwords from a browser that nobody knows: the account is closed to its like. */
+/** Sends eleven wrong passwords from an unknown browser. The account is then closed to unknown browsers. */
 async function lockOut(t: Test, sandbox: TestSandbox): Promise<void> {
   const stranger = openBrowser(sandbox)
   for (let count = 0; count < 10; count += 1) t.equal(await attempt(stranger, { email, password: 'wrong' }), 403)
@@ -26,7 +26,7 @@ async function lockOut(t: Test, sandbox: TestSandbox): Promise<void> {
 
 for (const database of await openDatabases(t))
   t.test(
-    `PS-06: what strangers get wrong locks no browser out that has signed in before (${database.name})`,
+    `PS-06: failures of strangers do not lock out a browser that has signed in before (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
@@ -37,20 +37,23 @@ for (const database of await openDatabases(t))
     },
   )
 
-t.test('PS-06: a known browser may fail ten times by itself, then ten times more as one that nobody knows', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
-  const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
-  for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
-  for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
-  t.equal(await fail(own), 403, 'the eleventh is')
-  t.equal(await attempt(stranger), 429)
-  t.equal(await attempt(own), 429)
-  sandbox.passTime(quarterMs)
-  t.equal(await attempt(own), 303)
-})
+t.test(
+  'PS-06: a known browser may fail ten times by itself, and then ten times more as an unknown browser',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const [own, stranger] = [await openAsDeveloper(sandbox), openBrowser(sandbox)]
+    const fail = (browser: Browser) => attempt(browser, { email, password: 'wrong' })
+    for (let count = 0; count < 10; count += 1) t.equal(await fail(own), 403)
+    for (let count = 0; count < 9; count += 1) t.equal(await fail(stranger), 403, 'none of the ten was counted for all')
+    t.equal(await fail(own), 403, 'the eleventh is')
+    t.equal(await attempt(stranger), 429)
+    t.equal(await attempt(own), 429)
+    sandbox.passTime(quarterMs)
+    t.equal(await attempt(own), 303)
+  },
+)
 
-t.test('PS-06: of many passwords tried at the same moment by a known browser hardly more are checked', async t => {
+t.test('PS-06: of many passwords that a known browser tries at once, hardly more than ten are checked', async t => {
   const sandbox = await buildTestSandbox(t)
   const own = await openAsDeveloper(sandbox)
   const statuses = await Promise.all(
@@ -64,26 +67,29 @@ t.test('PS-06: of many passwords tried at the same moment by a known browser har
   t.notOk(statuses.includes(303))
 })
 
-t.test('PS-06: a mark ends with the password it was made for, after 180 days, and where it was made up', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const own = await openAsDeveloper(sandbox)
-  const mark = own.cookies.get('__Host-portal-known') ?? ''
-  t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'it does not say whose it is')
-  await lockOut(t, sandbox)
-  own.cookies.set('__Host-portal-known', `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}`)
-  t.equal(await attempt(own), 429)
-  own.cookies.set('__Host-portal-known', mark)
-  t.equal(await attempt(own), 303)
-  const { userId } = await sandbox.store.read
-    .selectFrom('users')
-    .select('id as userId')
-    .where('email', '=', email)
-    .executeTakeFirstOrThrow()
-  const passwordHash = await sandbox.store.read.selectFrom('users').select('password_hash as hash').executeTakeFirst()
-  // The same password with another salt is another password.
-  await sandbox.store.write(db => setPasswordHash(db, userId, passwordHash?.hash.replace(/.\$/, 'A$') ?? ''))
-  t.equal(await attempt(own), 429)
-})
+t.test(
+  'PS-06: a mark counts no longer after a new password or after 180 days, and a forged one never counts',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const own = await openAsDeveloper(sandbox)
+    const mark = own.cookies.get('__Host-portal-known') ?? ''
+    t.notMatch(Buffer.from(mark, 'base64url').toString(), email, 'it does not say whose it is')
+    await lockOut(t, sandbox)
+    own.cookies.set('__Host-portal-known', `${mark.slice(0, -1)}${mark.endsWith('A') ? 'B' : 'A'}`)
+    t.equal(await attempt(own), 429)
+    own.cookies.set('__Host-portal-known', mark)
+    t.equal(await attempt(own), 303)
+    const { userId } = await sandbox.store.read
+      .selectFrom('users')
+      .select('id as userId')
+      .where('email', '=', email)
+      .executeTakeFirstOrThrow()
+    const passwordHash = await sandbox.store.read.selectFrom('users').select('password_hash as hash').executeTakeFirst()
+    // The same password with another salt is another password.
+    await sandbox.store.write(db => setPasswordHash(db, userId, passwordHash?.hash.replace(/.\$/, 'A$') ?? ''))
+    t.equal(await attempt(own), 429)
+  },
+)
 
 t.test('PS-06: the mark is a cookie that no script reads and no other host sets', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
@@ -94,7 +100,7 @@ t.test('PS-06: the mark is a cookie that no script reads and no other host sets'
 })
 
 t.test(
-  'PS-06: failures further apart than 15 minutes from the first do not add up, and later ones move no end',
+  'PS-06: failures count together for 15 minutes from the first one, and later failures do not extend that',
   async t => {
     const sandbox = await buildTestSandbox(t)
     const browser = openBrowser(sandbox)
@@ -120,7 +126,7 @@ t.test('PS-06: behind a trusted proxy the sender is the rightmost address that i
       { 'x-forwarded-for': forwarded, forwarded: `for=192.0.2.${count}`, 'x-real-ip': `192.0.2.${count}` },
     )
   }
-  // 100 failures of one sender, each in other words.
+  // 100 failures of one sender, whose address is written differently each time.
   for (let index = 0; index < 20; index += 1) {
     const spoofed = `198.51.100.${index}`
     const same = ['203.0.113.7', `${spoofed}, 203.0.113.7`, `${spoofed},203.0.113.7,10.9.0.${index}`]
@@ -134,7 +140,7 @@ t.test('PS-06: behind a trusted proxy the sender is the rightmost address that i
 })
 
 t.test(
-  'PS-06: an IPv6 sender is a network of 64 bits, and who is not behind the proxy is their own address',
+  'PS-06: an IPv6 sender counts as its network of 64 bits, and a sender without the proxy as its own address',
   async t => {
     const sandbox = await buildTestSandbox(t, { trustedProxies: ['10.0.0.1'] })
     let count = 0

@@ -22,17 +22,17 @@ async function withdraw(browser: Browser): Promise<string> {
   return (await browser.get(locationOf(answer))).body
 }
 
-/** What stands on the page to be copied. */
+/** The values on the page that have a button to copy them. */
 function readSecrets(body: string): string[] {
   return [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
 }
 
-/** Names of what is listed as made in the user's name. */
+/** The names in the list of things that clients have made in the user's name. */
 function readMade(body: string): string[] {
   return [...body.matchAll(/<h3><bdi>([^<]*)<\/bdi><\/h3>/g)].map(([, name = '']) => name)
 }
 
-/** Whether the client with this secret is the one it says. */
+/** Whether the secret belongs to the client. */
 async function isSecretOf(sandbox: TestSandbox, clientId: string, clientSecret: string): Promise<boolean> {
   const answer = await exchange(sandbox, { code: 'a'.repeat(30), client_id: clientId, client_secret: clientSecret })
   return answer.json().error !== 'invalid_client'
@@ -40,7 +40,7 @@ async function isSecretOf(sandbox: TestSandbox, clientId: string, clientSecret: 
 
 for (const database of await openDatabases(t)) {
   t.test(
-    `after a withdrawal the portal lists what that client made, and nothing that others made (${database.name})`,
+    `after a withdrawal the portal lists what that client has made, and nothing of other clients (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -81,7 +81,7 @@ for (const database of await openDatabases(t)) {
   )
 
   t.test(
-    `a new secret is shown once, and ends what the client was shown of the application it made (${database.name})`,
+    `a new secret is shown once, and ends the secret and tokens that the client got for the application (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { call, groupId } = await callAsDeveloper(sandbox)
@@ -171,7 +171,7 @@ for (const database of await openDatabases(t)) {
     },
   )
 
-  t.test(`what a client made is removed after a question, once (${database.name})`, async t => {
+  t.test(`the portal asks before it removes what a client made, and removes it once (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
@@ -190,50 +190,53 @@ for (const database of await openDatabases(t)) {
     t.equal(locationOf(await browser.get(question)), `${path}#made`)
   })
 
-  t.test(`nobody renews or removes what they do not develop, or what no client made (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const { call, groupId } = await callAsDeveloper(sandbox)
-    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    const { browser, own } = await openWithOwnToken(sandbox)
-    const ownApp = (await own.call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Own' }))).json()
-    await withdraw(browser)
-    const stranger = await callAsStranger(sandbox)
-    const others = openBrowser(sandbox)
-    await signIn(others, {}, { email: 'stranger@example.test', password: 'a long password of a stranger' })
-    const group = { context: 'https://example.test/', type: 'Group', data: { name: 'Others' } }
-    const { '@id': othersGroup } = (await stranger.call('POST', '/identities/v1', group)).json()
-    await stranger.call('POST', '/apps/v1', makeCreateBody(othersGroup, { name: 'Of others' }))
-    await withdraw(others)
-    t.strictSame(readMade((await others.get(path)).body), ['Of others'])
-    const page = await others.get(path)
-    const question =
-      /href="(\/account\/applications\/remove[^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    const { formToken: removeToken = '' } = readHiddenFields(await others.get(question), removePath)
-    const { formToken: renewToken = '' } = readHiddenFields(page, renewPath)
-    const hostile = ['nobody', '', 'nul\0', "' or 1=1 --", '%00', 'x'.repeat(10_000)]
-    const targets = [
-      [created['@id'], seeded.clientId],
-      [ownApp['@id'], ''],
-      [ownApp['@id'], seeded.clientId],
-      ...hostile.map(id => [id, seeded.clientId]),
-      ...hostile.map(id => [created['@id'], id]),
-    ] as const
-    for (const [applicationId, clientId] of targets) {
-      const fields = { applicationId, clientId }
-      const name = JSON.stringify(fields).slice(0, 90)
-      t.equal((await others.post(renewPath, { formToken: renewToken, ...fields })).statusCode, 404, name)
-      t.equal((await others.post(removePath, { formToken: removeToken, ...fields })).statusCode, 404, name)
-      t.equal((await others.get(`${removePath}?${new URLSearchParams(fields)}`)).statusCode, 303, name)
-    }
-    t.equal((await others.get(`${removePath}?applicationId=a&applicationId=b&clientId=c`)).statusCode, 303)
-    t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 })
-    t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), true)
-    const { formToken: ownToken = '' } = readHiddenFields(await browser.get(path), renewPath)
-    const notMade = { formToken: ownToken, applicationId: ownApp['@id'], clientId: seeded.clientId }
-    t.equal((await browser.post(renewPath, notMade)).statusCode, 404, 'the user’s own is changed elsewhere')
-  })
+  t.test(
+    `nobody renews or removes an application that they do not develop, or that no client made (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      const { browser, own } = await openWithOwnToken(sandbox)
+      const ownApp = (await own.call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Own' }))).json()
+      await withdraw(browser)
+      const stranger = await callAsStranger(sandbox)
+      const others = openBrowser(sandbox)
+      await signIn(others, {}, { email: 'stranger@example.test', password: 'a long password of a stranger' })
+      const group = { context: 'https://example.test/', type: 'Group', data: { name: 'Others' } }
+      const { '@id': othersGroup } = (await stranger.call('POST', '/identities/v1', group)).json()
+      await stranger.call('POST', '/apps/v1', makeCreateBody(othersGroup, { name: 'Of others' }))
+      await withdraw(others)
+      t.strictSame(readMade((await others.get(path)).body), ['Of others'])
+      const page = await others.get(path)
+      const question =
+        /href="(\/account\/applications\/remove[^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      const { formToken: removeToken = '' } = readHiddenFields(await others.get(question), removePath)
+      const { formToken: renewToken = '' } = readHiddenFields(page, renewPath)
+      const hostile = ['nobody', '', 'nul\0', "' or 1=1 --", '%00', 'x'.repeat(10_000)]
+      const targets = [
+        [created['@id'], seeded.clientId],
+        [ownApp['@id'], ''],
+        [ownApp['@id'], seeded.clientId],
+        ...hostile.map(id => [id, seeded.clientId]),
+        ...hostile.map(id => [created['@id'], id]),
+      ] as const
+      for (const [applicationId, clientId] of targets) {
+        const fields = { applicationId, clientId }
+        const name = JSON.stringify(fields).slice(0, 90)
+        t.equal((await others.post(renewPath, { formToken: renewToken, ...fields })).statusCode, 404, name)
+        t.equal((await others.post(removePath, { formToken: removeToken, ...fields })).statusCode, 404, name)
+        t.equal((await others.get(`${removePath}?${new URLSearchParams(fields)}`)).statusCode, 303, name)
+      }
+      t.equal((await others.get(`${removePath}?applicationId=a&applicationId=b&clientId=c`)).statusCode, 303)
+      t.match(await own.call('GET', `/apps/v1/${created['@id']}`), { statusCode: 200 })
+      t.equal(await isSecretOf(sandbox, created['@id'], created.client.clientSecrets[0]), true)
+      const { formToken: ownToken = '' } = readHiddenFields(await browser.get(path), renewPath)
+      const notMade = { formToken: ownToken, applicationId: ownApp['@id'], clientId: seeded.clientId }
+      t.equal((await browser.post(renewPath, notMade)).statusCode, 404, 'the user’s own is changed elsewhere')
+    },
+  )
 
-  t.test(`a long list stays a page, and what is still known comes first (${database.name})`, async t => {
+  t.test(`a long list is cut, and entries of clients that still exist come first (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const { call, groupId } = await callAsDeveloper(sandbox)
     const known = (await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Known' }))).json()
@@ -257,7 +260,7 @@ for (const database of await openDatabases(t)) {
   })
 
   t.test(
-    `what was made before makers were noted has an unknown one, and is offered apart (${database.name})`,
+    `applications from before makers were stored have an unknown maker, and are listed apart (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { own, browser } = await openWithOwnToken(sandbox)

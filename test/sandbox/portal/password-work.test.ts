@@ -42,7 +42,7 @@ t.test('PS-05: a sign-up with a taken address does not say that there is such an
   t.notMatch(answer.body, /exists|taken|already|Sandbox Developer/i)
 })
 
-t.test('PS-04: passwords are stored as argon2id of 19 MiB and two passes, each with a salt of its own', async t => {
+t.test('PS-04: passwords are stored as argon2id with 19 MiB and two passes, and each has its own salt', async t => {
   const sandbox = await buildTestSandbox(t, { passwords: createPasswords() })
   for (const email of ['one@example.test', 'two@example.test']) {
     const browser = openBrowser(sandbox)

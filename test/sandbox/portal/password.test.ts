@@ -1,4 +1,4 @@
-// Changing a password, and resetting one that was forgotten: what it takes, what it ends, and what it tells strangers.
+// Changing a password, and resetting a forgotten one: what it needs, what it ends, and what strangers can learn.
 import t, { type Test } from 'tap'
 import { createMailbox } from '../../../src/sandbox/lab/pages/mailbox.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -40,7 +40,7 @@ async function buildWithMailbox(t: Test, databaseUrl?: string): Promise<TestSand
   return buildTestSandbox(t, { lab, ...(databaseUrl !== undefined && { databaseUrl }) })
 }
 
-/** 303 when it is the right one. */
+/** The status of a sign-in: 303 if the password is right. */
 async function tryPassword(sandbox: TestSandbox, given: string): Promise<number> {
   const browser = openBrowser(sandbox)
   const page = await browser.get('/account')
@@ -174,7 +174,7 @@ t.test(
 )
 
 for (const database of databases)
-  t.test(`PS-06: a stranger cannot close both ways in (${database.name})`, async t => {
+  t.test(`PS-06: a stranger cannot block both the sign-in and the reset of a password (${database.name})`, async t => {
     const databaseUrl = await database.make(t)
     const sandbox = await buildTestSandbox(t, { lab, databaseUrl, trustedProxies: ['127.0.0.1'] })
     const stranger = { 'x-forwarded-for': '203.0.113.1' }
@@ -227,7 +227,7 @@ t.test('PS-06: mail to other people does not push somebody’s link out of the m
   t.equal(mailbox.list().length, 1000)
 })
 
-t.test('a link ends after half an hour, with any change of the password, and where it was made up', async t => {
+t.test('a link ends after half an hour or with any new password, and a forged link never works', async t => {
   const sandbox = await buildWithMailbox(t)
   await forget(sandbox)
   const link = await readLink(sandbox)
@@ -256,7 +256,7 @@ t.test('a link ends after half an hour, with any change of the password, and whe
   t.equal(await tryPassword(sandbox, newPassword), 303)
 })
 
-t.test('after a reset the browser that did it signs in, whatever strangers got wrong before', async t => {
+t.test('after a reset the same browser can sign in, however often strangers have failed before', async t => {
   const sandbox = await buildWithMailbox(t)
   for (let count = 0; count < 10; count += 1) await tryPassword(sandbox, 'wrong password')
   t.equal(await tryPassword(sandbox, password), 429)
@@ -267,7 +267,7 @@ t.test('after a reset the browser that did it signs in, whatever strangers got w
   t.equal((await submitForm(browser, page, '/sign-in', { email, password: newPassword })).statusCode, 303)
 })
 
-t.test('a login goes on after a reset: the page that asked leads back to it', async t => {
+t.test('a login goes on after a reset: the page that sent the link leads back to it', async t => {
   const sandbox = await buildWithMailbox(t)
   const browser = openBrowser(sandbox)
   const start = await browser.get(startUrl())

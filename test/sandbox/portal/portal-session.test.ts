@@ -1,4 +1,4 @@
-// How long somebody stays signed in to the portal, and what ends a session before that.
+// How long a session at the portal lasts, and what ends it earlier.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Browser, openBrowser } from '../support/browser.ts'
@@ -14,14 +14,14 @@ async function isSignedIn(browser: Browser): Promise<boolean> {
   return statusCode === 200 && !body.includes('<h1>Sign in</h1>')
 }
 
-/** Whoever has got hold of the cookies. */
+/** An attacker with a copy of the cookies. */
 function copyOf(browser: Browser, sandbox: TestSandbox): Browser {
   const copy = openBrowser(sandbox)
   for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
   return copy
 }
 
-/** A use of the only session; resolves when its end has moved in the store, for which no page waits. */
+/** Uses the only session, and waits until its new end is stored. No page waits for that. */
 async function use(browser: Browser, { store }: TestSandbox): Promise<boolean> {
   const findEnd = () => store.read.selectFrom('portal_sessions').select('expires_at').executeTakeFirstOrThrow()
   const { expires_at: before } = await findEnd()

@@ -85,7 +85,7 @@ for (const database of await openDatabases(t)) {
     t.match(await refresh(sandbox, second), { statusCode: 200 })
   })
 
-  t.test(`RF-07: a refresh token that is not used for 14 days is no good any more (${database.name})`, async t => {
+  t.test(`RF-07: a refresh token that is not used for 14 days expires (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const [used, unused] = [await getTokens(sandbox), await getTokens(sandbox)]
     sandbox.passTime(14 * dayMs - 1000)
@@ -116,7 +116,7 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('RF-01: faults of a refresh, each with its error, and the token stays good', async t => {
+t.test('RF-01: each mistake in a renewal has its error, and the refresh token still works', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [string | undefined, Record<string, string | undefined>, number, string][] = [

@@ -5,29 +5,32 @@ import { exchange, locationOf, openBrowser, startUrl } from '../support/browser.
 import { buildTestSandbox, makeSqliteUrl, seeded } from '../support/build-test-sandbox.ts'
 import { startSandbox } from '../support/start-sandbox.ts'
 
-t.test('F-43: killed and started again before each step, the portal takes the form of the page before', async t => {
-  const databaseUrl = await makeSqliteUrl(t)
-  let sandbox = await startSandbox(t, { databaseUrl })
-  const inject = (options: never) => sandbox.portal.inject(options)
-  const browser = openBrowser({ portal: { inject } as unknown as FastifyInstance })
-  const restart = async () => {
-    await sandbox.kill()
-    sandbox = await startSandbox(t, { databaseUrl })
-  }
-  const start = await browser.get(startUrl())
-  await restart()
-  const signedIn = await browser.submit(start, { email: seeded.email, password: seeded.password })
-  await restart()
-  const consent = await browser.get(locationOf(signedIn))
-  await restart()
-  const location = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
-  t.equal(location.origin + location.pathname, seeded.redirectUri)
-  t.equal(location.searchParams.get('state'), 'a-state')
-  await restart()
-  t.equal((await exchange(sandbox, { code: location.searchParams.get('code') ?? '' })).statusCode, 200)
-})
+t.test(
+  'F-43: after a kill and a new start before each step, the portal accepts the form of the earlier page',
+  async t => {
+    const databaseUrl = await makeSqliteUrl(t)
+    let sandbox = await startSandbox(t, { databaseUrl })
+    const inject = (options: never) => sandbox.portal.inject(options)
+    const browser = openBrowser({ portal: { inject } as unknown as FastifyInstance })
+    const restart = async () => {
+      await sandbox.kill()
+      sandbox = await startSandbox(t, { databaseUrl })
+    }
+    const start = await browser.get(startUrl())
+    await restart()
+    const signedIn = await browser.submit(start, { email: seeded.email, password: seeded.password })
+    await restart()
+    const consent = await browser.get(locationOf(signedIn))
+    await restart()
+    const location = new URL(locationOf(await browser.submit(consent, { decision: 'allow' })))
+    t.equal(location.origin + location.pathname, seeded.redirectUri)
+    t.equal(location.searchParams.get('state'), 'a-state')
+    await restart()
+    t.equal((await exchange(sandbox, { code: location.searchParams.get('code') ?? '' })).statusCode, 200)
+  },
+)
 
-t.test('F-43: a portal that has lost its store believes no form of before, and leads to nobody’s address', async t => {
+t.test('F-43: a portal that has lost its store accepts no earlier form, and links to no other site', async t => {
   const before = openBrowser(await buildTestSandbox(t))
   const start = await before.get(startUrl())
   const signedIn = await before.submit(start, { email: seeded.email, password: seeded.password })

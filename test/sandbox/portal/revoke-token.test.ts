@@ -71,7 +71,7 @@ for (const database of await openDatabases(t)) {
   )
 }
 
-t.test('TK-02: faults of a revocation have OAuth’s errors, and revoke nothing', async t => {
+t.test('TK-02: mistakes in a revocation get OAuth’s errors, and nothing is revoked', async t => {
   const sandbox = await buildTestSandbox(t)
   const { refresh_token: token } = await getTokens(sandbox)
   const cases: [Record<string, string>, number, string][] = [

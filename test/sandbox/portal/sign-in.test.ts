@@ -44,7 +44,7 @@ t.test('PS-01: a form without its token, with another’s, or after 30 minutes i
   t.equal((await browser.submit(page, right)).statusCode, 400)
 })
 
-t.test('the title of a refused form says that it was refused, because it is what is read out first', async t => {
+t.test('the title of a refused form says that it was refused, because screen readers read the title first', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   t.match(page.body, '<title>Sign in · Login portal</title>')
@@ -52,19 +52,22 @@ t.test('the title of a refused form says that it was refused, because it is what
   t.match(refused.body, '<title>Error: Sign in · Login portal</title>')
 })
 
-t.test('PS-07: signing in makes a new session, whatever the browser brought, and it serves the next login', async t => {
-  const browser = openBrowser(await buildTestSandbox(t))
-  const planted = 'x'.repeat(43)
-  browser.cookies.set('__Host-portal-session', planted)
-  const answer = await browser.submit(await browser.get(startUrl()), right)
-  const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-session')
-  t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 8 * 3600 })
-  t.equal(cookie?.domain, undefined)
-  t.match(cookie?.value, /^[\w-]{43}$/)
-  t.not(cookie?.value, planted)
-  const next = await browser.get(startUrl({ state: 'another' }))
-  t.match(next.body, /wants to sign you in/, 'no password is asked again')
-})
+t.test(
+  'PS-07: signing in starts a new session, whatever cookie the browser sent, and the next login uses it',
+  async t => {
+    const browser = openBrowser(await buildTestSandbox(t))
+    const planted = 'x'.repeat(43)
+    browser.cookies.set('__Host-portal-session', planted)
+    const answer = await browser.submit(await browser.get(startUrl()), right)
+    const cookie = answer.cookies.find(({ name }) => name === '__Host-portal-session')
+    t.match(cookie, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 8 * 3600 })
+    t.equal(cookie?.domain, undefined)
+    t.match(cookie?.value, /^[\w-]{43}$/)
+    t.not(cookie?.value, planted)
+    const next = await browser.get(startUrl({ state: 'another' }))
+    t.match(next.body, /wants to sign you in/, 'no password is asked again')
+  },
+)
 
 t.test('PS-09: the redirect after the password is a 303', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
@@ -120,7 +123,7 @@ t.test('PS-06: after 100 failures from one address it is closed for a while, wha
   t.equal((await browser.submit(page, right)).statusCode, 303)
 })
 
-t.test('an address that a form was sent to leads on when it is opened by itself', async t => {
+t.test('the address of a form redirects to a page when somebody opens it', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   for (const path of ['/sign-in', '/sign-up']) t.equal(locationOf(await browser.get(path)), '/account')
   t.equal((await browser.get('/consent')).statusCode, 405)
@@ -143,7 +146,7 @@ t.test('PS-13: without the seed settings nobody can sign in and no client is kno
   for (const account of accounts) t.equal((await browser.submit(page, account)).statusCode, 403, account.email)
 })
 
-t.test('DO-09: of 80 sign-ins at once some are told to come again, and other pages answer meanwhile', async t => {
+t.test('DO-09: of 80 sign-ins at once some get 503, and other pages answer meanwhile', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
   const attempts = Array.from({ length: 80 }, (_, index) =>

@@ -15,7 +15,7 @@ async function signIn(sandbox: TestSandbox, email: string, password: string): Pr
   return submitForm(browser, await browser.get(startUrl()), '/sign-in', { email, password })
 }
 
-/** What is said beside each field, by the field's name. */
+/** The sentence beside each field, by the name of the field. */
 function readProblems(page: LightMyRequestResponse): Record<string, string> {
   const said = [...page.body.matchAll(/<p class="field-problem" id="([^"]+)-problem">([^<]+)</g)]
   return Object.fromEntries(said.map(([, id, problem]) => [id, problem]))
@@ -51,23 +51,26 @@ t.test('signing up without a client leads to the account', async t => {
   t.match(account.body, /<code class="id" data-copy="user ID">[0-9a-f-]{36}<\/code>/)
 })
 
-t.test('every bad field is named beside it at once, and all that was typed stays but the password', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
-  t.equal(page.statusCode, 422)
-  t.match(page.body, '<title>Error: Create an account')
-  t.strictSame(Object.keys(readProblems(page)), ['new-email', 'new-password', 'last-name'])
-  t.match(
-    page.body,
-    /id="new-email"[^>]* value="no address"[^>]* aria-describedby="new-email-problem" aria-invalid="true"/,
-  )
-  t.match(page.body, /id="first-name"[^>]* value="&lt;b&gt;Nora"/)
-  t.match(page.body, /id="terms"[^>]* checked/)
-  t.notMatch(page.body, 'short')
-  t.equal(page.headers['set-cookie'], undefined)
-  const unticked = await signUp(sandbox, { termsAccepted: '' })
-  t.strictSame(Object.keys(readProblems(unticked)), ['terms'])
-})
+t.test(
+  'each bad field has its sentence beside it, all at once, and the form keeps everything except the password',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const page = await signUp(sandbox, { email: 'no address', password: 'short', firstName: '<b>Nora', lastName: ' ' })
+    t.equal(page.statusCode, 422)
+    t.match(page.body, '<title>Error: Create an account')
+    t.strictSame(Object.keys(readProblems(page)), ['new-email', 'new-password', 'last-name'])
+    t.match(
+      page.body,
+      /id="new-email"[^>]* value="no address"[^>]* aria-describedby="new-email-problem" aria-invalid="true"/,
+    )
+    t.match(page.body, /id="first-name"[^>]* value="&lt;b&gt;Nora"/)
+    t.match(page.body, /id="terms"[^>]* checked/)
+    t.notMatch(page.body, 'short')
+    t.equal(page.headers['set-cookie'], undefined)
+    const unticked = await signUp(sandbox, { termsAccepted: '' })
+    t.strictSame(Object.keys(readProblems(unticked)), ['terms'])
+  },
+)
 
 t.test('fields that are missing, repeated or too long are refused, and nothing breaks', async t => {
   const sandbox = await buildTestSandbox(t)
@@ -128,7 +131,7 @@ t.test('PS-02: passwords of 8 to 128 characters and of any kind work exactly as 
   }
 })
 
-t.test('PS-02: of two passwords that agree in their first 72 bytes only the right one signs in', async t => {
+t.test('PS-02: of two passwords with the same first 72 bytes only the right one signs in', async t => {
   const sandbox = await buildTestSandbox(t)
   const head = 'z'.repeat(72)
   await signUp(sandbox, { password: `${head} and an end` })
@@ -178,7 +181,7 @@ t.test('neither names nor addresses nor passwords of a sign-up are logged', asyn
 })
 
 for (const database of await openDatabases(t)) {
-  t.test(`of ten sign-ups with one address at the same time one makes the account (${database.name})`, async t => {
+  t.test(`of ten sign-ups at once with the same address one makes the account (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => signUp(sandbox, { password: `a pass phrase ${index}` })),

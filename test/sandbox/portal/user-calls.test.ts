@@ -78,7 +78,7 @@ for (const database of await openDatabases(t)) {
   })
 }
 
-t.test('/api/register says everything that is wrong at once, with 422', async t => {
+t.test('/api/register names every wrong field at once, with 422', async t => {
   const sandbox = await buildTestSandbox(t)
   const answer = await post(sandbox, 'register', { email: 'nobody', password: '1234567' })
   t.equal(answer.statusCode, 422)
@@ -186,29 +186,32 @@ t.test('/api/authorizeApplication takes the portal’s session, but not from ano
   t.equal((await browser.get(startUrl())).statusCode, 303, 'consent is not asked again')
 })
 
-t.test('/api/authorizeApplication is for oneself, and for an application that there is', async t => {
-  const sandbox = await buildTestSandbox(t)
-  const { '@id': other } = (await post(sandbox, 'register', ada)).json()
-  const [user] = await sandbox.store.read.selectFrom('users').select('id').where('email', '=', seeded.email).execute()
-  const own = { userId: user?.id, clientId: seeded.clientId, ...credentials }
-  const cases: [object, number, unknown][] = [
-    [{ ...own, userId: other }, 403, { message: 'Permission denied' }],
-    [{ ...own, password: 'wrong' }, 403, { message: 'Permission denied' }],
-    [{ ...own, email: '', password: '' }, 403, { message: 'Permission denied' }],
-    [{ ...own, clientId: 'a6b43b9e-0a4e-4f7d-9b52-2a0a4cf2b0d1' }, 404, { message: 'App not found.' }],
-    [{ ...own, clientId: 'nul\0' }, 404, { message: 'App not found.' }],
-    [{ ...own, clientId: '' }, 400, { message: 'clientId is missing.' }],
-    [{ ...own, userId: '' }, 400, { message: 'userId is missing.' }],
-  ]
-  for (const [fields, statusCode, body] of cases) {
-    const answer = await post(sandbox, 'authorizeApplication', fields)
-    t.equal(answer.statusCode, statusCode, JSON.stringify(fields))
-    t.strictSame(answer.json(), body)
-  }
-  t.strictSame(await sandbox.store.read.selectFrom('consents').selectAll().execute(), [])
-})
+t.test(
+  '/api/authorizeApplication allows only for the user who sends it, and only an application that exists',
+  async t => {
+    const sandbox = await buildTestSandbox(t)
+    const { '@id': other } = (await post(sandbox, 'register', ada)).json()
+    const [user] = await sandbox.store.read.selectFrom('users').select('id').where('email', '=', seeded.email).execute()
+    const own = { userId: user?.id, clientId: seeded.clientId, ...credentials }
+    const cases: [object, number, unknown][] = [
+      [{ ...own, userId: other }, 403, { message: 'Permission denied' }],
+      [{ ...own, password: 'wrong' }, 403, { message: 'Permission denied' }],
+      [{ ...own, email: '', password: '' }, 403, { message: 'Permission denied' }],
+      [{ ...own, clientId: 'a6b43b9e-0a4e-4f7d-9b52-2a0a4cf2b0d1' }, 404, { message: 'App not found.' }],
+      [{ ...own, clientId: 'nul\0' }, 404, { message: 'App not found.' }],
+      [{ ...own, clientId: '' }, 400, { message: 'clientId is missing.' }],
+      [{ ...own, userId: '' }, 400, { message: 'userId is missing.' }],
+    ]
+    for (const [fields, statusCode, body] of cases) {
+      const answer = await post(sandbox, 'authorizeApplication', fields)
+      t.equal(answer.statusCode, statusCode, JSON.stringify(fields))
+      t.strictSame(answer.json(), body)
+    }
+    t.strictSame(await sandbox.store.read.selectFrom('consents').selectAll().execute(), [])
+  },
+)
 
-t.test('AP-01, AP-02: /api/me is 403 without a good bearer token', async t => {
+t.test('AP-01, AP-02: /api/me answers 403 without a valid bearer token', async t => {
   const sandbox = await buildTestSandbox(t)
   const { access_token: token } = await getTokens(sandbox)
   for (const authorization of [
