@@ -59,7 +59,7 @@ export class FieldError extends PublicError {
 }
 
 /** The cause of an error as the log may contain it. */
-export function describeCause(cause: unknown, withStack = false): unknown {
+export function describeCause(cause: unknown, { withStack = false } = {}): unknown {
   if (!(cause instanceof Error)) return cause
   const { name, message, stack } = cause
   const code = 'code' in cause ? String(cause.code) : undefined

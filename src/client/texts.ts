@@ -30,16 +30,16 @@ export function say(sentence: Sentence, texts: Texts): string {
 
 export type TextsOf<R> = ReturnType<typeof createTexts<R>>
 
-/** `replaced` is an object with texts for every request, or a function that chooses one for a request of the type `R`. */
-export function createTexts<R>(english: Texts, replaced: SomeTexts | ((request: R) => SomeTexts) = {}) {
-  let combined = new WeakMap<SomeTexts, Texts>()
+/** `replacements` is an object with texts for every request, or a function that chooses one for a request of the type `R`. */
+export function createTexts<R>(english: Texts, replacements: SomeTexts | ((request: R) => SomeTexts) = {}) {
+  let combinations = new WeakMap<SomeTexts, Texts>()
 
   /** A product returns the same object for the same language, so each is combined with the English texts only once. */
-  function combine(own: SomeTexts): Texts {
-    const known = combined.get(own)
+  function combine(chosen: SomeTexts): Texts {
+    const known = combinations.get(chosen)
     if (known) return known
-    const texts = withReplaced(english, own)
-    combined.set(own, texts)
+    const texts = replaceTexts(english, chosen)
+    combinations.set(chosen, texts)
     return texts
   }
 
@@ -47,18 +47,18 @@ export function createTexts<R>(english: Texts, replaced: SomeTexts | ((request: 
     /** Adds the English texts of a part. */
     add(part: Partial<Texts>): void {
       Object.assign(english, part)
-      combined = new WeakMap()
+      combinations = new WeakMap()
     },
-    of: (request: R): Texts => combine(typeof replaced === 'function' ? replaced(request) : replaced),
+    of: (request: R): Texts => combine(typeof replacements === 'function' ? replacements(request) : replacements),
     /** For an answer without a request, or if the product's function fails. */
-    withoutRequest: (): Texts => (typeof replaced === 'function' ? english : combine(replaced)),
+    withoutRequest: (): Texts => (typeof replacements === 'function' ? english : combine(replacements)),
   }
 }
 
-function withReplaced<T extends object>(texts: T, own: SomeTexts<T>): T {
-  const entries = Object.entries(own).map(([name, value]) => {
+function replaceTexts<T extends object>(texts: T, replacements: SomeTexts<T>): T {
+  const entries = Object.entries(replacements).map(([name, value]) => {
     const before = texts[name as keyof T]
-    return [name, typeof value === 'object' ? withReplaced(before as object, value as object) : value]
+    return [name, typeof value === 'object' ? replaceTexts(before as object, value as object) : value]
   })
   return { ...texts, ...Object.fromEntries(entries) }
 }

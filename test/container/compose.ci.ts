@@ -134,25 +134,29 @@ async function reachDatabaseFrom({ compose, addressOf }: Setup, service: string)
   return (await compose('exec', '-T', service, 'node', '-e', program)).trim()
 }
 
-t.test('compose.sandbox.yaml: the sandbox alone serves a client in another language', { skip }, async t => {
-  await build()
-  const [PORTAL_PORT, API_PORT, LAB_PORT] = await freePorts(3)
-  const LAB_TOKEN = 'a-token-that-is-long-enough'
-  const setup = openSetup(t, ['compose.sandbox.yaml'], { PORTAL_PORT, API_PORT, LAB_PORT, LAB_TOKEN })
-  await setup.up('--wait')
-  const LAB = `http://127.0.0.1:${LAB_PORT}`
-  t.equal((await fetch(`${LAB}/lab/v1/logins`)).status, 401)
+t.test(
+  'compose.sandbox.yaml: the sandbox without the client serves a client in another language',
+  { skip },
+  async t => {
+    await build()
+    const [PORTAL_PORT, API_PORT, LAB_PORT] = await freePorts(3)
+    const LAB_TOKEN = 'a-token-that-is-long-enough'
+    const setup = openSetup(t, ['compose.sandbox.yaml'], { PORTAL_PORT, API_PORT, LAB_PORT, LAB_TOKEN })
+    await setup.up('--wait')
+    const LAB = `http://127.0.0.1:${LAB_PORT}`
+    t.equal((await fetch(`${LAB}/lab/v1/logins`)).status, 401)
 
-  const { program, printed } = sessionUnder('In a shell', 'sh')
-  const settings = { PATH: process.env.PATH, LAB, LAB_TOKEN }
-  const { stdout } = await promisify(execFile)('sh', ['-euc', program], { env: settings })
-  t.equal(stdout, printed, 'the session of the document does what the document says')
+    const { program, printed } = sessionUnder('In a shell', 'sh')
+    const settings = { PATH: process.env.PATH, LAB, LAB_TOKEN }
+    const { stdout } = await promisify(execFile)('sh', ['-euc', program], { env: settings })
+    t.equal(stdout, printed, 'the session of the document does what the document says')
 
-  await setup.compose('stop')
-  await setup.up('--wait')
-  const logins = await fetch(`${LAB}/lab/v1/logins`, { headers: { authorization: `Bearer ${LAB_TOKEN}` } })
-  t.match(await logins.json(), { logins: [] }, 'it begins empty at every start')
-})
+    await setup.compose('stop')
+    await setup.up('--wait')
+    const logins = await fetch(`${LAB}/lab/v1/logins`, { headers: { authorization: `Bearer ${LAB_TOKEN}` } })
+    t.match(await logins.json(), { logins: [] }, 'it begins empty at every start')
+  },
+)
 
 t.test(
   'compose.scale.yaml: containers die and the database stops; nobody is signed out, and nothing is lost',

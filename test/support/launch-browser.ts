@@ -47,9 +47,9 @@ export interface Tab {
   click(role: 'button' | 'link', name: string): Promise<void>
   /** Replaces what the field with this label holds. */
   fill(label: string, text: string): Promise<void>
-  /** What the field with this label holds. */
+  /** Returns the value of the field with this label. */
   valueOf(label: string): Promise<string>
-  /** For what the methods above do not say: the value of an expression of the page. */
+  /** Evaluates an expression in the page. For values that the methods above do not return. */
   evaluate<Value>(expression: string): Promise<Value>
   screenshot(path: string): Promise<void>
   /** Another tab, with the same cookies. */

@@ -1,4 +1,4 @@
-// The fields of an application: the checks of what was typed, and what is sent to the API. The labels are in texts.ts.
+// The fields of an application: checks the values of the form, and makes the data for the API. The labels are in texts.ts.
 import { FieldError } from '../errors.ts'
 import type { Sentence, Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'

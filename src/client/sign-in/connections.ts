@@ -45,7 +45,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
    * the callback's address is not used, because anybody can write it. If the check or the product fails, the tokens are
    * revoked.
    */
-  async function keep(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
+  async function keepConnection(request: FastifyRequest, tokens: Tokens, connectsFor: string): Promise<void> {
     try {
       const userId = readSubject(tokens.accessToken)
       if (!userId || hashUserId(userId) !== connectsFor) throw new LoginError('other_user')
@@ -54,9 +54,9 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
       if (!onConnected) throw new Error('A route calls connect, but buildServer got no onConnected.')
       await onConnected({ userId, ...withExpiry({ ...tokens, refreshToken }) }, request)
     } catch (error) {
-      await revokeIn(callContext(request), tokens.refreshToken ?? tokens.accessToken)
+      await revokeToken(callContext(request), tokens.refreshToken ?? tokens.accessToken)
       if (error instanceof PublicError) throw error
-      app.log.error({ event: 'hook_failed', reqId: request.id, cause: describeCause(error, true) })
+      app.log.error({ event: 'hook_failed', reqId: request.id, cause: describeCause(error, { withStack: true }) })
       throw new LoginError('not_connected')
     }
   }
@@ -84,7 +84,7 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
     return { accessToken, refreshToken, expiresAt: new Date(clock().getTime() + expiresIn * 1000) }
   }
 
-  async function revokeIn(context: RequestContext, token: string): Promise<void> {
+  async function revokeToken(context: RequestContext, token: string): Promise<void> {
     if (!(await portal.readMetadata(context)).hasRevocation) return
     await portal
       .revoke(token, context)
@@ -101,9 +101,9 @@ export function createConnections(app: FastifyInstance, options: ConnectionsOpti
   }
 
   return {
-    keep,
+    keepConnection,
     renew,
-    revoke: (refreshToken: string) => revokeIn(backgroundContext(randomUUID()), refreshToken),
+    revoke: (refreshToken: string) => revokeToken(backgroundContext(randomUUID()), refreshToken),
 
     callApi: (accessToken: string): Api =>
       createApi({

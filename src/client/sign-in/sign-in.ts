@@ -111,7 +111,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       apiUpstream,
       loadSessionData: runLoadSessionData,
     })
-    const { keep, ...connections } = createConnections(app, {
+    const { keepConnection, ...connections } = createConnections(app, {
       portal,
       sessions,
       clock,
@@ -126,7 +126,7 @@ export const signIn = fastifyPlugin<SignInOptions>(
       clock,
       home,
       afterSignIn: runAfterSignIn,
-      keepConnection: keep,
+      keepConnection,
     })
     const signOut = createSignOut({ portal, sealer, loginCookies, beforeSignOut: runBeforeSignOut })
 

@@ -113,7 +113,11 @@ function toPublicError(error: Error & Partial<FastifyError>): PublicError {
 /** Logs an error without headers, bodies and everything else that a library may have attached to it. */
 export function logError(request: FastifyRequest, { code, statusCode, cause }: PublicError): void {
   const level = statusCode >= 500 ? 'error' : 'warn'
-  logEvent(request, code, { status: statusCode, cause: describeCause(cause, code === 'internal'), level })
+  logEvent(request, code, {
+    status: statusCode,
+    cause: describeCause(cause, { withStack: code === 'internal' }),
+    level,
+  })
 }
 
 /** For errors in the templates themselves. */

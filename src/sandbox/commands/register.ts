@@ -61,7 +61,10 @@ async function register(store: Store, config: SandboxConfig, userId: string, dat
   return createApplication(parts, { ...data, groupId }, { userId, clientId: null })
 }
 
-/** The named person, otherwise the seeded one, otherwise the only one. Throws NothingDone if there is none. */
+/**
+ * Returns the id of the account with this e-mail address. Without an address it is the seeded account, or else the only account
+ * there is. Throws NothingDone if no account fits.
+ */
 async function findOwner(store: Store, { seed, portalUrl }: SandboxConfig, email: string | undefined): Promise<string> {
   const wanted = email ?? seed?.userEmail
   const named = wanted === undefined ? undefined : await findCredentials(store.read, wanted)

@@ -42,7 +42,7 @@ export function defineCommand(
   }
 }
 
-/** Runs a command as a process of its own. */
+/** Runs the command with the arguments of this process, prints its output, and sets the exit code. */
 export async function runCommand(command: Command): Promise<void> {
   const { exitCode, stdout, stderr } = await command(process.env, process.argv.slice(2))
   process.stdout.write(stdout)

@@ -1,4 +1,4 @@
-// Builds the images with Docker Compose and runs the compose files, each time as a project of its own.
+// Builds the images with Docker Compose and runs the compose files. Each run is a separate Compose project.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
