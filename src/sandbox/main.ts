@@ -32,7 +32,7 @@ async function start(): Promise<void> {
 
   let isStopping = false
   async function stop(): Promise<void> {
-    // Asked twice: whoever asks does not want to wait.
+    // A second signal means: stop without waiting.
     if (isStopping) process.exit(1)
     isStopping = true
     sandbox.announceStop()

@@ -1,5 +1,5 @@
-// The laboratory: shows what clients did and why it failed, orders faults, and makes people and clients for tests. It has a
-// listener of its own.
+// The laboratory shows what clients did and why it failed, orders faults, and makes people and clients for tests. It listens
+// on its own port.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { type Description, describeRoutes, type Schema } from '../http/describe.ts'
 import { createServer } from '../http/server.ts'
@@ -40,7 +40,7 @@ import { signedInSchemas, signInCall } from './set-up/sign-in.ts'
 const icon = readAsset('lab/icon.svg')
 const ownAssets = ['lab/lab.css', 'lab/live.js', 'lab/faults.js'].map(readAsset)
 
-/** Of the answers, by name. The schema of a request is beside its handler. */
+/** The schemas of the answers, by name. The schema of a request is in the same object as its handler. */
 const schemas: Record<string, Schema> = {
   ...loginSchemas,
   ...harSchemas,

@@ -1,4 +1,4 @@
-// Builds the laboratory as part of a sandbox, and gives it what it needs of the platform.
+// Builds the laboratory as part of a sandbox, and gives it what it needs from the platform.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { whoAndWhy } from '../observe/observe.ts'
 import type { Observer } from '../observe/steps.ts'

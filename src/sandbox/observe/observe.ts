@@ -1,4 +1,4 @@
-// Collects during a request what it is about and what was checked. When it is answered, the observer gets all of that as one step.
+// Collects what a request is about and what was checked. When the request is answered, the observer gets all of that as one step.
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Reason } from './reasons.ts'

@@ -112,7 +112,7 @@ export const reasons = {
   },
   'redirect-uri-differs': {
     found: 'The redirect_uri of the exchange differs from the one that started the login.',
-    why: 'The code went to the address that started the login. An exchange for another address may come from whoever has stolen the code.',
+    why: 'The code went to the address that started the login. An exchange for another address may come from somebody who has stolen the code.',
     fix: 'Keep the redirect URI in one setting, and send the same text both times.',
     reference: 'specification 4.2; RFC 6749 4.1.3',
   },
@@ -136,7 +136,7 @@ export const reasons = {
   },
   'verifier-missing': {
     found: 'The login was started with a PKCE challenge, but the exchange has no verifier.',
-    why: 'Only the client that started the login knows the verifier. Without it, whoever has the code could redeem it.',
+    why: 'Only the client that started the login knows the verifier. Without it, anybody who has the code could redeem it.',
     fix: 'Keep the verifier with the state, and send it as code_verifier.',
     reference: 'RFC 7636 4.5',
   },
@@ -244,7 +244,7 @@ export const reasons = {
   },
   'token-revoked': {
     found: 'The access token was revoked: somebody signed out, withdrew the consent, or removed the application.',
-    why: 'Whoever has signed out, or withdrawn the consent, must not be acted for any longer.',
+    why: 'After a user has signed out or withdrawn the consent, nobody may act for them any longer.',
     fix: 'Forget the tokens of a session when it ends, in every process and cache. On a 401, ask the visitor to sign in.',
     reference: 'RFC 6750 3.1; RFC 7009',
   },
@@ -412,7 +412,7 @@ export const reasons = {
   },
   'link-expired': {
     found: 'The link to reset a password has expired or was used.',
-    why: 'Whoever finds an old link in a mailbox must not be able to change the password.',
+    why: 'Somebody who finds an old link in a mailbox must not be able to change the password.',
     fix: 'Nothing is wrong with your client: ask for a new link.',
     reference: 'specification 4.2',
   },

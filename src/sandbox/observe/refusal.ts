@@ -10,11 +10,11 @@ export interface RefusalDetails {
   isGetOnly?: boolean
   /** A code came again soon and unchanged, so nothing was revoked. */
   isReplay?: boolean
-  /** Who is asking, if the answer names them. */
+  /** The id of the user who sent the request, if the answer shows it. */
   userId?: string
   /** The application that the user may not remove. */
   managed?: string
-  /** When the same request may succeed. */
+  /** After this time the same request may succeed. */
   retryAfterSeconds?: number
   /** One sentence for each field that is wrong, for the person who has filled in the form. */
   problems?: Record<string, string>
@@ -32,7 +32,7 @@ export class Refusal extends Error {
   }
 }
 
-/** For a page that shows a refusal beside its form: the result, or the refusal. Any other error is thrown. */
+/** For pages that show a refusal next to their form. Resolves to the result or to the refusal. Throws any other error. */
 export async function catchRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
   try {
     return await work

@@ -24,7 +24,7 @@ export type CheckName =
   | 'code_verifier'
   | 'refresh_token'
 
-/** One thing that was looked for or compared. The two values are as they came: whoever shows them hides what is secret. */
+/** One comparison. The values are unchanged and may be secret: an observer must hide them before it shows them. */
 export interface Check {
   name: CheckName
   passed: boolean
@@ -32,15 +32,15 @@ export interface Check {
   received?: string | undefined
 }
 
-/** Whom a request is about. An id that a client claims is told apart from one that it has proven. */
+/** Whom a request is about. A client id that is only claimed has another field than one that is proven. */
 export interface About {
   claimedClientId?: string | undefined
-  /** A claimed one that the portal has, whoever claims it. */
+  /** A claimed client that exists. Nothing proves that the request comes from it. */
   knownClientId?: string | undefined
   provenClientId?: string | undefined
   userId?: string | undefined
   grantId?: string | undefined
-  /** Of a form of the portal: the path and query that began the login, which the form carries. */
+  /** For a form of the portal: the path and query that started the login. The form carries them. */
   startPath?: string | undefined
 }
 
@@ -54,16 +54,16 @@ export interface Step {
   at: Date
   listener: 'portal' | 'api'
   kind: StepKind
-  /** The pattern of the route; `(none)` where there is no such route. */
+  /** The pattern of the route. `(none)` if the address has no route. */
   route: string
   durationMs: number
   request: { method: string; url: string; headers: Texts; body: unknown }
   response: {
-    /** 0 where there was none. */
+    /** 0 if there was no answer. */
     status: number
     headers: Texts
     body: unknown
-    /** The connection ended before the last byte went out. */
+    /** Whether the connection ended before the last byte was sent. */
     isCut?: boolean
   }
   about: About
@@ -71,7 +71,7 @@ export interface Step {
   reason: Reason | undefined
 }
 
-/** Whoever wants to know what happens at the portal and the API. Its functions must not throw. */
+/** Receives the steps of the portal and the API. Its functions must not throw. */
 export interface Observer {
   /** Called when a request has been answered or its connection has ended. */
   onStep(step: Step, request: FastifyRequest): void

@@ -5,14 +5,14 @@ import { deleteEmptyGroup } from './groups.ts'
 import { isPresent, removeApplications, selectApplications, updateApplications } from './present-applications.ts'
 import { type Db, type FieldName, fieldColumns, type Tables } from './schema.ts'
 
-// So many at once take a few milliseconds; and of those that are as large as a request body can make them, only a few.
+// Reading so many takes a few milliseconds. Of applications as large as a request body allows, a portion has only a few.
 const portionSize = 20
 const portionBytes = 32 * 1024
 
 /** The fields that a developer gives. */
 export type ApplicationFields = Record<Exclude<FieldName, 'redirectUris'>, string> & { redirectUris: string[] }
 
-/** Who made something, and with which client's token: null with one of the portal's own page, or with none. */
+/** Who made something, and with which client's token. Null: with a token from the portal's own page, or without one. */
 export interface Maker {
   userId: string
   clientId: string | null
@@ -25,7 +25,7 @@ export interface Application extends ApplicationFields {
   linkId: string
   createdAt: Date
   createdBy: string
-  /** See Maker; empty if an earlier version made it, which did not store this. */
+  /** See Maker. Empty if an earlier version made it, which did not store this. */
   madeByClient: string | null
   updatedAt: Date
   updatedBy: string
@@ -65,7 +65,7 @@ export async function findApplicationNames(db: Db, ids: string[]): Promise<Map<s
   return new Map(ids.length === 0 ? [] : (await query.execute()).map(({ id, name }) => [id, name]))
 }
 
-/** The same, and its row stays locked until the transaction ends. */
+/** Like the function above. The row stays locked until the transaction ends. */
 export async function lockApplication(db: Db, id: string): Promise<Application | undefined> {
   const row = await updateApplications(db)
     .set(eb => ({ updated_at: eb.ref('updated_at') }))
@@ -75,15 +75,15 @@ export async function lockApplication(db: Db, id: string): Promise<Application |
   return row && toApplication(row)
 }
 
-/** Only when the user is one of its developers: a member of its group. */
+/** Undefined unless the user is one of its developers, which means a member of its group. */
 export async function findApplicationOf(db: Db, id: string, userId: string): Promise<Application | undefined> {
   const row = await selectApplicationsOf(db, userId).where('applications.id', '=', id).executeTakeFirst()
   return row && toApplication(row)
 }
 
 /**
- * Every application whose developer the user is, the oldest first, in portions. Between two of them others have their
- * turn: node:sqlite reads within the event loop.
+ * Every application whose developer the user is, the oldest first, in portions. Other requests have their turn between two
+ * portions, because node:sqlite blocks the event loop while it reads.
  */
 export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerator<Application[]> {
   let portion = await readPortion(db, userId)
@@ -95,11 +95,11 @@ export async function* listApplicationsOf(db: Db, userId: string): AsyncGenerato
   }
 }
 
-/** `isFull`: there may be more behind it. */
+/** `isFull`: there may be more applications after this portion. */
 type Portion = { applications: Application[]; isFull: boolean }
 
 async function readPortion(db: Db, userId: string, last?: Application): Promise<Portion> {
-  // Ids first, out of the index alone: whole rows would all have to be sorted for each portion.
+  // First the ids, which the index has in order. Otherwise every portion would sort all rows.
   let ids = db
     .selectFrom('memberships')
     .innerJoin('applications', 'applications.group_id', 'memberships.group_id')
@@ -130,9 +130,9 @@ async function readPortion(db: Db, userId: string, last?: Application): Promise<
 }
 
 /**
- * Notes that the user changes the application now, which also locks its row until the transaction ends. The version is
- * the new one already: what callers have read so far is one less.
- * Undefined, and nothing done, when the user is none of its developers.
+ * Notes that the user changes the application now, and locks its row until the transaction ends. The version in the
+ * result is the new one; callers have read the version before it.
+ * Undefined, and nothing is done, if the user is not one of its developers.
  */
 export async function claimApplication(
   db: Db,
@@ -153,8 +153,8 @@ export async function setApplicationFields(db: Db, id: string, fields: Applicati
 }
 
 /**
- * From now on nothing finds the application, nor what its client was given: secrets, codes, tokens and consents. Their
- * rows may be very many; the sweep deletes them. False, and nothing done, when the user is none of its developers.
+ * From now on no query finds the application, or the secrets, codes, tokens and consents of its client. There may be very
+ * many such rows, so the sweep deletes them. False, and nothing is done, if the user is not one of its developers.
  */
 export async function removeApplicationOf(
   db: Db,
@@ -169,8 +169,8 @@ export async function removeApplicationOf(
 }
 
 /**
- * Deletes one that was removed, with its secrets, and its group if it was the last that was left of it. False when it is
- * gone already. Two statements: call it in a transaction.
+ * Deletes a removed application with its secrets, and its group if the group has no members and no other applications.
+ * False if the application is gone already. Two statements: call this in a transaction.
  */
 export async function deleteApplication(db: Db, id: string): Promise<boolean> {
   const row = await db.deleteFrom('applications').where('id', '=', id).returning('group_id').executeTakeFirst()
@@ -178,7 +178,7 @@ export async function deleteApplication(db: Db, id: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Two statements: call it in a transaction. */
+/** Two statements: call this in a transaction. */
 export async function setRedirectUris(db: Db, id: string, redirectUris: string[], now: Date): Promise<void> {
   const present = await findApplication(db, id)
   if (!present) return
@@ -210,7 +210,7 @@ export async function countApplicationsIn(db: Db, groupId: string): Promise<{ co
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
 
-/** In bytes of JSON, by which the fields of a group's applications are bounded. */
+/** In bytes of JSON. The fields of all applications of a group have a limit. */
 export function sizeOfFields(fields: ApplicationFields): number {
   return Buffer.byteLength(JSON.stringify(toTexts(fields)))
 }

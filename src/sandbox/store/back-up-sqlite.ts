@@ -1,15 +1,15 @@
-// Copies a SQLite database while others work with it.
+// Copies a SQLite database while other processes use it.
 import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { findDamage } from './find-damage.ts'
 import { UnusableDatabase } from './migrate.ts'
 
 /**
- * Once it returns, the copy holds what was stored at one moment, and is on the disk. Nobody waits for it: it only reads.
- * Throws UnusableDatabase where damage would be copied, and what node:fs or node:sqlite throw; then there is no copy.
+ * When it returns, the copy is on the disk and holds what was stored at one moment. It only reads, so nobody waits for it.
+ * Throws UnusableDatabase if the database is damaged, and what node:fs or node:sqlite throw. Then there is no copy.
  */
 export function backUpSqlite(path: string, copyPath: string): void {
-  // Never over another copy, and its owner's alone before anything is in it: the private keys will be.
+  // It never overwrites a file. Only the owner may read it, from the start, because it holds the private keys.
   const copy = openSync(copyPath, 'wx', 0o600)
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
@@ -20,7 +20,7 @@ export function backUpSqlite(path: string, copyPath: string): void {
     }
     const damage = findDamage(copyPath)
     if (damage) throw new UnusableDatabase(`The database file is damaged (${damage}). Keep the copies that you have.`)
-    // SQLite leaves it to the system when the copy reaches the disk.
+    // SQLite does not wait until the copy is on the disk.
     fsyncSync(copy)
   } catch (error) {
     rmSync(copyPath)

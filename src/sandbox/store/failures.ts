@@ -35,7 +35,7 @@ export async function findBackOff(db: Db, buckets: Bucket[], now: Date): Promise
   const waits = buckets.map(({ key, limit, windowMs }) => {
     const row = rows.find(({ bucket }) => bucket === key)
     const isFull = row !== undefined && row.count >= limit
-    // A window that ends much later than one that begins now was written while a clock was ahead. It is over.
+    // A window that ends much later than one that begins now was written while a clock was ahead. It no longer counts.
     return isFull && row.windowEndsAt <= nowMs + windowMs + clockToleranceMs ? row.windowEndsAt - nowMs : 0
   })
   return Math.ceil(Math.max(0, ...waits) / 1000)

@@ -8,7 +8,7 @@ import type { Db, Tables } from './schema.ts'
 /** No access token of a user lives longer. The sweep keeps a family for this long after its end. */
 export const longestTokenSeconds = 86_400
 
-/** A family lives this long, and without being used for as long as the next line says. */
+/** A family lives this long. If it is not used, it lives as long as the next line says. */
 export const familyLifetimeMs = 90 * 86_400_000
 export const idleLifetimeSeconds = 14 * 86_400
 
@@ -93,7 +93,7 @@ export async function endSurplusGrants(db: Db, userId: string, clientId: string 
 }
 
 /**
- * Redeems a code once: of any number of callers in any number of processes one gets an answer, and the others undefined.
+ * Redeems a code once. Only the first of several callers gets an answer, in all processes together; the others get undefined.
  * The condition names everything that the code is bound to, so a wrong exchange changes nothing.
  */
 export async function redeemGrant(

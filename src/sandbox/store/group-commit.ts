@@ -13,7 +13,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Each promise settles when its own change is on the disk, or can no longer get there. */
+/** Each promise resolves when its own change is on the disk, and rejects if it cannot get there. */
 export function makeGroupCommit(writer: Db, patiently: Patiently): Database['write'] {
   let waiting: Waiting[] = []
 
@@ -49,7 +49,7 @@ async function runGroup(writer: Db, group: Waiting[]): Promise<PromiseSettledRes
       try {
         results.push({ status: 'fulfilled', value: await statement(db) })
       } catch (reason) {
-        // SQLite undoes a refused statement by itself and keeps the others'. A fault of the disk ends them all.
+        // If SQLite refuses a statement, it undoes only that one. A disk error ends the whole transaction.
         if (storeFaultOf(reason)) throw reason
         results.push({ status: 'rejected', reason })
       }

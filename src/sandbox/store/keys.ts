@@ -24,8 +24,8 @@ export async function createKeys(db: Db, now: Date): Promise<void> {
 }
 
 /**
- * From now on new tokens are signed with this key, whose id it gives; tokens signed with older ones still verify.
- * Two statements: call it in a transaction.
+ * New tokens are signed with this key from now on. Tokens signed with older keys stay valid. Resolves to the id of the
+ * key. Two statements: call this in a transaction.
  */
 export async function addSigningKey(db: Db, now: Date): Promise<string> {
   const id = randomUUID()
@@ -41,14 +41,14 @@ export async function addSigningKey(db: Db, now: Date): Promise<string> {
       id,
       kind: 'signing',
       material: JSON.stringify(privateKey.export({ format: 'jwk' })),
-      // The newest key signs, also when the clock of the machine that made the last one is ahead of ours.
+      // The newest key signs, even if the clock of the machine that made the key before is ahead of ours.
       created_at: Math.max(now.getTime(), (newest?.createdAt ?? 0) + 1),
     })
     .execute()
   return id
 }
 
-/** Every token that was signed with one of the others is refused from now on. Resolves to the number of keys removed. */
+/** Tokens signed with any other key are refused from now on. Resolves to the number of removed keys. */
 export async function removeOtherSigningKeys(db: Db, id: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('keys')

@@ -16,7 +16,7 @@ export interface MadeByClient extends MadeId {
   /** Null if the client was removed, or is unknown. */
   clientName: string | null
   what: 'application' | 'secret'
-  /** Whether the client was shown a secret or a token of it that still counts. */
+  /** Whether the client has received a secret or a token of it that is still valid. */
   isKnown: boolean
   /** Whether it has a valid secret that the client did not make. */
   hasOtherSecret: boolean
@@ -74,7 +74,7 @@ export async function listMadeByClients(
 }
 
 /**
- * Ends every secret that the client has made. If it has made the application, it was shown the tokens, and they end, too.
+ * Ends every secret that the client has made. If it has made the application, it has received the tokens, so they end, too.
  * Call this in a transaction that has claimed the application, and add a secret if none is left.
  */
 export async function endMadeByClient(db: Db, { applicationId, clientId, what }: MadeByClient): Promise<void> {

@@ -1,4 +1,4 @@
-// Brings the database to the schema of this version, or refuses to touch it: it is never recreated.
+// Brings the database to the schema of this version, or leaves it as it is. It never deletes and recreates a database.
 import { sql } from 'kysely'
 import { createKeys } from './keys.ts'
 import type { Db } from './schema.ts'
@@ -6,22 +6,22 @@ import type { Db } from './schema.ts'
 export type DatabaseKind = 'sqlite' | 'postgres'
 
 export interface Migration {
-  /** What it brings. Errors and the log name it. */
+  /** What the step adds. Errors and the log show this name. */
   name: string
   /**
-   * In order. A text is plain SQL that both databases take; where there is none, each has statements of its own.
-   * SQLite does not heed foreign keys while steps run, so nothing cascades: a step deletes what belongs to its rows itself.
+   * In order. A text is SQL for both databases. An object has different statements for each of them.
+   * SQLite ignores foreign keys while steps run, so nothing cascades: a step itself deletes what belongs to its rows.
    */
   statements: readonly (string | Record<DatabaseKind, readonly string[]>)[]
 }
 
-/** The database is not one that this version can work with. The message says why and what to do. */
+/** This version cannot work with the database. The message says why, and what to do. */
 export class UnusableDatabase extends Error {}
 
 /**
- * To be called in a transaction that no other process can run at the same time, and on SQLite without foreign keys.
- * `tables`: names of those that are there. True when the database was empty.
- * Throws UnusableDatabase when the database is somebody else's, newer than this version, or has lost its keys.
+ * Call this in a transaction that no other process can run at the same time, and on SQLite without foreign keys.
+ * `tables`: the names of the existing tables. True if the database was empty.
+ * Throws UnusableDatabase if another program made the database, if it is newer than this version, or if it lost its keys.
  */
 export async function migrate(
   db: Db,
@@ -52,7 +52,7 @@ export async function migrate(
     await db.updateTable('sandbox_schema').set({ version: steps.length }).execute()
   }
 
-  // Keys are made together with the database and at no other time: new ones would end every session and token unasked.
+  // Keys are made only together with the database. New keys would end every session and token.
   if (isNew) await createKeys(db, now)
   const kinds = await db.selectFrom('keys').select('kind').distinct().execute()
   if (kinds.length < 2)
@@ -63,13 +63,13 @@ export async function migrate(
 async function readVersion(db: Db): Promise<number> {
   const rows = await db.selectFrom('sandbox_schema').select('version').execute()
   const version = rows[0]?.version ?? 0
-  // Counted from the end, a negative one would run steps again.
+  // With a negative number, slice would count from the end and run steps again.
   if (rows.length !== 1 || !Number.isInteger(version) || version < 1)
     throw new UnusableDatabase('The database does not say which schema it has. Restore it from a copy.')
   return version
 }
 
-/** The steps ran without foreign keys, so what PostgreSQL refuses by itself is refused here, before it counts. */
+/** The steps ran without foreign keys. So rows that PostgreSQL would refuse are refused here, before the transaction ends. */
 async function refuseOrphans(db: Db): Promise<void> {
   const { rows } = await sql<{ table: string; parent: string }>`pragma foreign_key_check`.execute(db)
   const [orphan] = rows
@@ -79,7 +79,7 @@ async function refuseOrphans(db: Db): Promise<void> {
     )
 }
 
-/** Throws what the database says, with the step's name in front. */
+/** Throws the error of the database, with the name of the step in front of its message. */
 async function runMigration(db: Db, database: DatabaseKind, { name, statements }: Migration): Promise<void> {
   try {
     for (const statement of statements)

@@ -1,9 +1,9 @@
-// The steps that bring an empty database to the present schema, in order. Add new ones at the end; never change one.
+// The steps that bring an empty database to the present schema, in order. Add new steps at the end. Never change a step.
 
 import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migrate.ts'
 
-/** Rows of before have an unknown maker, written as ''; null is nobody's client. */
+/** The maker of earlier rows is unknown, which is written as ''. Null means that no client has made the row. */
 export const makers: Migration = {
   name: 'makers',
   statements: [
@@ -13,13 +13,13 @@ export const makers: Migration = {
   ],
 }
 
-// Before this, a start made the seeded user, his group and his membership in one transaction, with one time: nobody who
-// signed up has that. Whoever makes an application by a call gets tokens with it, which no seeded application has.
+// Before this step, seeding made the user, the group and the membership in one transaction, with one time. No user who signed
+// up has that. An application that was made by a call has tokens, and a seeded one has none.
 const isSeededUser = `exists (select 1 from groups where groups.created_by = users.id
   and groups.created_at = users.created_at and groups.name = 'Sandbox developers')`
 const isSeededClient = 'not exists (select 1 from app_access_tokens where application_id = applications.id)'
 
-/** What was seeded before is marked as applied, so that the first start with this schema applies nothing again. */
+/** Marks earlier seeds as applied, so that the first start with this schema does not apply them again. */
 const seeds: Migration = {
   name: 'seeds',
   statements: [
@@ -38,7 +38,7 @@ const seeds: Migration = {
   ],
 }
 
-// As the API names them, because their JSON is what is counted; see sizeOfFields.
+// With the names of the API, because the size of their JSON counts; see sizeOfFields.
 const sizedFields = [
   ['name', 'name'],
   ['description', 'description'],
@@ -80,7 +80,7 @@ const invitations: Migration = {
   ],
 }
 
-/** An application that is removed is gone at once for everybody; the sweep takes its rows in portions. */
+/** A removed application is gone at once for everybody. The sweep deletes its rows in portions. */
 const removedApplications: Migration = {
   name: 'removed applications',
   statements: [
@@ -89,7 +89,7 @@ const removedApplications: Migration = {
   ],
 }
 
-/** Lets the sweep find codes that nobody redeemed among the grants that somebody did. */
+/** Lets the sweep find codes that were never redeemed without reading every grant. */
 const unredeemedCodes: Migration = {
   name: 'unredeemed codes',
   statements: ['create index grants_unredeemed on grants (expires_at) where redeemed_at is null'],
@@ -139,7 +139,7 @@ const applicationMakers: Migration = {
   statements: ['create index applications_maker on applications (created_by)'],
 }
 
-/** The first brings version 0 to version 1, and so on. */
+/** The first step brings version 0 to version 1, and so on. */
 export const migrations: readonly Migration[] = [
   firstSchema,
   makers,

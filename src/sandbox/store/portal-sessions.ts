@@ -29,7 +29,7 @@ export async function createPortalSession(db: Db, session: NewPortalSession): Pr
     .execute()
 }
 
-/** Undefined if there is none, or it has expired. */
+/** Undefined if the session does not exist or has expired. */
 export async function findPortalSession(db: Db, idHash: string, now: Date): Promise<PortalSession | undefined> {
   const row = await db
     .selectFrom('portal_sessions')
@@ -64,7 +64,7 @@ export async function deletePortalSession(db: Db, idHash: string): Promise<void>
 }
 
 /**
- * Ends every session of the user and every grant, of whatever application (RFC 9700 4.14.2). Two statements: call it in a
+ * Ends every session of the user, and every grant to any application (RFC 9700 4.14.2). Two statements: call this in a
  * transaction.
  */
 export async function signOutEverywhere(db: Db, userId: string, now: Date): Promise<void> {
@@ -72,11 +72,11 @@ export async function signOutEverywhere(db: Db, userId: string, now: Date): Prom
   await revokeAllGrantsOf(db, userId, now)
 }
 
-/** What has shown who a user is: a session at the portal, or the right password. */
+/** How a user has proven who they are: with a session at the portal, or with the right password. */
 export type Proof = { sessionHash: string } | { passwordHash: string }
 
 /**
- * False if it does not count any more. Otherwise it stays locked until the transaction ends: whoever ends the session or
+ * False if it is no longer valid. Otherwise it stays locked until the transaction ends. A request that ends the session or
  * changes the password at the same time waits, and then ends what the transaction has made.
  */
 export async function lockProof(db: Db, userId: string, proof: Proof): Promise<boolean> {

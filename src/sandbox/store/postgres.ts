@@ -1,5 +1,5 @@
-// PostgreSQL as the sandbox's database: brought up to date by one instance while others wait, then two small pools in which
-// nothing waits for ever.
+// PostgreSQL as the sandbox's database. One instance brings it up to date while others wait. After that there are two small
+// pools, and every wait has a limit.
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 import { type Migration, migrate } from './migrate.ts'
@@ -13,7 +13,7 @@ const bigintOid = 20
 const connectionTimeoutMs = 1000
 const lockTimeoutMs = 1000
 
-/** Throws UnusableDatabase, or what pg throws when nothing answers. */
+/** Throws UnusableDatabase, or what pg throws if no server answers. */
 export async function openPostgresDatabase(
   url: string,
   { clock, onLost, onNew }: StoreOptions,
@@ -32,7 +32,7 @@ export async function openPostgresDatabase(
   const { reader, writer } = openPostgres(url, onLost)
   return {
     read: reader,
-    // The database itself makes everyone wait their turn, and no longer than they may.
+    // The database itself lets transactions wait for each other, and limits the wait.
     write: statement => statement(writer),
     transaction: work => writer.transaction().execute(work),
     async close() {
@@ -42,15 +42,15 @@ export async function openPostgresDatabase(
 }
 
 /**
- * Readers have connections of their own, so that they never stand in a line behind writers that wait for a lock.
- * `onLost` hears of each connection that breaks, idle or at work: without a listener it would end the process.
+ * Readers have their own connections, so that they never wait behind writers that wait for a lock.
+ * `onLost` is called for each connection that breaks, idle or in use. Without a listener, the error would end the process.
  */
 function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db; writer: Db } {
   const limits = {
     connectionTimeoutMillis: connectionTimeoutMs,
     lock_timeout: lockTimeoutMs,
     statement_timeout: 3000,
-    // A little later than the server's own, whose answer says more.
+    // A little later than the server's own limit, because the server's error says more.
     query_timeout: 3500,
     idle_in_transaction_session_timeout: 5000,
   }
@@ -60,7 +60,7 @@ function openPostgres(url: string, onLost: (error: Error) => void): { reader: Db
   }
 }
 
-/** One connection without a short time limit: a new index on a large table takes long, and a second instance waits for it. */
+/** One connection without a short time limit. A new index on a large table takes long, and a second instance waits for it. */
 function openPostgresForMigration(url: string): Db {
   return connect(
     { connectionString: url, max: 1, connectionTimeoutMillis: connectionTimeoutMs, lock_timeout: 60_000 },
@@ -73,25 +73,25 @@ function connect(config: pg.PoolConfig, onLost: (error: Error) => void): Db {
     ...config,
     keepAlive: true,
     types: {
-      // Times and counters are far below 2^53; pg would hand a bigint over as text.
+      // pg returns a bigint as text. Times and counters are far below 2^53.
       getTypeParser: (oid, format) => (oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)),
     },
   })
   const lost = new WeakSet<pg.PoolClient>()
   pool.on('connect', client =>
     client.on('error', error => {
-      // A reset and the end that follows it are two errors.
+      // A reset connection emits two errors.
       if (!lost.has(client)) onLost(error)
       lost.add(client)
     }),
   )
-  // The pool reports idle connections once more.
+  // The pool reports the errors of idle connections a second time.
   pool.on('error', () => undefined)
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discardLost(pool) }) })
 }
 
-// A connection that has fallen silent goes back into pg's pool, where the next request waits for it in vain. And one whose
-// server has become a replica takes no changes, while a new one may reach the server that does.
+// pg puts a connection that no longer answers back into its pool, and the next request waits for it in vain. A connection
+// whose server has become a replica accepts no changes, while a new connection may reach the new primary.
 const hopeless: (StoreFault | undefined)[] = ['unreachable', 'read-only']
 
 function discardLost(pool: pg.Pool): PostgresPool {
@@ -115,8 +115,8 @@ function discardLost(pool: pg.Pool): PostgresPool {
 }
 
 /**
- * A server refuses connections with many codes: the database is closed or gone, the role or its password no longer counts,
- * there is no TLS. Whatever the code, no statement of a request is at fault.
+ * A server refuses connections with many codes: the database is closed or gone, the role or its password is no longer valid,
+ * TLS is missing. Whatever the code is, the statement of the request is not the cause.
  */
 function throwUnreachable(error: Error & { code?: string }): never {
   // An AggregateError (a host with several addresses) has no message of its own.
@@ -124,8 +124,8 @@ function throwUnreachable(error: Error & { code?: string }): never {
 }
 
 /**
- * Names of the tables and views in the schema where ours would be made, without those that an extension brought:
- * providers make a new database with some.
+ * The names of the tables and views in the schema that our tables go into. Tables of extensions are left out, because
+ * providers install some in a new database.
  */
 async function listPostgresTables(db: Db): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
@@ -139,7 +139,7 @@ async function listPostgresTables(db: Db): Promise<string[]> {
   return rows.map(row => row.name)
 }
 
-/** Until the transaction ends, no other process gets past this line. */
+/** No other process passes this line until the transaction ends. */
 async function lockForMigration(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(7236431)`.execute(db)
 }

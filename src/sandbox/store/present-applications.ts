@@ -16,7 +16,7 @@ export function updateApplications(db: Db) {
   return db.updateTable('applications').where(isPresent)
 }
 
-/** From now on no query finds the application, nor the secrets, codes, tokens and consents of its client. */
+/** From now on no query finds the application, or the secrets, codes, tokens and consents of its client. */
 export function removeApplications(db: Db, now: Date) {
   return updateApplications(db).set({ removed_at: now.getTime() }).returning('id')
 }

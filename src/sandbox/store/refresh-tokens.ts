@@ -26,9 +26,9 @@ export class RenewedTooOften extends Error {
 }
 
 /**
- * Replaces the token with its successor, once: of any number of callers in any number of processes one gets an answer, and
- * the others undefined. The end of the family does not move. Several statements: call this in a transaction, so that nothing
- * has changed when it throws RenewedTooOften.
+ * Replaces the token with its successor, once. Only the first of several callers gets an answer, in all processes together;
+ * the others get undefined. The end of the family does not move. Several statements: call this in a transaction, so that
+ * nothing has changed if it throws RenewedTooOften.
  */
 export async function replaceRefreshToken(
   db: Db,
@@ -80,7 +80,7 @@ async function refuseTooOften(db: Db, { grantId, generation }: TokenFamily, nowM
     .where('generation', '=', generation - renewalsAMinute)
     .executeTakeFirst()
   const waitMs = sixtyBefore ? sixtyBefore.spentAt + minuteMs - nowMs : 0
-  // A wait that is longer than the minute was written while a clock was ahead. It is over.
+  // A wait of more than a minute was written while a clock was ahead. It no longer counts.
   if (waitMs > 0 && waitMs <= minuteMs) throw new RenewedTooOften(Math.ceil(waitMs / 1000))
 }
 
@@ -110,7 +110,7 @@ export async function findReplacedToken(
   )
 }
 
-/** The family of a refresh token of this client, newest or replaced. Undefined if there is none. */
+/** The family of the newest or a replaced refresh token of this client. Undefined if the token is unknown. */
 export async function findFamilyId(
   db: Db,
   { tokenHash, clientId }: { tokenHash: string; clientId: string },

@@ -38,7 +38,7 @@ interface UserTable extends MarkedTable {
   created_at: number
 }
 
-/** Which column of an application holds which field that its developer gives. The table and the record follow from it. */
+/** The column of each field that a developer gives. The types of the table and of the record follow from it. */
 export const fieldColumns = {
   name: 'name',
   description: 'description',
@@ -81,7 +81,7 @@ interface ClientSecretTable {
   generation: number
   hash: string
   created_at: number
-  /** Empty, like its client, if an earlier version made it, which did not store this. */
+  /** Empty, like made_by_client, if an earlier version made it, which did not store this. */
   created_by: string
   made_by_client: string | null
 }
@@ -96,7 +96,7 @@ interface AppAccessTokenTable {
 }
 
 interface SeededClientTable {
-  /** Empty for a client that was removed before seeds were marked: its id is not known any more. */
+  /** Empty for a client that was removed before seeds were marked, because its id is unknown. */
   id: string
   /** As in client_secrets. Null, like the redirect URIs, if an earlier version applied it, which did not mark seeds. */
   secret_hash: string | null
@@ -110,7 +110,7 @@ interface GrantTable {
   /** Null for an access token from the portal's own page. */
   application_id: string | null
   created_at: number
-  /** From then on the row means nothing, and may be swept. */
+  /** After this time the row has no effect, and the sweep may delete it. */
   expires_at: number
   revoked_at: number | null
   code_hash: string | null

@@ -1,14 +1,14 @@
-// What seeding has made, and with which settings: kept apart from the records themselves, which people change and remove.
+// What seeding has made, and with which settings. It is apart from the records themselves, which people change and remove.
 import type { Db } from './schema.ts'
 import { normaliseEmail } from './users.ts'
 
 export interface SeededUser {
   userId: string
-  /** Of the password that was applied last, whatever it was changed to since. */
+  /** The hash of the password that was applied last. The user may have changed it since. */
   passwordHash: string
 }
 
-/** The settings that were applied last. Null where they were applied before this was noted, by an earlier version. */
+/** The settings that were applied last. Null if an earlier version applied them, which did not note this. */
 export interface SeededClient {
   secretHash: string | null
   /** Comma-separated. */

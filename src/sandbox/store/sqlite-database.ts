@@ -1,4 +1,4 @@
-// A SQLite file as the sandbox's database: looked through for damage, brought up to date, and waited for.
+// A SQLite file as the sandbox's database: the search for damage, the migration, and the wait for locks.
 import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findDamage } from './find-damage.ts'
@@ -9,7 +9,7 @@ import { listSqliteTables, openSqlite, openSqliteForMigration, type SqliteFile }
 import type { Database, StoreOptions } from './store.ts'
 import { StoreBusy, storeFaultOf } from './store-fault.ts'
 
-// A request waits this long for the database before it is told to come again (F-30).
+// A request waits this long for the database. After that the answer is 503 (F-30).
 const patienceMs = 2000
 
 /** Throws UnusableDatabase, or what node:sqlite throws. */
@@ -61,14 +61,14 @@ function inTime(): number {
   return performance.now() + patienceMs
 }
 
-/** Runs again while the database is locked; what has failed with "busy" was rolled back whole. */
+/** Runs the work again while the database is locked. An attempt that failed with "busy" was rolled back completely. */
 async function untilFree<T>(run: () => Promise<T>, deadline: number): Promise<T> {
   for (;;) {
     try {
       return await run()
     } catch (error) {
       if (storeFaultOf(error) !== 'busy') throw error
-      // Only now: a process that stood still for two seconds has not asked yet.
+      // Checked after an attempt, because a process that was suspended for two seconds has not tried yet.
       if (performance.now() > deadline) throw new StoreBusy('the database stayed locked')
       await wait(5 + Math.random() * 20)
     }

@@ -1,28 +1,28 @@
-// Kysely on node:sqlite: one connection that writes, one that reads, so that no reader ever waits for a writer.
+// Kysely on node:sqlite. One connection writes and another reads, so no reader waits for a writer.
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { CompiledQuery, type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, sql } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 
-// node:sqlite waits inside the event loop, so it may wait only for what two processes normally cost each other;
-// longer waits are awaited, by the store.
+// node:sqlite blocks the event loop while it waits for a lock. So this wait is short, about as long as a transaction of
+// another process. The store waits longer without blocking.
 const busyTimeoutMs = 20
 
-// Statements of this program are few, but lists of values come in several lengths.
+// There are few different statements, but lists of values have several lengths.
 const maxPreparedStatements = 300
 
-/** A database file. One that is temporary goes with the process, so no write to it waits for the disk. */
+/** A database file. A temporary file is deleted with the process, so no write to it waits for the disk. */
 export interface SqliteFile {
   path: string
   isTemporary: boolean
 }
 
-/** Opens the file, making it (and its folder) when it is not there, readable by its owner only. */
+/** Opens the file. If it does not exist, it is made with its folder, and only its owner can read it. */
 export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; writer: Db } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600))
-  // A copy may have come with other permissions; the private keys are in here.
+  // A restored copy may have other permissions, and the file holds the private keys.
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
   const writer = connect(path)
   try {
@@ -37,8 +37,8 @@ export function openSqlite({ path, isTemporary }: SqliteFile): { reader: Db; wri
 }
 
 /**
- * A connection that does not heed foreign keys. SQLite changes a table by making it anew, and with them `drop table`
- * would delete every row that belongs to one of the old table. Inside a transaction they cannot be switched off.
+ * A connection that ignores foreign keys. To change a table in SQLite, one makes a new table and drops the old one. With
+ * foreign keys, the drop would delete every row that belongs to a row of the old table. A transaction cannot switch them off.
  */
 export function openSqliteForMigration(path: string): Db {
   return toKysely(connect(path, { enableForeignKeyConstraints: false }))
@@ -69,13 +69,13 @@ class ImmediateDriver extends SqliteDriver {
     this.#isInTransaction = isInTransaction
   }
 
-  // A deferred transaction that reads and then writes fails at once when another process wrote between the two,
-  // whatever the busy timeout says.
+  // A deferred transaction that reads and then writes fails at once if another process has written in between, even with a
+  // busy timeout.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
-  // SQLite itself rolls back when the disk is full; a second rollback would fail and hide the first error.
+  // SQLite rolls back by itself if the disk is full. A second rollback would fail and hide the first error.
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#isInTransaction()) await super.rollbackTransaction(connection)
   }

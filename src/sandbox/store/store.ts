@@ -8,7 +8,7 @@ export interface Database {
   /** For one statement that changes something. When it resolves, the change is on the disk. */
   write<T>(statement: (db: Db) => Promise<T>): Promise<T>
   /**
-   * For several statements, all or none. The work runs again if another process was in the way, so it must only query.
+   * For several statements, all or none. If another process has a lock, the work runs again, so it must only send queries.
    */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

@@ -1,12 +1,12 @@
-// Deletes rows that have expired or were removed, in portions. Each portion is a transaction of its own, so no request waits
-// long behind it. The sweeper does this once a minute.
+// Deletes expired and removed rows once a minute, in portions. Each portion is one short transaction, so requests do not wait
+// long for it.
 import { type RawBuilder, sql } from 'kysely'
 import { deleteApplication } from './applications.ts'
 import { longestTokenSeconds } from './grants.ts'
 import { isRemoved } from './present-applications.ts'
 import type { Store } from './store.ts'
 
-// SQLite deletes these in about 2 ms, and nothing else happens in this process meanwhile.
+// SQLite deletes a portion in about 2 ms. The process does nothing else meanwhile.
 const portionSize = 100
 
 // An access token that was issued at the end of a grant's life must still find the grant.
@@ -65,7 +65,7 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
       swept += await deleteGrants(isOfIt)
       swept += await deleteRows('consents', isOfIt)
       swept += await deleteRows('app_access_tokens', isOfIt)
-      // Its secrets go with it: the search for damage reports an application without a secret.
+      // In one transaction with its secrets, because the search for damage reports an application without a secret.
       if (!signal?.aborted && (await store.transaction(db => deleteApplication(db, id)))) swept += 1
     }
   }
@@ -73,8 +73,8 @@ async function deleteRemovedApplications(store: Store, condition: Condition, sig
 
 function inPortions(store: Store, signal: AbortSignal | undefined) {
   /**
-   * Requests that wait come between two portions. A portion that finds nothing is not the end: another process may have
-   * deleted its rows.
+   * Waiting requests have their turn between two portions. A portion that deletes nothing is not the last one: another process
+   * may have deleted its rows.
    */
   async function deleteRows(table: keyof typeof keys, condition: Condition): Promise<number> {
     const key = sql.join(keys[table].map(column => sql.ref(column)))
@@ -112,7 +112,7 @@ function inPortions(store: Store, signal: AbortSignal | undefined) {
 
 export interface Sweeper {
   start(): void
-  /** Resolves when a sweep that is running has stopped, which is soon. */
+  /** Stops a running sweep. Resolves soon, when it has stopped. */
   stop(): Promise<void>
 }
 
@@ -125,7 +125,7 @@ export function createSweeper(store: Store, onFailed: (error: Error) => void, pa
   function sweepLater(): void {
     if (stopping.signal.aborted) return
     timer = setTimeout(() => {
-      // The real clock: a test or a lesson that moves the other one must not delete rows for good.
+      // The real clock. A test that moves the clock of the sandbox must not delete rows.
       running = sweep(store, new Date(), stopping.signal).catch(onFailed).finally(sweepLater)
     }, pauseMs).unref()
   }

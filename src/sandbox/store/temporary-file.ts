@@ -1,14 +1,14 @@
-// The database of `sqlite::memory:`, which needs two connections and so a file: one that goes with the process.
+// The database of `sqlite::memory:`. Two connections need a file, which is deleted when the process ends.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const folders = new Set<string>()
 const removeFolder = (folder: string) => rmSync(folder, { recursive: true, force: true })
-// One listener for all of them: of more than ten Node warns as of a leak.
+// One listener for all files, because Node warns of a leak if there are more than ten listeners.
 const removeAll = () => folders.forEach(removeFolder)
 
-/** `remove` may be called more than once, and is called at the process's end at the latest. */
+/** `remove` may be called more than once. It is called when the process ends, at the latest. */
 export function makeTemporaryFile(): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
   if (folders.size === 0) process.on('exit', removeAll)

@@ -24,7 +24,7 @@ export interface Caller {
 /** Why nobody is known to call. */
 export type CallerFault = 'token-missing' | 'token-malformed' | 'token-expired' | 'token-revoked'
 
-/** A token that does not count. Whoever it was given to is known if its signature is right, and claimed if it is not. */
+/** A token that is not accepted. If its signature is right, the client and user in it are known. Otherwise they are claimed. */
 export interface RefusedToken {
   refusal: CallerFault
   userId?: string

@@ -1,6 +1,6 @@
 // Which hosts an address may name, so that it can stand in a header or on a page without being read as something else.
 
-/** For whoever sends another one. */
+/** The end of a message to callers that send another host. */
 export const plainHostRule = 'with a host of letters, digits, dots and hyphens'
 
 /** For a host as the URL parser gives it. URL parsers let `;`, `'` and more through, which end a directive of a policy. */

@@ -20,7 +20,7 @@ interface CallsPage {
   documentPath: string
   /** Where an access token is got, if the calls need one. */
   tokenUrl?: string
-  /** Whether the examples are to be of whoever is authorized; this needs the calls of the application API. */
+  /** Whether the examples have the ids of the authorized user. This needs the calls of the application API. */
   hasOwnExamples?: boolean
   /** Other things to read. */
   links: { href: string; label: string }[]

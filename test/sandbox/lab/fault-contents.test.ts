@@ -1,4 +1,4 @@
-// Faults in what an answer says: token responses, the address that leads back, lists and records of the API; and traps.
+// Faults in the contents of answers: token responses, the redirect back, lists and records of the API. And traps.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'

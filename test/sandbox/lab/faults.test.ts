@@ -75,7 +75,7 @@ const dialects = {
   api: (body: string, status: number) => JSON.parse(body).error.status === status,
 }
 
-/** `seconds` alone are waited for; a status is tried with what a client may do about it. */
+/** The options that a fault is tried with, and the answer that is right. A status is tried with Retry-After. */
 function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined {
   const status = /^\d{3}$/.test(name) ? Number(name) : undefined
   if (!status) return wires[name]
@@ -91,7 +91,7 @@ function wireOf(name: string, dialect: keyof typeof dialects): Wire | undefined 
 const dialectOf = ({ place }: Fault) =>
   place === 'me' ? 'message' : ['exchange', 'refresh', 'revoke', 'metadata', 'keys'].includes(place) ? 'oauth' : 'api'
 
-/** Every status where it is first written in a dialect; elsewhere one of those before, and one of those after. */
+/** At the first place of a dialect every status. At the other places one status before and one after the platform has acted. */
 const isTried = ({ place, name }: Fault) => {
   const status = /-(\d{3})(-after)?$/.exec(name)?.[1]
   return !status || ['exchange', 'me', 'create'].includes(place) || status === '401' || status === '503'

@@ -77,7 +77,7 @@ async function buildTestLab(t: Test, options: Partial<LabOptions> = {}) {
   return { lab, observe, refuseExchange, get }
 }
 
-t.test('a request that is too long to keep is shown as far as it is kept, and says so', async t => {
+t.test('a request that is too long is cut, and says so', async t => {
   const { observe, get } = await buildTestLab(t)
   const fields = Array.from({ length: 100 }, (_, index) => [`field-${index}`, Array.from({ length: 100 }, () => 1)])
   observe({
@@ -236,7 +236,7 @@ t.test('while the database does not answer, set-up says when to come again', asy
   t.match([answer.statusCode, answer.headers, answer.json()], [503, { 'retry-after': '2' }, { error: { status: 503 } }])
 })
 
-t.test('only a name of its own is answered, so that a page cannot have its name resolved to this machine', async t => {
+t.test('the laboratory answers only to its own host names, which prevents DNS rebinding', async t => {
   const { lab } = await buildTestLab(t, { labUrls: ['https://lab.example.test'] })
   const status = async (host: string) =>
     (await lab.server.inject({ url: '/lab/v1/logins', headers: { host } })).statusCode
@@ -321,7 +321,7 @@ t.test('a listener that has gone takes nothing up any more', async t => {
   t.doesNotThrow(() => observe())
 })
 
-t.test('the pages tell a login as a picture, with what failed, why, and how to fix it', async t => {
+t.test('the pages show a login as a picture, with what failed, why, and how to fix it', async t => {
   const { observe, refuseExchange, get } = await buildTestLab(t)
   t.match((await get('/')).body, 'Nothing yet')
   observe()

@@ -46,7 +46,7 @@ function buildLogins(bounds: Partial<Bounds> = {}) {
   return { logins, record, begin, hide }
 }
 
-t.test('a login goes from its start to the last call, by what was given out on the way', async t => {
+t.test('codes and tokens connect all steps of a login, from its start to the last call', async t => {
   const { record, begin, logins } = buildLogins()
   const [state, code, accessToken, refreshToken, newer] = [random(), random(), random(), random(), random()]
   const login = begin('app-1', state)
@@ -188,7 +188,7 @@ t.test('a login that is forgotten is found by nothing', async t => {
   t.same(logins.list({}), [])
 })
 
-t.test('whoever listens hears each step, until it has heard enough', async t => {
+t.test('a listener gets each step until it is removed', async t => {
   const { logins, begin } = buildLogins()
   const heard: number[] = []
   const end = logins.listen((_login, _step, number) => heard.push(number))

@@ -27,7 +27,7 @@ async function readLogins({ lab }: TestSandbox): Promise<Told[]> {
   return (await Promise.all(answers)).map(answer => answer.json())
 }
 
-/** A login of a client that does all things right, as far as its code. */
+/** A login of a correct client, up to its code. */
 async function begin(sandbox: TestSandbox, parameters: StartParameters = {}) {
   const [state, verifier] = [random(), random()]
   const arrived = await logIn(sandbox, {

@@ -175,7 +175,7 @@ t.test('each mistake is noticed by its own notice, and by no other', async t => 
   )
 })
 
-t.test('what looks like a mistake and is none is not noticed', async t => {
+t.test('steps that only look like a mistake get no notice', async t => {
   const state = random()
   const first = goodLogin()
   const withoutRevocation = login(...first.steps.filter(({ kind }) => kind !== 'revoke'))

@@ -29,7 +29,7 @@ async function makeAll(sandbox: TestSandbox, lab: CallLab, suite?: string) {
   return { clientId, person, groupId, tokens, credentials }
 }
 
-/** As somebody who has accepted an invitation. */
+/** Makes the person a member, as if they had accepted an invitation. */
 const joinGroup = ({ store, now }: TestSandbox, { groupId, userId }: { groupId: string; userId: string }) =>
   store.write(db => addMember(db, { id: randomUUID(), groupId, userId, addedBy: userId, now: now() }))
 
@@ -47,7 +47,7 @@ for (const database of await openDatabases(t)) {
   const start = async (t: Parameters<typeof buildTestLab>[0]) =>
     buildTestLab(t, { databaseUrl: await database.make(t) })
 
-  t.test(`a person who was made signs in, with what was given or made up (${database.name})`, async t => {
+  t.test(`a person who was made signs in, with given fields and with made-up ones (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const made = await lab('POST', 'people', {})
     t.equal(made.statusCode, 201)
@@ -237,29 +237,32 @@ for (const database of await openDatabases(t)) {
     t.equal((await stranger.call('GET', `/identities/v1/${userId}/links?type=MemberOf`)).json().ItemList.length, 1)
   })
 
-  t.test(`the seeded person is let expire and reset, with what they made since (${database.name})`, async t => {
-    const { sandbox, lab } = await start(t)
-    const { call, groupId, accessToken } = await callAsDeveloper(sandbox)
-    const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
-    await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris: 'https://other.example.test/' })
-    t.strictSame((await lab('POST', 'reset', { suite: 'another' })).json(), {
-      removed: { people: 0, groups: 0, applications: 0 },
-    })
-    t.ok(await isAccepted(sandbox, accessToken), 'who resets a suite leaves the seeds alone')
-    t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
-    t.notOk(await isAccepted(sandbox, accessToken))
-    const after = await callAsDeveloper(sandbox)
-    const list = (await after.call('GET', '/apps/v1')).json().ItemList
-    t.strictSame(
-      list.map((app: { '@id': string }) => app['@id']),
-      [seeded.clientId],
-    )
-    t.equal(list[0].client?.redirectUris ?? seeded.redirectUri, seeded.redirectUri)
-    t.notSame(created['@id'], seeded.clientId)
-    const { access_token } = await getTokens(sandbox)
-    t.strictSame((await lab('POST', 'expire', { what: 'access-token', value: access_token })).json(), { expired: 1 })
-    t.notOk(await isAccepted(sandbox, access_token))
-  })
+  t.test(
+    `what the seeded person has can expire, and a reset removes what they made since (${database.name})`,
+    async t => {
+      const { sandbox, lab } = await start(t)
+      const { call, groupId, accessToken } = await callAsDeveloper(sandbox)
+      const created = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
+      await call('PUT', `/apps/v1/${seeded.clientId}`, { name: 'Renamed', redirectUris: 'https://other.example.test/' })
+      t.strictSame((await lab('POST', 'reset', { suite: 'another' })).json(), {
+        removed: { people: 0, groups: 0, applications: 0 },
+      })
+      t.ok(await isAccepted(sandbox, accessToken), 'who resets a suite leaves the seeds alone')
+      t.match((await lab('POST', 'reset', { seeds: true })).json(), { removed: { applications: 1 } })
+      t.notOk(await isAccepted(sandbox, accessToken))
+      const after = await callAsDeveloper(sandbox)
+      const list = (await after.call('GET', '/apps/v1')).json().ItemList
+      t.strictSame(
+        list.map((app: { '@id': string }) => app['@id']),
+        [seeded.clientId],
+      )
+      t.equal(list[0].client?.redirectUris ?? seeded.redirectUri, seeded.redirectUri)
+      t.notSame(created['@id'], seeded.clientId)
+      const { access_token } = await getTokens(sandbox)
+      t.strictSame((await lab('POST', 'expire', { what: 'access-token', value: access_token })).json(), { expired: 1 })
+      t.notOk(await isAccepted(sandbox, access_token))
+    },
+  )
 
   t.test(`two suites share a sandbox, and one reset takes nothing of the other (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
@@ -364,7 +367,7 @@ for (const database of await openDatabases(t)) {
     t.equal(await guess(), 401)
   })
 
-  t.test(`how long what one client is given lives is told for it alone (${database.name})`, async t => {
+  t.test(`lifetimes can be set for one client, and the others keep theirs (${database.name})`, async t => {
     const { sandbox, lab } = await start(t)
     const lifetimes = { accessTokenSeconds: 5, refreshTokenSeconds: 60, codeSeconds: 2 }
     const made = (await lab('POST', 'applications', { redirectUri, lifetimes })).json()

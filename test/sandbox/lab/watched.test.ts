@@ -1,4 +1,5 @@
-// The whole sandbox with its laboratory: what is told of a good client, what is never told, and what it costs when it is off.
+// The whole sandbox with its laboratory: what it records about a correct client, which secrets it never shows, and that it costs
+// nothing if it is off.
 import { createHash, randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
@@ -122,7 +123,7 @@ t.test('LG-02: nothing that opens a door is in anything that the laboratory or t
   }
 })
 
-t.test('a refused exchange and an error page lead to their login, where there is a laboratory', async t => {
+t.test('with a laboratory, a refused exchange and an error page link to their login', async t => {
   const sandbox = await buildTestSandbox(t, { lab })
   const off = await buildTestSandbox(t)
   const { error_uri: uri } = (await exchange(sandbox, { code: 'none' })).json()

@@ -20,7 +20,7 @@ const pathOf = (sqliteUrl: string) => sqliteUrl.slice('sqlite:'.length)
 interface Place {
   url: string
   backUp(): Promise<unknown>
-  /** Resolves to the address of what was restored. */
+  /** Resolves to the address of the restored database. */
   restore(): Promise<string>
 }
 

@@ -241,7 +241,7 @@ t.test('F-31: while PostgreSQL takes no changes, reads work; when it does again,
 })
 
 const others = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
-/** Without the one that holds the lock: whoever is let go before being ended gets an answer. */
+/** All except the connection that holds the lock. A request that gets the lock before its connection ends gets an answer. */
 const waiting = `${others} and query not like 'begin; lock %'`
 
 async function setReadOnly(databaseUrl: string, value: 'on' | 'off'): Promise<void> {

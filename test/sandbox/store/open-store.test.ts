@@ -30,7 +30,7 @@ for (const database of databases) {
     )
   })
 
-  t.test(`F-33: a database whose version is none is refused, and no step runs again (${database.name})`, async t => {
+  t.test(`F-33: a database with an invalid version is refused, and no step runs again (${database.name})`, async t => {
     const url = await database.makeEmpty(t)
     const sandbox = await buildTestSandbox(t, { databaseUrl: url })
     for (const version of [-1, 0]) {

@@ -31,7 +31,7 @@ async function count(store: Store, table: Table): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-/** The store, and how many rows each of its changes has deleted. `hear` is told of each how many there have been. */
+/** The store, and how many rows each of its changes has deleted. `hear` is called after each change with their number. */
 function watchPortions(store: Store, hear: (portions: number) => void): { store: Store; portions: number[] } {
   const portions: number[] = []
   const write: Store['write'] = async statement => {

@@ -32,7 +32,7 @@ function atOnce<T>(count: number, processes: SandboxProcess[], send: (process: S
   )
 }
 
-/** Whoever did not have their turn within two seconds is told to come again (F-30), and does, four times at most. */
+/** A request that waits longer than two seconds gets 503 (F-30). It is sent again, at most four times. */
 async function untilItsTurn(t: Test, send: () => Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse> {
   let answer = await send()
   for (let tries = 1; answer.statusCode === 503 && tries < 5; tries += 1) {

@@ -13,7 +13,7 @@ import { type Listener, type Place, type PlaceWords, places, placesOf } from './
 import { findRedirectBack } from './redirect-kinds.ts'
 import type { Traps } from './traps.ts'
 
-/** What faults need of the platform: who sends a request, and a place to note what happened to it. */
+/** What faults need from the platform: the client of a request, and a place to note what happened to the request. */
 export interface PlatformAccess {
   /** The client of a request, as far as the platform knows it yet. */
   clientOf(request: FastifyRequest): string | undefined

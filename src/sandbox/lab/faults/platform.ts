@@ -1,4 +1,4 @@
-// What faults need of the platform: the client that a request proves, access tokens of another form, and a note in the step.
+// What faults need from the platform: the client that a request proves, access tokens of another form, and a note in the step.
 import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Step } from '../../observe/steps.ts'

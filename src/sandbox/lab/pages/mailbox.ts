@@ -11,7 +11,7 @@ interface DeliveredMail extends Mail {
   at: Date
 }
 
-// Each address has a limit of its own: a stranger who asks for mail to many accounts must not push out another's link.
+// The limit counts per address. A stranger who requests mail to many accounts must not push out the link of another person.
 const mostForOneAddress = 10
 const mostKept = 1000
 const mostShown = 100

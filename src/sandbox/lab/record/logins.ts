@@ -25,7 +25,7 @@ export const usualBounds: Bounds = { logins: 1_000, steps: 50, bytes: 16 * 1024 
 type Kept = RecordedLogin & {
   /** The client whose share of the memory the login uses. All clients that the portal does not know have one share. */
   share: string
-  /** Find the login for its next steps: hashes of what the portal gave out, or of what the client sent at the start. */
+  /** The keys by which later steps find the login: hashes of what the portal gave out, or of what the client sent at the start. */
   keys: Set<string>
   bytes: number
   /** The number of its last step. */
@@ -111,7 +111,7 @@ export function createLogins({ logins: mostLogins, steps: mostSteps, bytes: most
     return login
   }
 
-  /** The oldest login of the client that has the most. So a busy client pushes out only logins of its own. */
+  /** The oldest login of the client with the most logins. So a busy client pushes out only its own logins. */
   function oldestOfTheMost(): Kept {
     let most = new Set<Kept>()
     for (const share of shares.values()) if (share.size > most.size) most = share

@@ -15,7 +15,7 @@ export interface StepFault {
 /** Why a step failed: the platform refused it, or it followed a redirect to a trap. */
 export type StepReason = Reason | 'redirect-followed'
 
-/** A step of the portal or the API, with what the laboratory did to it. */
+/** A step of the portal or the API, with the fault that the laboratory added, if any. */
 export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
   kind: StepKind | 'trap'
   reason: StepReason | undefined
@@ -78,7 +78,7 @@ export interface RecordedLogin {
   leftOut: number
 }
 
-/** The first value of this name. Undefined if there is none. */
+/** The first value with this name, or undefined. */
 export function firstOf(values: Values, name: string): Value | undefined {
   const value = values[name]
   return Array.isArray(value) ? value[0] : value

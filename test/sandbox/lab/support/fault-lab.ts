@@ -44,7 +44,7 @@ export async function buildFaultLab(t: Test, options: Parameters<typeof buildTes
     sandbox,
     call,
 
-    /** Throws where it is refused. */
+    /** Throws if the order is refused. */
     async order(fault: string, more: object = {}): Promise<ToldFault> {
       const answer = await call('POST', '/lab/v1/faults', { fault, ...more })
       if (answer.statusCode !== 201) throw new Error(answer.body)

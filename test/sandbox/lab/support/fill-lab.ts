@@ -1,4 +1,4 @@
-// Sends the laboratory's memory as much as it is given: run as a process of its own, with a small heap.
+// Records as many steps in the laboratory as its arguments say. It runs as a separate process with a small heap.
 import { randomBytes } from 'node:crypto'
 import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
 import { createLogins } from '../../../../src/sandbox/lab/record/logins.ts'

@@ -27,7 +27,7 @@ export const startNotices: Notice[] = [
   {
     id: 'short-state',
     found: 'The state is short enough to be guessed.',
-    why: 'Whoever guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
+    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
     fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
     reference: 'RFC 6749 10.10',
     find: startsWithState(state => !state.isTime && state.bits < enoughBits),
@@ -35,7 +35,7 @@ export const startNotices: Notice[] = [
   {
     id: 'guessable-state',
     found: 'The state can be guessed: it is the time, or it begins like the state of another login.',
-    why: 'Whoever guesses the state of a login can finish it in the visitor’s place.',
+    why: 'Somebody who guesses the state of a login can finish it in the visitor’s place.',
     fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
     reference: 'RFC 6749 10.10',
     find: startsWithState((state, others) => {

@@ -46,7 +46,7 @@ export const tokenNotices: Notice[] = [
   {
     id: 'token-in-query',
     found: 'An access token was sent in the address of a call.',
-    why: 'Whoever reads a log or a history can then act for the visitor.',
+    why: 'Anybody who reads a log or a history can then act for the visitor.',
     fix: 'Send it as Authorization: Bearer.',
     reference: 'RFC 6750 2.3 and 5.3',
     find: ({ steps }) => steps.filter(({ request }) => request.query.access_token !== undefined),
