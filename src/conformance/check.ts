@@ -36,10 +36,13 @@ export type Row = Omit<Check, 'group'>
 /** The client did what it must not do. `evidence` is shown; secrets in it are hidden there. */
 export class Failed extends Error {
   readonly evidence: string[]
+  /** How to fix what was seen, where that is not what the check says in general. */
+  readonly fix: string | undefined
 
-  constructor(message: string, evidence: string[] = []) {
+  constructor(message: string, evidence: string[] = [], fix?: string) {
     super(message)
     this.evidence = evidence
+    this.fix = fix
   }
 }
 

@@ -14,6 +14,21 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
+/** The same with advice for what was seen, where the general advice of the check would be wrong. */
+export function expectOr(
+  fix: string,
+  isRight: unknown,
+  message: string,
+  ...evidence: (Exchange | LabStep | Page | string)[]
+): asserts isRight {
+  if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
+}
+
+/** How long a browser waited for all answers of this navigation; what the suite does meanwhile is not counted. */
+export function waitedMs({ trail }: Page): number {
+  return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)
+}
+
 /** The same for a login that differs from a plain one: where no plain one works, nothing can be said of this. */
 export async function expectSignedIn(
   context: CheckContext,

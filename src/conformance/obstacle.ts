@@ -5,6 +5,7 @@ import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
 import { hide } from './report/hide.ts'
 import type { Result, RunParts } from './run-checks.ts'
+import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
 /** Of each stage, the checks that can tell what is wrong. The first that fails is the reason of all others. */
 const causes: Record<Obstacle['stage'], string[]> = {
@@ -36,12 +37,14 @@ export async function findObstacle(parts: RunParts): Promise<Obstacle | undefine
     const visitor = context.browser()
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
+    const behind = await visitor.visit(context.url(parts.settings.page))
+    for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one))
     throw new Failed(`A plain login, which ended with ${describePage(page)}, signs nobody in.`)
   } catch (error) {
     const isOpen = error instanceof Undecided
     if (!isOpen && !(error instanceof Failed)) return undefined
     const evidence = isOpen || error.evidence.length === 0 ? context.evidence() : error.evidence
-    return { stage, causes: causes[stage], message: error.message, evidence, isOpen }
+    return { stage, causes: isOpen ? [] : causes[stage], message: error.message, evidence, isOpen }
   } finally {
     context.end()
   }

@@ -145,6 +145,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
     ...resultOf(check, parts.settings, seen.verdict, seen.reason),
     ...(seen.isError && { isError: true }),
     ...(seen.isNotRun && { isNotRun: true }),
+    ...(seen.fix && { fix: seen.fix }),
   }
   if (isBlamed(seen)) result.evidence = seen.evidence.length > 0 ? seen.evidence : context.evidence()
   if (seen.isError) result.evidence = seen.evidence
@@ -161,6 +162,7 @@ interface Seen {
   verdict: Verdict
   reason: string
   evidence: string[]
+  fix?: string
   isError?: boolean
   isNotRun?: boolean
 }
@@ -194,7 +196,7 @@ function judge(error: unknown, check: Check, settings: Settings): Seen {
   const broken = { MUST: 'failed', SHOULD: 'warned', advice: 'not followed' } as const
   if (error instanceof Failed) {
     const verdict = settings.isStrict ? 'failed' : broken[rules[check.rule].level]
-    return { verdict, reason: error.message, evidence: error.evidence }
+    return { verdict, reason: error.message, evidence: error.evidence, ...(error.fix && { fix: error.fix }) }
   }
   if (error instanceof NotApplicable) return { verdict: 'not applicable', reason: error.message, evidence: [] }
   if (error instanceof Undecided) return { verdict: 'undecided', reason: error.message, evidence: [] }

@@ -26,7 +26,9 @@ export function isInside(text: string): boolean {
 }
 
 /** Whether a page has a script that could lead on, or call for more: the suite's browser runs none. */
-export function mayGoOnByScript({ body }: Page): boolean {
+export function mayGoOnByScript({ status, body }: Page): boolean {
+  // A page that says that something went wrong leads nowhere.
+  if (status < 200 || status > 299) return false
   const { elements } = parsePage(body)
   return elements.some(element => {
     if (element.tagName !== 'script') return false

@@ -54,3 +54,11 @@ export function cookiesOf(trail: Exchange[]) {
     setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),
   )
 }
+
+export function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,10 +1,11 @@
 // From the portal back to the client: a login that works, and callbacks that are delivered otherwise than by its redirect.
+import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, expectSignedIn, headerOf } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectOr, expectSignedIn, headerOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
-import { foreignLoads, isInside } from '../../steps/page-content.ts'
+import { describeScript, foreignLoads, isInside, mayGoOnByScript } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { callbackParameters } from './callback-parameters.ts'
 import { returnTo } from './return-to.ts'
@@ -16,14 +17,33 @@ export const callback: Row[] = [
     title: 'Whoever signs in at the portal is signed in at the client',
     rule: 'login-works',
     why: "It is what a client is for: the page behind the login calls the API in the visitor's name.",
-    fix: 'Follow the steps of part 5 of the specification; the evidence shows how far it came.',
+    fix: 'Follow the steps of part 5 of the platform’s specification; the evidence shows how far it came.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
-      const page = await context.signIn(browser)
-      expect(
-        await context.isSignedIn(browser),
-        `After the login, which ended with ${describePage(page)}, a visit of ${context.settings.page} made no call of the API that was answered.`,
+      const landed = await context.signIn(browser)
+      const isSignedIn = await context.isSignedIn(browser)
+      const { page, client } = context.settings
+      const visits = landed.trail.filter(({ request }) => request.url.startsWith(context.platform.redirectUri)).length
+      const steps = context.arrived('exchange', 'api').slice(-2)
+      expectOr(
+        isSignedIn
+          ? 'Answer the callback with status 200 and a page that goes on by itself (meta refresh), or make the cookie of the session SameSite=Lax: after redirects that another site began, browsers hold back a Strict cookie.'
+          : adviceForLogin(context),
+        visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
+        visits < 2
+          ? `The login ended with ${describePage(landed)}.`
+          : `The browser was sent to the portal and back ${visits} times, and ended with ${describePage(landed)}.`,
+        landed,
+        ...steps,
+      )
+      if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
+      expectOr(
+        adviceForLogin(context),
+        isSignedIn,
+        `After the login, which ended with ${describePage(landed)}, a visit of ${page} made no call of the API that was answered.`,
+        landed,
+        ...steps,
       )
     },
   },
@@ -38,6 +58,7 @@ export const callback: Row[] = [
       const browser = context.browser()
       const person = await context.person()
       const landed = await context.signIn(browser)
+      if (isCallback(context, landed) && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
       // Round and round: the page without its cookie leads to the portal, which knows its visitor and sends him back.
       expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
       await context.platform.settle()
@@ -65,8 +86,7 @@ export const callback: Row[] = [
     async run(context) {
       const landed = await context.signIn(context.browser())
       const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
-      if (left.length > 0 && /<script/i.test(landed.body))
-        throw new Undecided('The callback answers with a page that has a script, which may lead on.')
+      if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
       expect(
         left.length === 0,
         `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
@@ -293,6 +313,23 @@ export const callback: Row[] = [
   },
   ...returnTo,
 ]
+
+/** What to do about a plain login that signs nobody in, from how far it came. */
+function adviceForLogin(context: CheckContext): string {
+  const [exchange] = context.arrived('exchange').slice(-1)
+  if (!exchange)
+    return 'The callback made no exchange: compare what the client checks of the callback with the address in the evidence.'
+  if (exchange.response.status >= 400)
+    return exchange.reason ? guidanceOf(exchange.reason).fix : 'See why the portal refused the exchange.'
+  const [call] = context.arrived('api').slice(-1)
+  if (call)
+    return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
+  return 'The exchange went well, and no call of the API came: does the browser keep the cookie of the session (see Set-Cookie), and does --page name a page that calls the API?'
+}
+
+function isCallback({ settings }: CheckContext, { url }: Page): boolean {
+  return new URL(url).pathname === settings.callback
+}
 
 function deliverOften(context: CheckContext, browser: Browser, callback: URL): Promise<Page[]> {
   return Promise.all([1, 2, 3, 4].map(() => followCallback(context, browser.newTab(), callback)))

@@ -7,7 +7,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import type { RuleId } from '../../rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { cookiesOf } from '../../steps/set-cookies.ts'
+import { cookiesOf, decodeSafely } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
 
@@ -343,12 +343,4 @@ function placesOf({ request, response }: Exchange): [where: string, text: string
       .filter(line => !/;\s*httponly/i.test(line))
       .map((line): [string, string] => ['A cookie that scripts can read', line]),
   ]
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,8 +1,11 @@
 // Creating an application: from the client's own form alone, once, and in the visitor's name.
+import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { type Check, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectOr } from '../../findings.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 
@@ -14,16 +17,20 @@ export const creating: Row[] = [
     title: "The form creates an application, sent from the client's own page",
     rule: 'create-application',
     why: 'A page that sends no Origin, or one that refuses its own form, cannot be used.',
-    fix: 'Do not send Referrer-Policy: no-referrer with pages that have forms; the evidence shows what was sent.',
+    fix: 'Send the fields of the form to POST /apps/v1 with the access token of the visitor.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
+      const before = new Set(context.arrived('api'))
       const page = await open.browser.submit(open.page, open.form, open.values)
-      expect(
-        (await created(context, open.person)).length === 1,
-        `Nothing was created; the form was answered with ${describePage(page)}.`,
+      const { length } = await created(context, open.person)
+      const calls = context.arrived('api').filter(step => !before.has(step))
+      expectOr(
+        adviceForForm(context, page, calls),
+        length === 1,
+        `${length === 0 ? 'Nothing was' : `${length} applications were`} created; the form was answered with ${describePage(page)}.`,
         page,
-        ...context.arrived('api').slice(-2),
+        ...calls.slice(-2),
       )
     },
   },
@@ -284,4 +291,23 @@ function secretOf(steps: { response: { body: unknown } }[]): string {
   const [secret] = body.client?.clientSecrets ?? []
   if (secret === undefined) throw new Undecided('The API told no secret.')
   return secret
+}
+
+/** What to do about a form that creates nothing, from the answer that came. */
+function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {
+  const post = calls.findLast(({ request }) => request.method === 'POST')
+  if (post && post.response.status >= 400) {
+    const fix = post.reason ? ` ${guidanceOf(post.reason).fix}` : ''
+    return `The API refused the call with ${post.response.status}; the evidence has what it said.${fix}`
+  }
+  if (post) return 'Send the form once, and in the name of the visitor who is signed in.'
+  const sent = page.trail[0]
+  if (sent?.request.headers.origin === 'null' && page.status === 403)
+    return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
+  if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
+    return 'The form led to the login: take the visitor for signed in, by the cookies that came with the form (see the evidence).'
+  if (page.status >= 500) return 'The client itself failed: see what it printed.'
+  if (page.status >= 400)
+    return `The client refused its own form with ${page.status}: compare what it checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with what was sent.`
+  return 'The form was taken, and no POST /apps/v1 followed: call the API before the answer.'
 }

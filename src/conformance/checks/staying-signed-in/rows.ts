@@ -1,6 +1,6 @@
 // When the access token is over or refused: what keeps the session, and what ends it.
 import { type Row, Undecided } from '../../check.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
 
 const needs: Row['needs'] = ['page']
@@ -90,9 +90,8 @@ export const stayingSignedIn: Row[] = [
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-never')
-      const started = performance.now()
       const { page } = await visitPage(context, browser)
-      const seconds = Math.round((performance.now() - started) / 1000)
+      const seconds = Math.round(waitedMs(page) / 1000)
       // It is told when the client hangs up.
       await context.platform.settle(2000)
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)

@@ -1,9 +1,11 @@
 // One visitor in several tabs and windows, one client in several processes.
+
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm } from '../../steps/create-form.ts'
+import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { expiredSession, renewalIn } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
@@ -166,6 +168,8 @@ export const tabs: Row[] = [
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const landed = await followCallback(context, browser, callback)
+      if (new URL(landed.url).pathname === callback.pathname && mayGoOnByScript(landed))
+        throw new Undecided(describeScript(landed))
       const before = (await context.exchanges()).length
       const page = await browser.reload({ stopAt: url => url.origin === context.platform.portalUrl })
       expect((await context.exchanges()).length === before, 'The code is exchanged again.', page)

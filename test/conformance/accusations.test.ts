@@ -1,0 +1,194 @@
+// What the suite says of a client must be true: no client is blamed for what it does right, and the advice fits the answer.
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import type { Page } from '../../src/conformance/browser/browser.ts'
+import { checks } from '../../src/conformance/checks.ts'
+import { waitedMs } from '../../src/conformance/findings.ts'
+import type { Result } from '../../src/conformance/run-checks.ts'
+import { buildClient } from './clients/client.ts'
+import { headersWith } from './clients/faults/fault.ts'
+import { page } from './clients/pages.ts'
+import { type Parts, right } from './clients/parts.ts'
+import { type Login, Refusal } from './clients/visit.ts'
+import { openStage } from './support/stage.ts'
+
+const stage = await openStage()
+t.teardown(stage.close)
+
+async function judge(parts: Partial<Parts>, ...ids: string[]): Promise<Record<string, Result>> {
+  const results = await stage.judgeRun(
+    settings => buildClient(settings, { ...right, ...parts }),
+    checks.filter(({ id }) => ids.includes(id)),
+  )
+  t.equal(results.length, ids.length, 'every check is there')
+  return Object.fromEntries(results.map(result => [result.id, result]))
+}
+
+t.test('a form that the API refuses is not blamed on a referrer policy', async t => {
+  const { 'create-works': result } = await judge(
+    {
+      send: (visit, request) =>
+        right.send(
+          visit,
+          request.method === 'POST' && request.url.endsWith('/apps/v1') ? { ...request, body: '{}' } : request,
+        ),
+    },
+    'create-works',
+  )
+  t.match(result, { verdict: 'failed', fix: 'The API refused the call with 422' })
+  t.notMatch(result?.fix, 'no-referrer')
+})
+
+t.test('a form whose page sends no referrer, and so Origin: null, is told so', async t => {
+  const { 'create-works': result } = await judge(
+    {
+      ...headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
+      isFromHere: ({ headers, settings }) => headers.origin === settings.publicUrl,
+    },
+    'create-works',
+  )
+  t.match(result, { verdict: 'failed', fix: 'Referrer-Policy: no-referrer' })
+})
+
+t.test('a form that the client refuses for another reason is not blamed on a referrer policy', async t => {
+  const { 'create-works': result } = await judge({ isFormOf: () => false }, 'create-works')
+  t.match(result, { verdict: 'failed', fix: 'The client refused its own form with 409' })
+})
+
+t.test('a state in a logged address is not a logged cookie', async t => {
+  const logins = new Map<string, Login>()
+  const found = await judge(
+    {
+      // A cookie that holds the state as it is.
+      sealLogin(_visit, _name, login) {
+        logins.set(login.state, login)
+        return login.state
+      },
+      unsealLogin: (_visit, _name, text) => logins.get(text),
+      describe: ({ method, url }, status) => `${method} ${url.pathname}${url.search} ${status}`,
+    },
+    'log-cookies',
+    'log-state',
+    'log-code',
+  )
+  t.equal(found['log-cookies']?.verdict, 'passed')
+  t.equal(found['log-state']?.verdict, 'warned')
+  t.equal(found['log-code']?.verdict, 'failed')
+})
+
+t.test('a cookie in the log is found', async t => {
+  const found = await judge(
+    { describe: ({ setCookies, url }, status) => `${url.pathname} ${status} ${setCookies.join(' ')}` },
+    'log-cookies',
+  )
+  t.equal(found['log-cookies']?.verdict, 'failed')
+})
+
+t.test('an id in a logged address is not what stood in a form', async t => {
+  const found = await judge(
+    {
+      describe: ({ method, url, body }, status) =>
+        `${method} ${url.pathname} ${new URLSearchParams(body).get('groupId')} ${status}`,
+    },
+    'log-forms',
+  )
+  t.equal(found['log-forms']?.verdict, 'passed')
+})
+
+const tooLong = (status: number): Partial<Parts> => ({
+  isNavigation(visit) {
+    if (visit.url.search.length > 2000) throw new Refusal(status, 'That address is too long.')
+    return right.isNavigation(visit)
+  },
+})
+
+t.test('a server that refuses a long address with 414 is not blamed for its cookies', async t => {
+  const found = await judge(tooLong(414), 'return-to-long')
+  t.equal(found['return-to-long']?.verdict, 'passed')
+})
+
+t.test('a server that fails at a long address is blamed for that', async t => {
+  const found = await judge(tooLong(500), 'return-to-long')
+  t.match(found['return-to-long'], { verdict: 'failed', reason: 'The login path answered with status 500', fix: '414' })
+})
+
+t.test('a client that loops in a browser fails login-works, with the reason', async t => {
+  const found = await judge(
+    {
+      arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+      comesFromElsewhere: () => false,
+    },
+    'login-works',
+  )
+  t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
+})
+
+t.test('a redirect from the callback with a Lax cookie is no loop', async t => {
+  const found = await judge(
+    {
+      arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
+      comesFromElsewhere: () => false,
+      sessionAttributes: seconds => right.sessionAttributes(seconds).replace('Strict', 'Lax'),
+    },
+    'login-works',
+    'login-lands-signed-in',
+  )
+  t.equal(found['login-works']?.verdict, 'passed')
+  t.equal(found['login-lands-signed-in']?.verdict, 'passed')
+})
+
+t.test('a callback that leads on by a script is undecided where that matters, and fails nowhere', async t => {
+  const found = await judge(
+    {
+      arrive: (visit, login) =>
+        page(visit, 200, 'Welcome', `<script>location.replace(${JSON.stringify(login.returnTo)})</script>`),
+    },
+    'login-works',
+    'login-lands-signed-in',
+    'callback-code-not-in-address',
+    'tabs-reload-after-login',
+    'return-to-works',
+    'exchange-code',
+  )
+  t.same(Object.fromEntries(Object.entries(found).map(([id, { verdict }]) => [id, verdict])), {
+    'login-works': 'passed',
+    'login-lands-signed-in': 'undecided',
+    'callback-code-not-in-address': 'undecided',
+    'return-to-works': 'undecided',
+    'exchange-code': 'passed',
+    'tabs-reload-after-login': 'undecided',
+  })
+})
+
+t.test('an error page with a script is a failure all the same', async t => {
+  const found = await judge(
+    { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
+    'start-leads-to-portal',
+  )
+  t.equal(found['start-leads-to-portal']?.verdict, 'failed')
+})
+
+t.test('a login that the portal refuses at the exchange is told what the portal says', async t => {
+  const found = await judge(
+    {
+      exchangeForm: (visit, callback, login) =>
+        new URLSearchParams({
+          ...Object.fromEntries(right.exchangeForm(visit, callback, login)),
+          client_secret: createHash('sha256').update('wrong').digest('hex'),
+        }),
+    },
+    'login-works',
+  )
+  t.match(found['login-works'], { verdict: 'failed', fix: /secret/i })
+})
+
+t.test('what the suite does between two requests is not counted as waiting for the client', t => {
+  const page = {
+    trail: [
+      { durationMs: 20, startedAt: 0 },
+      { durationMs: 30, startedAt: 60_000 },
+    ],
+  } as unknown as Page
+  t.equal(waitedMs(page), 50)
+  t.end()
+})
