@@ -66,10 +66,10 @@ export const typedAddress = {
   'sec-fetch-user': '?1',
 }
 
-/** The Cookie header by which this browser would visit the client, for requests that no browser sends. */
-export function cookieHeader({ settings }: CheckContext, browser: Browser): string {
+/** The Cookie header by which this browser would visit the address, for requests that no browser sends. */
+export function cookieHeader(context: CheckContext, browser: Browser, address: string): string {
   return browser.cookies
-    .list(settings.client)
+    .list(context.url(address))
     .map(({ name, value }) => `${name}=${value}`)
     .join('; ')
 }

@@ -3,7 +3,14 @@
 import type { Row } from '../../check.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules.ts'
-import { beginLogin, errorCallback, expectRefused, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import {
+  beginLogin,
+  cookieHeader,
+  errorCallback,
+  expectRefused,
+  followCallback,
+  navigationHeaders,
+} from '../../steps/callback.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
@@ -255,17 +262,29 @@ export const callbackParameters: Row[] = [
       why: 'Anybody can send it; an exception that nobody catches is an outage.',
       fix: 'Check the query before it is used, and answer with status 400.',
       async run(context) {
-        const exchange = await context.request(context.platform.redirectUri + query, { headers: navigationHeaders })
-        const status = statusOf(exchange)
-        expect(status > 0, 'There was no answer.', exchange)
-        expect(status < 500, `It was answered with status ${status}.`, exchange)
-        expect(
-          setCookiesOf(exchange)
-            .map(readSetCookie)
-            .every(({ isDeletion, value }) => isDeletion || !/^(undefined|null|NaN)$/.test(value)),
-          'It set a cookie.',
-          exchange,
-        )
+        const { browser, start } = await beginLogin(context)
+        const cookie = cookieHeader(context, browser, context.platform.redirectUri)
+        const state = `state=${encodeURIComponent(start.state ?? '')}`
+        const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
+        // Of a stranger, and of somebody who has begun a login: a client looks at more of it then.
+        for (const [sent, headers, isOfALogin] of [
+          [query, navigationHeaders, false],
+          [ofALogin, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
+        ] as const) {
+          const exchange = await context.request(context.platform.redirectUri + sent, { headers })
+          const status = statusOf(exchange)
+          expect(status > 0, 'There was no answer.', exchange)
+          // Where the code was asked for at the portal, the portal has refused it.
+          const isUpstream = isOfALogin && [502, 503, 504].includes(status)
+          expect(status < 500 || isUpstream, `It was answered with status ${status}.`, exchange)
+          expect(
+            setCookiesOf(exchange)
+              .map(readSetCookie)
+              .every(({ isDeletion, value }) => isDeletion || !/^(undefined|null|NaN)$/.test(value)),
+            'It set a cookie.',
+            exchange,
+          )
+        }
       },
     }),
   ),

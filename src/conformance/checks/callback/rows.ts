@@ -214,12 +214,13 @@ export const callback: Row[] = [
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      const cookie = cookieHeader(context, browser)
+      const cookie = cookieHeader(context, browser, callback.href)
       await context.request(callback.href, {
         method: 'HEAD',
         headers: { ...navigationHeaders, ...(cookie && { cookie }) },
       })
       expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+      await expectRawExchange(context)
     },
   },
   {
@@ -230,7 +231,7 @@ export const callback: Row[] = [
     fix: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      const cookie = cookieHeader(context, browser)
+      const cookie = cookieHeader(context, browser, callback.href)
       await context.request(callback.href, {
         headers: {
           ...navigationHeaders,
@@ -240,6 +241,7 @@ export const callback: Row[] = [
         },
       })
       expect((await context.exchanges()).length === 0, 'The code was exchanged.')
+      await expectRawExchange(context)
     },
   },
   {
@@ -277,11 +279,16 @@ export const callback: Row[] = [
     async run(context) {
       const attacker = await context.signedIn({ person: await context.otherPerson() })
       const person = await context.otherPerson()
-      // The attacker's own session, and values that the attacker made up.
-      const madeUp = attacker.browser.copy()
-      for (const name of ownCookies(context, attacker.browser)) plant(context, madeUp, name, 'c0ffee'.repeat(6))
+      // The attacker's own session, and values that the attacker chose: some of the form that the client's own have.
+      const names = ownCookies(context, attacker.browser)
+      const chosen = (choose: (value: string) => string) => {
+        const browser = attacker.browser.copy()
+        for (const name of names) plant(context, browser, name, choose(browser.cookies.get(name)?.value ?? ''))
+        return browser
+      }
       const clean = context.browser()
-      for (const planted of [clean, attacker.browser.copy(), madeUp]) {
+      for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
+        // What was planted before the browser came, and what the client answered to that.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
         // With the cookies of the login, too: the attacker may have begun it.
@@ -340,4 +347,20 @@ async function callbackOf(context: CheckContext) {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
   return page.trail[0]!
+}
+
+/** The request that a check has changed works unchanged: otherwise its refusal says nothing. */
+async function expectRawExchange(context: CheckContext): Promise<void> {
+  const { browser, callback } = await beginLogin(context)
+  const cookie = cookieHeader(context, browser, callback.href)
+  await context.request(callback.href, { headers: { ...navigationHeaders, ...(cookie && { cookie }) } })
+  if ((await context.exchanges()).length === 0) throw new Undecided('A plain callback exchanges nothing, either.')
+}
+
+/** Another value of the same length, with a digit for each digit and a letter of the same case for each letter. */
+function ofSameForm(value: string): string {
+  return value
+    .replace(/[0-9]/g, digit => `${(Number(digit) + 3) % 10}`)
+    .replace(/[a-f]/g, letter => String.fromCharCode(97 + ((letter.charCodeAt(0) - 97 + 1) % 6)))
+    .replace(/[A-F]/g, letter => String.fromCharCode(65 + ((letter.charCodeAt(0) - 65 + 1) % 6)))
 }

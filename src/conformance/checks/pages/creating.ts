@@ -8,6 +8,7 @@ import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr } from '../../findings.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
+import { asksToSignIn } from '../../steps/sessions.ts'
 
 const needs: Check['needs'] = ['create', 'page']
 
@@ -149,6 +150,7 @@ export const creating: Row[] = [
       const page = await open.browser.submit(open.page, open.form, open.values)
       expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
       expect((await created(context, open.person)).length === 0, 'It was created.')
+      expect(asksToSignIn(context, page), `The answer, ${describePage(page)}, has no way to sign in.`, page)
     },
   },
   {
@@ -164,6 +166,7 @@ export const creating: Row[] = [
       for (const address of [open.form.action, context.url(context.settings.create)])
         await open.browser.visit(`${address.split('?')[0]}?${query}`)
       expect((await created(context, open.person)).length === 0, 'GET created an application.')
+      await submitCreate(context, open)
     },
   },
   ...(['cross-site', 'same-site'] as const).map(
@@ -182,6 +185,7 @@ export const creating: Row[] = [
         await open.browser.submit(page, attacker, open.values)
         const steps = await created(context, open.person)
         expect(steps.length === 0, 'It was created.', ...steps)
+        await submitCreate(context, open)
       },
     }),
   ),
@@ -204,20 +208,30 @@ export const creating: Row[] = [
       async run(context) {
         const open = await openCreateForm(context)
         const { fields, action } = await attackersForm(context, open.form)
-        const body = new URLSearchParams([
-          ...fields.filter(([name]) => !(name in open.values)),
-          ...(Object.entries(open.values) as [string, string][]),
-        ])
-        const answer = await context.request(action, {
-          method: 'POST',
-          headers: {
-            'content-type': 'application/x-www-form-urlencoded',
-            cookie: cookieHeader(context, open.browser),
-            ...headers,
-          },
-          body: `${body}`,
-        })
+        const send = (form: Form['fields'], headers: Record<string, string>) =>
+          context.request(action, {
+            method: 'POST',
+            headers: {
+              'content-type': 'application/x-www-form-urlencoded',
+              cookie: cookieHeader(context, open.browser, action),
+              ...headers,
+            },
+            body: `${new URLSearchParams([
+              ...form.filter(([name]) => !(name in open.values)),
+              ...(Object.entries(open.values) as [string, string][]),
+            ])}`,
+          })
+        const answer = await send(fields, headers)
         expect((await created(context, open.person)).length === 0, 'It was created.', answer)
+        // The same from the client's own page works, so that it is the forgery that was refused.
+        await send(open.form.fields, {
+          origin: context.settings.client,
+          'sec-fetch-site': 'same-origin',
+          'sec-fetch-mode': 'navigate',
+          'sec-fetch-dest': 'document',
+        })
+        if ((await created(context, open.person)).length === 0)
+          await submitCreate(context, await openCreateForm(context))
       },
     }),
   ),

@@ -166,7 +166,7 @@ export const pageTexts: Row[] = [
         const before = context.arrived('api', 'me', 'exchange').length
         const answer = await context.request(`${context.settings.page}/${text}`, {
           headers: {
-            cookie: cookieHeader(context, browser),
+            cookie: cookieHeader(context, browser, `${context.settings.page}/${text}`),
             'sec-fetch-mode': 'navigate',
             'sec-fetch-dest': 'document',
             'sec-fetch-site': 'none',

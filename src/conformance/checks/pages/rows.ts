@@ -172,7 +172,7 @@ export const pages: Row[] = [
       const { browser } = await context.signedIn()
       const headers = {
         origin: 'https://evil.example',
-        cookie: cookieHeader(context, browser),
+        cookie: cookieHeader(context, browser, context.settings.page),
         'sec-fetch-mode': 'cors',
         'sec-fetch-site': 'cross-site',
         'sec-fetch-dest': 'empty',

@@ -1,6 +1,6 @@
 // What the client makes of a login portal that does not answer the exchange as it should.
 import type { Page } from '../../browser/browser.ts'
-import type { Row } from '../../check.ts'
+import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
@@ -30,6 +30,11 @@ async function loginUnder(
   })
   const tookMs = performance.now() - began
   await context.platform.settle()
+  const isMet = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)
+  // An answer that hangs is noted when the client has left.
+  if (!isMet()) await context.platform.settle(2000)
+  if (!isMet() && page.status !== 0)
+    throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
   return { page, exchanges: (await context.exchanges()).length, tookMs }
 }
 

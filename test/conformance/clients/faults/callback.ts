@@ -1,4 +1,4 @@
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { goOn, page } from '../pages.ts'
 import { right } from '../parts.ts'
 import { callPortal } from '../platform.ts'
@@ -87,6 +87,10 @@ const crashes: Record<string, (visit: Visit) => void> = {
     if (url.search.length > 8192) throw new RangeError('too long')
   },
 }
+
+/** As many server-side frameworks keep them. */
+const kept = new Map<string, Session>()
+const isSessionId = /^[0-9a-f]{48}$/
 
 export const callback = [
   fault(
@@ -418,5 +422,25 @@ export const callback = [
   fault('return-to-normalised-after-the-check', 'return-to-full-width', {
     localPath: (text, visit) =>
       text && /^\/(?![/\\])/.test(text) ? text.normalize('NFKC') : right.localPath(text, visit),
+  }),
+  fault('session-id-adopted', 'session-new', {
+    keepSession(visit, tokens) {
+      const given = visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''
+      const id = isSessionId.test(given) ? given : randomBytes(24).toString('hex')
+      const visitor = right.visitorOf(tokens, visit)
+      const session = { accessToken: tokens.accessToken, visitor, expiresAt: Date.now() + tokens.seconds * 1000 }
+      kept.set(id, session)
+      visit.setCookies.push(`__Host-sid=${id}; ${right.sessionAttributes(tokens.seconds)}`)
+      return session
+    },
+    readSession: visit => kept.get(visit.cookies.find(([name]) => name === '__Host-sid')?.[1] ?? ''),
+    readRefresh: () => undefined,
+  }),
+  fault('odd-code-of-a-login-is-a-crash', ['callback-null-byte', 'callback-long'], {
+    readCallback(visit) {
+      const code = right.one(visit.query, 'code')
+      if (code.includes('\0') || code.length > 10_000) throw new RangeError('unexpected code')
+      return right.readCallback(visit)
+    },
   }),
 ]

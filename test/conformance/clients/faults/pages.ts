@@ -243,4 +243,9 @@ export const pages = [
       right.isFromHere(visit) ||
       new URL(visit.headers.origin ?? 'http://none').hostname === new URL(visit.settings.publicUrl).hostname,
   }),
+  fault(
+    'form-without-session-says-nothing',
+    'create-no-session',
+    answerWith(answer => (answer.status === 401 ? { status: 400, body: '<p>That did not work.</p>' } : answer)),
+  ),
 ]
