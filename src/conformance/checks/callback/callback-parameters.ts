@@ -262,14 +262,15 @@ export const callbackParameters: Row[] = [
       why: 'Anybody can send it; an exception that nobody catches is an outage.',
       fix: 'Check the query before it is used, and answer with status 400.',
       async run(context) {
-        const { browser, start } = await beginLogin(context)
-        const cookie = cookieHeader(context, browser, context.platform.redirectUri)
+        const { browser, start, callback } = await beginLogin(context)
+        const cookie = cookieHeader(context, browser, callback.href)
         const state = `state=${encodeURIComponent(start.state ?? '')}`
         const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
+        for (const name of ['code', 'state']) callback.searchParams.delete(name)
         // Of a stranger, and of somebody who has begun a login: a client looks at more of it then.
         for (const [sent, headers, isOfALogin] of [
           [query, navigationHeaders, false],
-          [ofALogin, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
+          [`${ofALogin}&${callback.searchParams}`, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
         ] as const) {
           const exchange = await context.request(context.platform.redirectUri + sent, { headers })
           const status = statusOf(exchange)

@@ -256,7 +256,9 @@ export const exchange: Row[] = [
     async run(context) {
       const { browser, person } = await context.signedIn()
       const before = context.arrived('api').length
-      const cookies = browser.cookies.list(context.url(context.settings.page)).map(({ name, value }) => `${name}=${value}`)
+      const cookies = browser.cookies
+        .list(context.url(context.settings.page))
+        .map(({ name, value }) => `${name}=${value}`)
       await context.request(context.settings.page, {
         headers: {
           'sec-fetch-mode': 'navigate',

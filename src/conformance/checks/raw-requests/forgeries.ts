@@ -19,7 +19,7 @@ export const forgeries: Row[] = [
       const { method, path } = context.settings.logout!
       if (method !== 'POST') throw new NotApplicable('signing out is no POST')
       const { browser } = await context.signedIn()
-      const cookie = cookieHeader(context, browser)
+      const cookie = cookieHeader(context, browser, path)
       const answer = await context.request(path, { method, headers: { cookie, 'content-type': formType } })
       const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
       expect(!(statusOf(answer) < 400 && isTakenBack), 'The answer takes the cookies back.', answer)
@@ -42,7 +42,7 @@ export const forgeries: Row[] = [
         ...fields.filter(([name]) => !(name in open.values)),
         ...(Object.entries(open.values) as [string, string][]),
       ])}`
-      const headers = { cookie: cookieHeader(context, open.browser), 'content-type': formType }
+      const headers = { cookie: cookieHeader(context, open.browser, action), 'content-type': formType }
       const answer = await context.request(action, { method: 'POST', headers, body })
       expect((await created(context, open.person)).length === 0, 'It was created.', answer)
     },

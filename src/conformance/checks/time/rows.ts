@@ -59,7 +59,7 @@ export const time: Row[] = [
       const [exchange] = await context.exchanges()
       if (!exchange?.fault) throw new Undecided('The exchange was answered as always.')
       const token = tokensOf(exchange)?.access_token
-      const cookie = cookieHeader(context, browser)
+      const cookie = cookieHeader(context, browser, context.settings.page)
       if (!(await isTaken(context, cookie, token))) throw new Undecided('Nobody is signed in after this answer.')
       if (cookie === '') throw new Undecided('The login left no cookie that could be sent again.')
       await context.pause(shortLife * 1000 + 700)
