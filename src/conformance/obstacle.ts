@@ -23,8 +23,12 @@ const causes: Record<Obstacle['stage'], string[]> = {
   login: ['login-works'],
 }
 
-/** Undefined where a plain login works, or where nothing can be said of that. */
+/** Undefined where a plain login works, or where nothing can be said of that. One that fails by chance is tried again. */
 export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
+  return (await tryLogin(parts)) && (await tryLogin(parts))
+}
+
+async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
   const context = createContext({ ...parts, isAlone: true })
   let stage: Obstacle['stage'] = 'start'
   try {

@@ -10,7 +10,7 @@ export interface Rule {
   level: Level
   /** `platform`: its specification in nine parts. `contract`: what this project has decided where that is silent. */
   source: 'platform' | 'contract' | 'ASVS 5.0' | 'experience' | `RFC ${number}`
-  /** Of the source: a section, a part, or a requirement. Rules of the contract have none besides their id. */
+  /** Of the source: a section, a part, or a requirement. A rule of the contract is found by its id. */
   section?: string
   /** Exact words of an RFC or of ASVS; of the platform and the contract the sense in one sentence. */
   quote: string
@@ -363,7 +363,9 @@ const catalogue = {
   'post-from-nowhere': should(contract('A POST with neither Sec-Fetch-Site nor Origin is refused.')),
   'bounded-bodies': should(contract('The body of a request is read up to a bound, and refused beyond it.')),
   'CK-07': contract('The server itself knows when a session ends, not only the Max-Age of its cookie.'),
-  'token-is-opaque': contract('A login works with an access token that is no JWT; the client only sends it on.'),
+  'token-is-opaque': should(
+    contract('A login works with an access token that is no JWT; the client only sends it on.'),
+  ),
   'token-ends-early': contract('A 401 leads to one renewal or to the login, whatever expires_in has said.'),
   'DO-10': should(contract('Logins that were begun and left cost the client neither memory nor connections for long.')),
   'next-visitor': contract(
