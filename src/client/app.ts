@@ -67,7 +67,7 @@ export async function buildClient(
 }
 
 /** The options that a product passes to buildServer. */
-export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts'> &
+export type SiteOptions = Omit<PagesOptions, 'reloadTemplates' | 'texts' | 'clock'> &
   Pick<SignInOptions, 'afterSignIn' | 'beforeSignOut' | 'onConnected' | 'loadSessionData'> & {
     /**
      * Texts in place of the English ones: the same for every request, or chosen for each request, for example by its
@@ -140,7 +140,7 @@ export async function buildServer(config: Config, options: ServerOptions, site: 
 
   await app.register(fastifyCookie)
   await app.register(fastifyFormbody, { bodyLimit: formLimit })
-  await app.register(pages, { ...site, texts, reloadTemplates })
+  await app.register(pages, { ...site, texts, clock, reloadTemplates })
   await app.register(forms, { sealer, clock })
   await app.register(signIn, {
     ...site,

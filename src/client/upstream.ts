@@ -34,7 +34,8 @@ export type Answer = {
   status: number
   /** The parsed body. Undefined if the content type is not JSON or the text cannot be parsed. */
   json: unknown
-  etag: string | undefined
+  /** By lower-case name. A header that comes more than once is left out, apart from those that Node joins. */
+  headers: Record<string, string>
   retryAfterSeconds: number | undefined
 }
 
@@ -149,7 +150,7 @@ export function createUpstream(name: 'portal' | 'api', dispatcher: Dispatcher, c
     return {
       status,
       json: hasJson ? parseJson(bytes.toString('utf8')) : undefined,
-      etag: typeof headers.etag === 'string' ? headers.etag : undefined,
+      headers: Object.fromEntries(Object.entries(headers).filter(isSingle)),
       retryAfterSeconds: readRetryAfter(headers['retry-after']),
     }
   }
@@ -277,4 +278,8 @@ function isCertificateError(error: unknown): boolean {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function isSingle(header: [name: string, value: string | string[] | undefined]): header is [string, string] {
+  return typeof header[1] === 'string'
 }

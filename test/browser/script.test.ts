@@ -1,5 +1,8 @@
 // With our script, without any script, and with one that may not copy.
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Locator } from 'playwright-core'
 import t from 'tap'
+import { webTexts } from '../../src/client/web/texts.ts'
 import { skip } from '../support/launch-chromium.ts'
 import { signIn } from './support/sign-in.ts'
 import { startVisit } from './support/start-visit.ts'
@@ -60,27 +63,90 @@ t.test(
   },
 )
 
-t.test(
-  'times, and the end of the session, are told by the visitor’s own clock, with UTC at hand',
-  { skip },
-  async t => {
-    const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
-    const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
-    await page.goto(`${publicUrl}/applications/${clientId}`)
-    // In English, like the page.
-    const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
-    const times = await page.locator('time').all()
-    t.equal(times.length, 3, 'created, changed, and the end of the session')
-    for (const time of times) {
-      const at = new Date((await time.getAttribute('datetime')) ?? '')
-      t.equal(await time.innerText(), format.format(at))
-      t.match(await time.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
+t.test('times are shown in the visitor’s time zone, and ages have the exact time at hand', { skip }, async t => {
+  const there = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
+  const { page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications', browser: there })
+  await page.goto(`${publicUrl}/applications/${clientId}`)
+  // In English, like the page.
+  const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
+  const exactOf = async (time: Locator) => format.format(new Date((await time.getAttribute('datetime')) ?? ''))
+  const ages = await page.locator('main time').all()
+  t.equal(ages.length, 3, 'created, last changed, and the age of the client secret')
+  for (const age of ages) {
+    t.equal(await age.getAttribute('title'), await exactOf(age))
+    t.match(await age.innerText(), /^(now|\d+ (second|minute)s? ago)\s+\(/)
+    t.match(await age.innerText(), `(${await exactOf(age)})`)
+  }
+  const end = page.locator('footer time')
+  t.equal(await end.innerText(), await exactOf(end))
+  t.match(await end.getAttribute('title'), /^\w{3} \d{1,2}, \d{4}, \d\d:\d\d [AP]M UTC$/)
+  const inDays = (Date.parse((await end.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
+  t.ok(inDays > 29.9 && inDays <= 30, 'the session is renewed for as long as its refresh token is good')
+  t.same(troubles, [])
+})
+
+t.test('every redirect URI and the settings for a client can be copied', { skip }, async t => {
+  const { context, page, clientId, publicUrl, portalUrl, apiUrl, troubles } = await startVisit(t, {
+    at: '/applications',
+  })
+  await page.goto(`${publicUrl}/applications/${clientId}`)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: publicUrl })
+  const redirectUri = `${publicUrl}/exchangeToken`
+  const copy = async (name: string) => {
+    await page.getByRole('button', { name: `Copy: ${name}` }).click()
+    await page.getByText(`Copied: ${name}`).waitFor()
+    return await page.evaluate('navigator.clipboard.readText()')
+  }
+  t.equal(await copy(redirectUri), redirectUri)
+  t.match(
+    await copy('Settings for your client'),
+    `LOGIN_URL=${portalUrl}\nAPI_URL=${apiUrl}\nCLIENT_ID=${clientId}\nCLIENT_SECRET=\nREDIRECT_URI=`,
+  )
+  t.match(await copy('A call of the application API'), `Bearer $TOKEN" ${apiUrl}/apps/v1/${clientId}`)
+  t.same(troubles, [])
+})
+
+t.test('the default redirect URI is chosen from those that are entered', { skip }, async t => {
+  const { page, troubles } = await startVisit(t, { at: '/applications/new' })
+  const choices = page.getByLabel('Default redirect URI')
+  t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI'])
+  await page.getByLabel('Name', { exact: true }).fill('Weather station')
+  const entered = ['https://weather.example.test/back', 'http://localhost:5000/exchangeToken']
+  await page.getByLabel('Redirect URIs').fill(entered.join('\n'))
+  t.same(await choices.locator('option').allInnerTexts(), ['The first redirect URI', ...entered])
+  await choices.selectOption(entered[1]!)
+  await page.getByLabel('Redirect URIs').fill(`${entered[1]}, ${entered[0]}`)
+  t.equal(await choices.inputValue(), entered[1], 'the choice stays when the list changes')
+  await page.getByRole('button', { name: 'Create application' }).click()
+  await page.getByRole('link', { name: 'Done' }).click()
+  await page.getByText(`${entered[1]} default`).waitFor()
+  t.same(troubles, [])
+})
+
+t.test('a form is sent once, and after three seconds the page says what it is waiting for', { skip }, async t => {
+  const { context, page, publicUrl, troubles } = await startVisit(t, { at: '/applications/new' })
+  let posts = 0
+  await context.route(`${publicUrl}/applications`, async route => {
+    if (route.request().method() === 'POST') {
+      posts++
+      await wait(4_000)
     }
-    const inDays = (Date.parse((await times[2]!.getAttribute('datetime')) ?? '') - Date.now()) / 86_400_000
-    t.ok(inDays > 29.9 && inDays <= 30, 'the session is renewed for as long as its refresh token is good')
-    t.same(troubles, [])
-  },
-)
+    await route.continue()
+  })
+  await page.getByLabel('Name', { exact: true }).fill('Weather station')
+  await page.getByLabel('Redirect URIs').fill('http://localhost:5000/exchangeToken')
+  // While a navigation is under way, nothing can be asked of the page. So the page notes what it shows, and presses again.
+  await page.evaluate(`
+    const form = document.querySelector('main form')
+    new MutationObserver(() => sessionStorage.setItem('waiting', form.querySelector('.waiting').textContent))
+      .observe(form, { subtree: true, childList: true, characterData: true })
+    form.addEventListener('submit', () => setTimeout(() => form.querySelector('button').click(), 500), { once: true })`)
+  await page.getByRole('button', { name: 'Create application' }).click()
+  await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+  t.equal(posts, 1)
+  t.equal(await page.evaluate("sessionStorage.getItem('waiting')"), webTexts.waiting)
+  t.same(troubles, [])
+})
 
 t.test('a press of Copy copies the credential, says so, and says so aloud', { skip }, async t => {
   const { context, page, clientId, publicUrl, troubles } = await startVisit(t, { at: '/applications' })

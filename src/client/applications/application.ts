@@ -9,6 +9,8 @@ export type Application = Omit<ApplicationFields, keyof Client> & {
   updatedAt: Date | undefined
   /** Undefined if the API does not return it. Lists never contain it. */
   client: Client | undefined
+  /** When the valid client secrets were created, the newest first. Undefined in lists. Empty if the API does not tell. */
+  secretTimes?: Date[]
   /** The strong ETag of this application. Undefined in lists, and if the API sends no ETag. */
   etag?: string | undefined
 }
@@ -104,6 +106,12 @@ function listOf(value: unknown): unknown[] {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+/** The times in a header, separated by commas. */
+export function readTimes(header: string | undefined): Date[] {
+  const times = header?.split(',') ?? []
+  return times.map(time => timeOf(time.trim())).filter(time => time !== undefined)
 }
 
 function timeOf(value: unknown): Date | undefined {

@@ -5,7 +5,7 @@ import { FieldError } from '../errors.ts'
 import type { FormFields, FormPage } from '../web/forms.ts'
 import type { Application } from './application.ts'
 import { toOneLine } from './details.ts'
-import { getApplication, idOf } from './this-application.ts'
+import { getApplication, idOf, listLink } from './this-application.ts'
 
 /** The data of the question's page. */
 export async function loadConfirmation(
@@ -16,8 +16,9 @@ export async function loadConfirmation(
 ): Promise<object> {
   const texts = request.texts.applications
   const back = `/applications/${idOf(request)}`
+  const crumbs = [listLink(request.texts)]
   // Without a session the API cannot be asked for the name.
-  if (signInHref) return { back, backText: texts.application }
+  if (signInHref) return { crumbs, back, backText: texts.application }
   const { id, name } = await getApplication(request)
   const isThisSite = id === clientId
   const { label, hint } = texts.confirmation
@@ -25,6 +26,7 @@ export async function loadConfirmation(
   return {
     name: name || texts.anApplication,
     title: titleOf(name || texts.anApplication),
+    crumbs,
     back,
     backText: name || texts.application,
     isThisSite,

@@ -25,7 +25,7 @@ import {
   withLabels,
   withLabelsAndLimits,
 } from './fields.ts'
-import { findOrCreateGroup, listGroups, toChoices } from './groups.ts'
+import { findOrCreateGroup, loadGroups, toChoices } from './groups.ts'
 import { applicationEnvelope, applicationSchema, collectionSchema, createdApplicationSchema } from './schemas.ts'
 
 /** There are no credentials if another process created the application: the API shows them only once. */
@@ -40,7 +40,7 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
     template: 'applications/form',
     async data(request, { fields, errors, signInHref }) {
       // Without a session the API cannot be asked for the groups.
-      const groups = signInHref ? undefined : await listGroups(request.visitor)
+      const { groups, problem: groupsProblem } = signInHref ? {} : await loadGroups(request.visitor)
       const makesGroup = groups ? groups.length === 0 : Boolean(fields.groupName)
       return {
         title: request.texts.applications.form.newTitle,
@@ -50,6 +50,8 @@ export const create: FastifyPluginAsync<ApplicationsOptions> = async (app, { con
         formFields: withLabelsAndLimits(request.texts),
         groups: groups && toChoices(groups),
         makesGroup,
+        groupsProblem: groupsProblem?.messageIn(request.texts),
+        portalUrl: config.loginUrl,
       }
     },
   })

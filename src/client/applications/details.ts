@@ -2,11 +2,14 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import type { Credentials } from './application.ts'
+import { ExpiringMap } from '../expiring-map.ts'
+import type { Application, Credentials } from './application.ts'
 import type { ApplicationsOptions } from './applications.ts'
 import { isWebUrl } from './fields.ts'
-import { listGroups } from './groups.ts'
-import { getApplication, idOf } from './this-application.ts'
+import { loadGroups } from './groups.ts'
+import { getApplication, idOf, listLink } from './this-application.ts'
+
+const rememberGroupNameMs = 24 * 60 * 60 * 1000
 
 /** Credentials for the page that shows them once. */
 type NewCredentials = Credentials & {
@@ -16,7 +19,13 @@ type NewCredentials = Credentials & {
   isNew: boolean
 }
 
-export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (app, { config }) => {
+export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOptions }> = async (
+  app,
+  { config, clock },
+) => {
+  /** The name of a group as its members have seen it last, by user and group. */
+  const groupNames = new ExpiringMap<string>(clock)
+
   app.get('/applications/:id', (request, reply) =>
     app.handovers.take(request, reply, credentials =>
       credentials
@@ -29,23 +38,40 @@ export const details: FastifyPluginAsyncJsonSchemaToTs<{ Options: ApplicationsOp
     const { visitor } = request
     // The two calls run at the same time, so the id is checked before either of them.
     idOf(request)
-    // This request has already waited for a renewal. The group's name is optional: without it the page shows the id.
-    const [application, groups] = await Promise.all([
+    // A page makes two calls at most, and a renewal is one of them. Without the groups the page shows the name seen last.
+    const [application, groups = []] = await Promise.all([
       getApplication(request),
-      visitor.wasRenewalTried ? undefined : listGroups(visitor),
+      visitor.wasRenewalTried ? undefined : loadGroups(visitor).then(loaded => loaded.groups),
     ])
+    const { groupId } = application
+    const keyOf = (id: string) => `${visitor.sessionOwner} ${id}`
+    for (const { id, name } of groups) groupNames.set(keyOf(id), name, rememberGroupNameMs)
     const texts = request.texts.applications
     const name = application.name || texts.unnamed
     return reply.page('applications/details', {
       title: notice === 'saved' ? texts.details.titleAfterSaving(name) : name,
+      crumbs: [listLink(request.texts)],
       name,
       application,
-      groupName: groups?.find(group => group.id === application.groupId)?.name,
+      groupName: groupNames.get(keyOf(groupId)),
+      redirectUris: application.client?.redirectUris.split(',').filter(uri => uri.trim()),
       isThisSite: application.id === config.clientId,
       isWebUrl,
       notice,
+      envFile: toSettings(config, application),
+      curlLine: `curl -H "Authorization: Bearer $TOKEN" ${config.apiUrl}/apps/v1/${application.id}`,
+      // Where developers read about the calls of the application API.
+      guideUrl: `${config.apiUrl}/apps/v1/docs`,
     })
   }
+}
+
+/** The settings of a client. Its secret is not known any more, so the developer fills it in. */
+function toSettings({ loginUrl, apiUrl }: Config, { id, client }: Application): string {
+  const redirectUri = client?.defaultRedirectUri
+  const lines = [`LOGIN_URL=${loginUrl}`, `API_URL=${apiUrl}`, `CLIENT_ID=${id}`, 'CLIENT_SECRET=']
+  if (redirectUri) lines.push(`REDIRECT_URI=${redirectUri}`)
+  return `${lines.join('\n')}\n`
 }
 
 /**
@@ -72,6 +98,7 @@ function renderCredentials(config: Config, reply: FastifyReply, id: string, cred
   return reply.page('applications/credentials', {
     ...credentials,
     title: isNew ? texts.registered(name) : texts.newSecret(name),
+    crumbs: [listLink(reply.request.texts)],
     id,
     isThisSite: id === config.clientId,
     envFile: toEnvFile(config, credentials, texts.validUntilInFile),

@@ -15,7 +15,7 @@ import {
 } from './edit-conflict.ts'
 import { checkFields, fieldsToUpdate, normalize, splitUris, withLabels, withLabelsAndLimits } from './fields.ts'
 import { applicationEnvelope, applicationSchema } from './schemas.ts'
-import { apiPathOf, getApplication, idOf, strongEtag } from './this-application.ts'
+import { apiPathOf, getApplication, idOf, listLink, strongEtag } from './this-application.ts'
 
 export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
   const form = app.defineForm({
@@ -30,6 +30,7 @@ export const edit: FastifyPluginAsync<ApplicationsOptions> = async app => {
         ...own,
         title: form.editTitle(own.fields.oldName || anApplication),
         formFields: withLabelsAndLimits(texts),
+        crumbs: [listLink(texts)],
         back: `/applications/${idOf(request)}`,
       }
     },

@@ -3,11 +3,14 @@ import { FieldError } from '../errors.ts'
 import type { Sentence, Texts } from '../texts.ts'
 import type { applicationsTexts } from './texts.ts'
 
+/** The label of a field, in the language of the texts. */
+type Label = (texts: Texts) => string
+
 type FormField = {
   /** In characters, as the application API counts them. */
   maxlength: number
   /** Checks a value that is not empty. `all` are the values of all fields. Returns sentences. */
-  findProblems?: (value: string, all: Record<string, string>) => Sentence[]
+  findProblems?: (value: string, all: Record<string, string>, label: Label) => Sentence[]
 }
 
 const maxUrlLength = 2_048
@@ -16,7 +19,8 @@ const maxProblems = 10
 
 const webUrlField: FormField = {
   maxlength: maxUrlLength,
-  findProblems: value => (isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl]),
+  findProblems: (value, _, label) =>
+    isWebUrl(value) ? [] : [texts => texts.applications.form.problems.webUrl(label(texts))],
 }
 
 /** By the names of the specification (part 2), in the order of the form. */
@@ -43,6 +47,8 @@ const formFields = {
 } satisfies Record<string, FormField>
 
 type FieldName = keyof typeof formFields
+/** The fields that a form may require. */
+type RequiredName = keyof typeof applicationsTexts.form.required
 /** The form as it was typed, after `normalize`. */
 export type TypedFields = Record<FieldName, string>
 /** The fields that the API knows. `redirectUris` is a comma-separated list. */
@@ -60,22 +66,26 @@ export function normalize(form: Record<string, string>): TypedFields {
 }
 
 /** Throws a FieldError with everything that can be known without asking the API. */
-export function checkFields(fields: TypedFields, required: readonly FieldName[]): void {
+export function checkFields(fields: TypedFields, required: readonly RequiredName[]): void {
   const problems = fieldNames
-    .map(name => [name, checkField(name, fields, required.includes(name))] as const)
+    .map(name => [name, checkField(name, fields, required)] as const)
     .filter(([, sentences]) => sentences.length > 0)
   if (problems.length > 0) throw new FieldError(Object.fromEntries(problems))
 }
 
-function checkField(name: FieldName, fields: TypedFields, isRequired: boolean): Sentence[] {
+function checkField(name: FieldName, fields: TypedFields, required: readonly RequiredName[]): Sentence[] {
   const { maxlength, findProblems = () => [] }: FormField = formFields[name]
   const value = fields[name]
+  const label = ({ applications }: Texts) => applications.form.labels[name]
   // Counts characters as the API does: an emoji is one.
   const { length } = [...value]
-  if (length === 0) return isRequired ? [texts => texts.applications.form.problems.required] : []
-  if (length > maxlength) return [texts => texts.applications.form.problems.tooLong(maxlength, length)]
-  if (value.includes('\0')) return [texts => texts.applications.form.problems.nul]
-  return findProblems(value, fields)
+  if (length === 0) {
+    const missing = required.find(one => one === name)
+    return missing ? [texts => texts.applications.form.required[missing]] : []
+  }
+  if (length > maxlength) return [texts => texts.applications.form.problems.tooLong(label(texts), maxlength, length)]
+  if (value.includes('\0')) return [texts => texts.applications.form.problems.nul(label(texts))]
+  return findProblems(value, fields, label)
 }
 
 /** The label and the limit of each field, for the templates. */

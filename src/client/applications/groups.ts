@@ -5,22 +5,25 @@ import type { Sentence } from '../texts.ts'
 import { type Group, readGroup } from './application.ts'
 import { collectionSchema, createdGroupSchema, groupEnvelope } from './schemas.ts'
 
-/** Undefined if the API does not return the visitor's groups. The form then asks for the id of a group. */
-export async function listGroups({ userId, api }: Visitor): Promise<Group[] | undefined> {
-  if (!userId) return undefined
+type LoadedGroups = {
+  /** Undefined if they could not be loaded. */
+  groups?: Group[]
+  /** Why they could not be loaded. */
+  problem?: PublicError
+}
+
+/** The pages work without the groups, so an error is returned. Throws PublicError only if the visitor must sign in. */
+export async function loadGroups({ userId, api }: Visitor): Promise<LoadedGroups> {
+  if (!userId)
+    return { problem: new PublicError('groups_unknown', 502, texts => texts.applications.form.groupsUnknown) }
   const path = `/identities/v1/${encodeURIComponent(userId)}/links?type=MemberOf`
   try {
     const { ItemList } = await api.get(path, collectionSchema, { deadlineMs: 2_000, maxBytes: 256 * 1024 })
-    return ItemList.map(readGroup).filter(({ id }) => id)
+    return { groups: ItemList.map(readGroup).filter(({ id }) => id) }
   } catch (error) {
-    // Groups are an offer, so any other error leaves them out. Without a session the visitor must sign in.
-    if (isUnauthorized(error)) throw error
-    return undefined
+    if (!(error instanceof PublicError) || error.statusCode === 401) throw error
+    return { problem: error }
   }
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof PublicError && error.statusCode === 401
 }
 
 /** Makes a group with the visitor as its member, and returns its id. Throws FieldError for the field `groupName`. */
@@ -44,7 +47,7 @@ async function createGroup({ api }: Visitor, name: string): Promise<string> {
 
 /** The visitor's own group of this name. It is made if it does not exist; the form may have been sent before. */
 export async function findOrCreateGroup(visitor: Visitor, name: string): Promise<string> {
-  const groups = await listGroups(visitor)
+  const { groups } = await loadGroups(visitor)
   const known = groups?.find(group => group.name === name && group.isOwn !== false)
   return known?.id ?? createGroup(visitor, name)
 }

@@ -56,10 +56,24 @@ export const applicationsTexts = {
     defaultUri: 'default',
     created: 'Created',
     lastChanged: 'Last changed',
+    /** The labels of all optional fields that are empty, in one line. */
+    notFilledIn: 'Not filled in',
+    client: 'OAuth client',
+    about: 'About',
     secret: {
-      title: 'Client secret',
+      title: 'Client secrets',
+      current: (age: string) => `The current secret was created ${age}.`,
+      previous: (age: string) => `The previous secret was created ${age} and still works.`,
       text: 'A client secret is shown only when it is created. If you have lost it, create a new one.',
       link: 'Create new client secret…',
+    },
+    nextSteps: {
+      title: 'Next steps',
+      settings: 'Settings for your client',
+      settingsText: 'Save this as .env and fill in the client secret.',
+      curl: 'A call of the application API',
+      curlText: 'Put an access token into the variable TOKEN first.',
+      guide: 'The calls of the application API',
     },
     remove: { title: 'Remove', text: 'Ends the application for everyone who uses it.', link: 'Remove application…' },
   },
@@ -116,19 +130,43 @@ export const applicationsTexts = {
       groupName:
         'An application belongs to a group of people who develop it. You have no group yet: it will be created together with the application.',
       groupChoice: 'Its members develop the application.',
-      groupId: 'The ID of one of your groups, from the login portal.',
+      groupId: 'The ID of one of your groups.',
       description: 'Shown to people when they are asked to allow the application.',
+      webPageUrl: 'Where people read about the application.',
+      iconUrl:
+        'A picture of the application. The login portal links to it when it asks people to allow the application.',
+      privacyPolicyUrl: 'What the application does with the data of the people who use it.',
       redirectUris: (example: string) =>
         `Where people return after signing in, one per line. Use https://, or http:// for localhost. For example: ${example}`,
-      defaultRedirectUri: 'One of the above. If you leave this empty, it is the first.',
-      defaultRedirectUriUnknown: 'One of the above. If you leave this empty, it stays as it is.',
+      defaultRedirectUri:
+        'The one that is used if a sign-in does not name any. If you leave this empty, it is the first.',
+      defaultRedirectUriUnknown:
+        'The one that is used if a sign-in does not name any. If you leave this empty, it stays as it is.',
+      scopes:
+        'Names of permissions, separated by spaces, for example: orders:read orders:write. The platform stores them for your own API and does not check them. Most applications leave this empty.',
+      defaultScopes: 'The scopes that apply if a sign-in does not name any.',
+    },
+    /** In place of the first redirect URI, in the list to choose the default from. */
+    firstRedirectUri: 'The first redirect URI',
+    currentRedirectUri: 'The current one',
+    /** If the groups cannot be loaded. `problem` says why. */
+    groupsNotLoaded: (problem: string, link: string) =>
+      `Your groups could not be loaded. ${problem} Until then, enter the ID of your group. You find it at ${link}.`,
+    portalLink: 'the login portal',
+    groupsUnknown: 'The platform does not tell this site who you are.',
+    /** A required field is empty. */
+    required: {
+      groupId: 'Choose the group that the application belongs to.',
+      groupName: 'Enter a name for your group.',
+      name: 'Enter a name for the application.',
+      redirectUris: 'Enter one or more redirect URIs.',
     },
     problems: {
-      required: 'This field is required.',
-      tooLong: (most: number, length: number) => `Use at most ${format(most)} characters; this has ${format(length)}.`,
-      nul: 'Remove the invisible NUL character.',
-      webUrl: 'Enter a web address that begins with https:// or http://.',
-      notARedirectUri: 'Enter one of the redirect URIs above.',
+      tooLong: (label: string, most: number, length: number) =>
+        `Shorten “${label}” to ${format(most)} characters. It has ${format(length)} now.`,
+      nul: (label: string) => `Remove the invisible NUL character from “${label}”.`,
+      webUrl: (label: string) => `Enter an address for “${label}” that begins with https:// or http://.`,
+      notARedirectUri: 'Choose a default redirect URI that is one of the redirect URIs.',
       notAMember: 'You are not a member of this group.',
       noGroup: 'There is no group with this ID.',
       groupNotCreated: 'The group could not be created. Create one at the login portal.',

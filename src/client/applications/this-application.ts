@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type NextStep, PublicError } from '../errors.ts'
 import type { Texts } from '../texts.ts'
-import { type Application, isApplicationId, readApplication } from './application.ts'
+import { type Application, isApplicationId, readApplication, readTimes } from './application.ts'
 import { applicationSchema } from './schemas.ts'
 
 export function listLink({ applications }: Texts): NextStep {
@@ -16,8 +16,8 @@ export function noSuchApplication(texts: Texts): PublicError {
 
 /** Throws PublicError. */
 export async function getApplication(request: FastifyRequest): Promise<Application> {
-  const { data, etag } = await request.visitor.api.getWithEtag(apiPathOf(request), applicationSchema)
-  return { ...readApplication(data), etag: strongEtag(etag) }
+  const { data, etag, headers } = await request.visitor.api.getWithEtag(apiPathOf(request), applicationSchema)
+  return { ...readApplication(data), etag: strongEtag(etag), secretTimes: readTimes(headers['client-secrets-created']) }
 }
 
 /** The text if it is a strong ETag, the only kind that can be sent as If-Match (RFC 9110 13.1.1). It may be forged. */

@@ -35,12 +35,12 @@ export interface Api {
   /** `body` is sent as JSON. */
   put<const S extends object>(path: string, body: object, schema: S, options?: CallOptions): Promise<TypeOf<S>>
   delete(path: string, options?: CallOptions): Promise<void>
-  /** Like `get`, with the ETag of the answer, for a later `put` with `ifMatch`. */
+  /** Like `get`, with the headers of the answer by lower-case name, and its ETag for a later `put` with `ifMatch`. */
   getWithEtag<const S extends object>(
     path: string,
     schema: S,
     options?: CallOptions,
-  ): Promise<{ data: TypeOf<S>; etag: string | undefined }>
+  ): Promise<{ data: TypeOf<S>; etag: string | undefined; headers: Record<string, string> }>
 }
 
 type ApiOptions = {
@@ -123,7 +123,7 @@ export function createApi(options: ApiOptions): Api {
     },
     async getWithEtag(path: string, schema: object, options?: CallOptions) {
       const answer = await call('GET', path, undefined, options)
-      return { data: check(answer, schema), etag: answer.etag }
+      return { data: check(answer, schema), etag: answer.headers.etag, headers: answer.headers }
     },
   }
   return api as Api

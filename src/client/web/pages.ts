@@ -20,6 +20,7 @@ export type PagesOptions = {
   /** The links in the header, for example more of them for an administrator. */
   links: (visitor: VisitorInfo, texts: Texts) => NextStep[]
   texts: TextsOf<FastifyRequest>
+  clock: () => Date
   /**
    * A folder with more templates, and with more files in its `assets`. A file here hides the one of the same name in
    * views/client.
@@ -64,7 +65,7 @@ declare module 'fastify' {
 }
 
 export const pages = fastifyPlugin<PagesOptions>(
-  async (app, { name, home, links, texts: allTexts, views, reloadTemplates = false }) => {
+  async (app, { name, home, links, texts: allTexts, clock, views, reloadTemplates = false }) => {
     const folders = views === undefined ? [folder] : [views, folder]
     const eta = new Eta({ views: folder, cache: !reloadTemplates })
     eta.readFile = path => {
@@ -88,11 +89,13 @@ export const pages = fastifyPlugin<PagesOptions>(
       // Not request.texts: for an undecodable address Fastify passes a request without decorators.
       const texts = allTexts.of(request)
       const visitorLinks = visitor ? links(visitor, texts) : []
-      const formatTime = timeFormat(texts.lang)
+      const { exact, relative } = timeFormats(texts.lang)
       return eta.render(`/${template}.eta`, {
         ...common,
         texts,
-        formatTime,
+        formatTime: (time: Date) => exact.format(time),
+        formatAge: (time: Date) => formatAge(relative, time, clock()),
+        path: pathOf(request),
         visitor,
         requestId,
         links: visitorLinks,
@@ -119,23 +122,50 @@ export const pages = fastifyPlugin<PagesOptions>(
   { name: 'pages' },
 )
 
-const timeFormats = new Map<string, (time: Date) => string>()
+type TimeFormats = { exact: Intl.DateTimeFormat; relative: Intl.RelativeTimeFormat }
 
-/** In UTC, because the server does not know the visitor's time zone. A script shows the visitor's own time. */
-function timeFormat(lang: string): (time: Date) => string {
-  const known = timeFormats.get(lang)
+const knownTimeFormats = new Map<string, TimeFormats>()
+
+/** Made once for each language, because making them takes longer than rendering a page. */
+function timeFormats(lang: string): TimeFormats {
+  const known = knownTimeFormats.get(lang)
   if (known) return known
-  const { format } = new Intl.DateTimeFormat(lang, {
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZone: 'UTC',
-    timeZoneName: 'short',
-  })
-  timeFormats.set(lang, format)
-  return format
+  const formats = {
+    // In UTC, because the server does not know the visitor's time zone. A script shows the visitor's own time.
+    exact: new Intl.DateTimeFormat(lang, {
+      year: 'numeric',
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      timeZone: 'UTC',
+      timeZoneName: 'short',
+    }),
+    relative: new Intl.RelativeTimeFormat(lang, { numeric: 'auto' }),
+  }
+  knownTimeFormats.set(lang, formats)
+  return formats
+}
+
+/** In seconds, the longest first. */
+const timeUnits = [
+  ['year', 365 * 24 * 60 * 60],
+  ['month', 30 * 24 * 60 * 60],
+  ['day', 24 * 60 * 60],
+  ['hour', 60 * 60],
+  ['minute', 60],
+] as const
+
+/** How long ago a time was: "3 days ago". */
+function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string {
+  const seconds = (time.getTime() - now.getTime()) / 1000
+  const unit = timeUnits.find(([, length]) => Math.abs(seconds) >= length)
+  return unit ? format.format(Math.trunc(seconds / unit[1]), unit[0]) : format.format(0, 'second')
+}
+
+/** The path of the page, without the query. The links in the header are marked by it. */
+function pathOf({ url }: FastifyRequest): string {
+  return url.replace(/\?.*$/s, '')
 }
 
 /**

@@ -6,6 +6,7 @@ export const webTexts = {
     errorTitle: (title: string) => `Error: ${title}`,
     skip: 'Skip to the content',
     mainNavigation: 'Main',
+    breadcrumbs: 'Breadcrumbs',
     /** Shown with the name or the id of the visitor. */
     signedInAs: (name: string) => `Signed in as ${name}`,
     signOut: 'Sign out',
@@ -79,6 +80,9 @@ export const webTexts = {
     } as Record<number, string>,
     otherStatus: 'The request was not accepted.',
   },
+  /** Shown after three seconds without an answer. */
+  waiting:
+    'Still waiting for an answer from the platform. This page goes on by itself. You need not send anything again.',
   /** For views/client/assets/script.js. It replaces `{name}`. */
   copy: {
     button: 'Copy',

@@ -116,6 +116,6 @@ function toMetadata({ createdAt, createdBy, updatedAt, updatedBy }: Changes) {
 }
 
 /** RFC 3339 with `+00:00`, as the platform writes it. */
-function toTime(date: Date): string {
+export function toTime(date: Date): string {
   return date.toISOString().replace('Z', '+00:00')
 }

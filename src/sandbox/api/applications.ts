@@ -18,8 +18,9 @@ import {
 } from '../applications/fields.ts'
 import type { Services } from '../services.ts'
 import type { Application } from '../store/applications.ts'
+import { listSecretTimes } from '../store/client-secrets.ts'
 import { appTokenLifetime } from '../tokens/access-token.ts'
-import { toAppJson, toClientJson, writeCollection } from './application-json.ts'
+import { toAppJson, toClientJson, toTime, writeCollection } from './application-json.ts'
 import { readData, requireBody } from './body.ts'
 import { createListTurns } from './lists-in-turn.ts'
 import { callerOf, makerOf } from './require-token.ts'
@@ -46,7 +47,8 @@ export function applicationRoutes(services: Pick<Services, 'addresses' | 'store'
 
   async function show(request: FastifyRequest<OneApplication>, reply: FastifyReply) {
     const application = await readApplication(services, request.params.app_id, callerOf(request))
-    reply.header('etag', entityTagOf(application))
+    const secretTimes = await listSecretTimes(services.store.read, application.id)
+    reply.header('etag', entityTagOf(application)).header('client-secrets-created', secretTimes.map(toTime).join(', '))
     return toAppWithClient(application)
   }
 

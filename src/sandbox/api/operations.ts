@@ -28,10 +28,11 @@ const refusals = {
 }
 
 /** Of an answer that shows one application. */
-const withTag = (description: string, schema: string) => ({
+const withTag = (description: string, schema: string, headers: object = {}) => ({
   ...answer(description, schema),
   headers: {
     ETag: { type: 'string', description: 'For If-Match (RFC 9110 8.8.3). Every write of the application changes it.' },
+    ...headers,
   },
 })
 
@@ -90,7 +91,15 @@ export const getApplicationCall = {
   description: 'An app access token gets only its own application.',
   tags: ['Applications'],
   params: parameters(appId),
-  response: { 200: withTag('The application and its client, without secrets.', 'AppWithClient'), ...refuse(403, 404) },
+  response: {
+    200: withTag('The application and its client, without secrets.', 'AppWithClient', {
+      'Client-Secrets-Created': {
+        type: 'string',
+        description: 'When the valid client secrets were created, the newest first, separated by commas.',
+      },
+    }),
+    ...refuse(403, 404),
+  },
 }
 
 export const updateApplicationCall = {

@@ -57,3 +57,15 @@ export async function listSecretHashes(db: Db, applicationId: string): Promise<s
   `.execute(db)
   return rows.map(row => row.hash)
 }
+
+/** When the valid secrets were created, the newest first. */
+export async function listSecretTimes(db: Db, applicationId: string): Promise<Date[]> {
+  const rows = await db
+    .selectFrom('client_secrets')
+    .select('created_at')
+    .where('application_id', '=', applicationId)
+    .orderBy('generation', 'desc')
+    .limit(2)
+    .execute()
+  return rows.map(row => new Date(row.created_at))
+}

@@ -48,6 +48,30 @@ t.test('the page of an application shows its fields and links to its actions', a
   t.ok(linksOf(page).includes('/applications'))
 })
 
+t.test('the page of an application says how old its client secrets are, and what is not filled in', async t => {
+  const { browser, platform, clock } = await withApplications(t)
+  const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
+  const headers = { 'client-secrets-created': `${before(3)}, ${before(90)}` }
+  platform.answer('GET /apps/v1/app-1', { headers, body: applicationRecord('app-1', {}, { client }) })
+  const text = textOf(await browser.get('/applications/app-1'))
+  const { secret, notFilledIn } = applicationsTexts.details
+  const { labels } = applicationsTexts.form
+  t.match(text, `${around(secret.current)[0]}3 days ago`)
+  t.match(text, `${around(secret.previous)[0]}3 months ago`)
+  const empty = [labels.description, labels.webPageUrl, labels.iconUrl, labels.privacyPolicyUrl, labels.defaultScopes]
+  t.match(text, `${notFilledIn} ${empty.join(', ')}`)
+
+  for (const odd of ['', 'yesterday', ',,', 'x'.repeat(1_000)]) {
+    platform.answer('GET /apps/v1/app-1', {
+      headers: { 'client-secrets-created': odd },
+      body: applicationRecord('app-1'),
+    })
+    const page = await browser.get('/applications/app-1')
+    t.equal(page.statusCode, 200)
+    t.notMatch(textOf(page), around(secret.current)[0], odd)
+  }
+})
+
 t.test('the page of an application works if the API does not return the client', async t => {
   const { browser, platform } = await withApplications(t)
   platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })

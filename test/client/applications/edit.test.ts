@@ -77,7 +77,7 @@ t.test('an application that was saved says so in its title, and first', async t 
   const { headers } = await browser.post(action, form)
   const { body } = await browser.get(String(headers.location))
   t.match(body, `<title>${applicationsTexts.details.titleAfterSaving('Weather')} · Applications</title>`)
-  t.match(body, `<p class="notice" role="status" tabindex="-1" autofocus>${applicationsTexts.details.saved}`)
+  t.match(body, `<p class="success" role="status" tabindex="-1" autofocus>${applicationsTexts.details.saved}`)
 })
 
 t.test('changes that are refused keep the title, also where the API cannot be asked for the name', async t => {
@@ -224,7 +224,7 @@ t.test('a field that is sent twice counts as not sent: which of the two was mean
     },
   })
   t.equal(answer.statusCode, 422)
-  t.equal(faultOf(answer, 'name'), applicationsTexts.form.problems.required)
+  t.equal(faultOf(answer, 'name'), applicationsTexts.form.required.name)
   t.equal(platform.received('PUT /apps/v1/app-1').length, 0)
 })
 

@@ -4,12 +4,12 @@ import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { webTexts } from '../../../src/client/web/texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
-import { faultOf, readForm, textOf, unescapeHtml } from '../support/read-form.ts'
+import { faultOf, readForm, summaryLine, textOf, unescapeHtml } from '../support/read-form.ts'
 import { applicationRecord } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
 import { rememberingApi } from './support/remembering-api.ts'
 
-const { problems, labels, redirectUris: rules } = applicationsTexts.form
+const { problems, required, labels, redirectUris: rules } = applicationsTexts.form
 
 const typed = { name: 'Weather', redirectUris: 'https://weather.test/back' }
 const url = (length: number) => 'https://weather.test/'.padEnd(length, 'x')
@@ -54,7 +54,7 @@ for (const [field, most, value] of bounds) {
 
     const tooLong = await browser.post('/applications', { ...form, [field]: `${value}x` })
     t.equal(tooLong.statusCode, 422)
-    t.equal(faultOf(tooLong, field), problems.tooLong(most, most + 1))
+    t.equal(faultOf(tooLong, field), problems.tooLong(labels[field as keyof typeof labels], most, most + 1))
     t.equal(readForm(tooLong, '/applications')[field], `${value}x`)
     t.equal(platform.received('POST /apps/v1').length, 0)
     const tooLongChange = await browser.post('/applications/app-1/edit', { ...edit, [field]: `${value}x` })
@@ -73,7 +73,7 @@ for (const [field, most, value] of bounds) {
 t.test('PG-17: an emoji is one character, as it is to the API', async t => {
   const { browser, form } = await openForm(t)
   const tooLong = await browser.post('/applications', { ...form, name: '🌦'.repeat(201) })
-  t.equal(faultOf(tooLong, 'name'), problems.tooLong(200, 201))
+  t.equal(faultOf(tooLong, 'name'), problems.tooLong(labels.name, 200, 201))
   t.equal((await browser.post('/applications', { ...form, name: '🌦'.repeat(200) })).statusCode, 303)
 })
 
@@ -81,19 +81,16 @@ t.test('PG-17: what is required is asked for beside its field, and blanks are no
   const { browser, form, edit, platform } = await openForm(t)
   const empty = await browser.post('/applications', { ...form, groupId: ' ', name: '\t', redirectUris: ' , ,' })
   t.equal(empty.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris'])
-    t.equal(faultOf(empty, field), applicationsTexts.form.problems.required)
+  for (const field of ['groupId', 'name', 'redirectUris'] as const) t.equal(faultOf(empty, field), required[field])
   t.match(textOf(empty, 'problem'), webTexts.form.fieldsRefused)
 
   const nothing = await browser.post('/applications', { formToken: form.formToken })
   t.equal(nothing.statusCode, 422)
-  for (const field of ['groupId', 'name', 'redirectUris'])
-    t.equal(faultOf(nothing, field), applicationsTexts.form.problems.required)
+  for (const field of ['groupId', 'name', 'redirectUris'] as const) t.equal(faultOf(nothing, field), required[field])
 
   const emptyChange = await browser.post('/applications/app-1/edit', { ...edit, name: '', redirectUris: '' })
   t.equal(emptyChange.statusCode, 422)
-  for (const field of ['name', 'redirectUris'])
-    t.equal(faultOf(emptyChange, field), applicationsTexts.form.problems.required)
+  for (const field of ['name', 'redirectUris'] as const) t.equal(faultOf(emptyChange, field), required[field])
   t.same(
     platform.received().filter(({ method, url }) => method !== 'GET' && url.startsWith('/apps/')),
     [],
@@ -118,13 +115,13 @@ const noWebUrls = [
   "https://weather';.test/",
   'https://',
 ]
-for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl']) {
+for (const field of ['webPageUrl', 'iconUrl', 'privacyPolicyUrl'] as const) {
   t.test(`PG-06: ${field} takes http and https addresses alone, and says so beside the field`, async t => {
     const { browser, form, platform } = await openForm(t)
     for (const value of noWebUrls) {
       const page = await browser.post('/applications', { ...form, [field]: value })
       t.equal(page.statusCode, 422, value)
-      t.match(faultOf(page, field), applicationsTexts.form.problems.webUrl, value)
+      t.match(faultOf(page, field), problems.webUrl(labels[field]), value)
     }
     t.equal(platform.received('POST /apps/v1').length, 0)
     const answer = await browser.post('/applications', { ...form, [field]: ' HTTPS://weather.test/ ' })
@@ -139,11 +136,7 @@ t.test('every fault at once: the page lists them, each leading to its field', as
     t.match(page.body, new RegExp(`<li><a href="#${field}">`), field)
   t.match(
     textOf(page, 'problem'),
-    [
-      webTexts.form.problemOf(labels.name, problems.required),
-      webTexts.form.problemOf(labels.description, problems.tooLong(2_000, 2_001)),
-      webTexts.form.problemOf(labels.iconUrl, problems.webUrl),
-    ].join(' '),
+    [required.name, problems.tooLong(labels.description, 2_000, 2_001), problems.webUrl(labels.iconUrl)].join(' '),
     'in the order of the form, by the names that it has there',
   )
 })
@@ -170,11 +163,7 @@ t.test('each redirect URI that breaks a rule gets one message, which names the r
     const messages = [...page.body.matchAll(/<a href="#redirectUris">(.*?)<\/a>/g)].map(([, text]) => text!)
     t.equal(messages.length, brokenRules.length)
     for (const [index, [uri, rule]] of brokenRules.entries())
-      t.equal(
-        unescapeHtml(messages[index]!),
-        webTexts.form.problemOf(labels.redirectUris, rules[rule](uri, 2_048)),
-        uri,
-      )
+      t.equal(unescapeHtml(messages[index]!), summaryLine(labels.redirectUris, rules[rule](uri, 2_048)), uri)
     t.match(faultOf(page, 'redirectUris'), rules.incomplete('weather.test/back'), 'and beside the field')
     t.equal(readForm(page, action).redirectUris, redirectUris.replaceAll('\r\n', '\n'), 'as typed')
   }
@@ -210,10 +199,7 @@ t.test('the default redirect URI is one of the list', async t => {
 
 t.test('a NUL, which no database takes, is a fault beside its field', async t => {
   const { browser, form, platform } = await openForm(t)
-  t.equal(
-    faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'),
-    applicationsTexts.form.problems.nul,
-  )
+  t.equal(faultOf(await browser.post('/applications', { ...form, name: 'a\0b' }), 'name'), problems.nul(labels.name))
   t.same(platform.received('POST /apps/v1'), [])
 })
 

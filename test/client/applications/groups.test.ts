@@ -3,9 +3,9 @@
 import t, { type Test } from 'tap'
 import { applicationsTexts } from '../../../src/client/applications/texts.ts'
 import { around } from '../../../src/client/texts.ts'
-import { webTexts } from '../../../src/client/web/texts.ts'
+import { upstreamTexts } from '../../../src/client/upstream-texts.ts'
 import { signIn, TestClock } from '../support/build-test-client.ts'
-import { faultOf, readForm, textOf } from '../support/read-form.ts'
+import { faultOf, linksOf, readForm, summaryLine, textOf } from '../support/read-form.ts'
 import { type Received, type Script, send } from '../support/scripted-platform.ts'
 import { applicationRecord, collection } from './support/application-record.ts'
 import { buildApplicationsClient } from './support/build-applications-client.ts'
@@ -61,13 +61,13 @@ t.test('a visitor without a group names one in the form, and it is created with 
 t.test('PG-16: a new group without a name, or with one that is too long, is refused next to its field', async t => {
   const { browser, form, made } = await withoutGroup(t)
   for (const [groupName, words] of [
-    ['', applicationsTexts.form.problems.required],
-    ['g'.repeat(201), applicationsTexts.form.problems.tooLong(200, 201)],
+    ['', applicationsTexts.form.required.groupName],
+    ['g'.repeat(201), applicationsTexts.form.problems.tooLong(applicationsTexts.form.labels.groupName, 200, 201)],
   ] as const) {
     const page = await browser.post('/applications', { ...form, groupName })
     t.equal(page.statusCode, 422)
     t.equal(faultOf(page, 'groupName'), words)
-    t.match(textOf(page, 'problem'), webTexts.form.problemOf(applicationsTexts.form.labels.groupName, words))
+    t.match(textOf(page, 'problem'), summaryLine(applicationsTexts.form.labels.groupName, words))
     t.hasStrict(readForm(page, '/applications'), { ...typed, groupName })
   }
   t.same(made(), [])
@@ -144,26 +144,47 @@ t.test('the name of a new group stays in the form if the groups cannot be read',
 })
 
 t.test('the page of an application shows the name and id of its group, or only the id', async t => {
-  const { browser, platform, api, groups } = await withoutGroup(t)
+  const { browser, platform, api } = await withoutGroup(t)
   api.records.set('app-1', applicationRecord('app-1'))
   const shown = async () => {
-    const { groupId, webPageUrl } = applicationsTexts.form.labels
+    const {
+      form: { labels },
+      details,
+    } = applicationsTexts
     const text = textOf(await browser.get('/applications/app-1'))
-    return text.split(`${groupId} `)[1]?.split(` ${webPageUrl}`)[0]
+    return text.split(`${labels.groupId} `)[1]?.split(` ${details.created}`)[0]
   }
-  groups.push(own('group-1', 'Same <b>name</b>'), own('group-2', 'Same <b>name</b>'))
-  t.equal(
-    await shown(),
-    `Same <b>name</b> ${around(applicationsTexts.details.groupId).join(' group-1 ').replace(/ +/g, ' ').trim()}`,
-  )
-  for (const answer of [
+  const nameAndId = `Same <b>name</b> ${around(applicationsTexts.details.groupId).join(' group-1 ').replace(/ +/g, ' ').trim()}`
+  const failures = [
     { status: 404, body: {} },
     { status: 500, body: '' },
-    { body: collection([own('group-1', '')]) },
-  ]) {
+  ]
+  for (const answer of failures) {
     platform.answer('GET /identities/v1/visitor-1/links', answer)
     t.equal(await shown(), 'group-1')
   }
+  platform.answer('GET /identities/v1/visitor-1/links', {
+    body: collection([own('group-1', 'Same <b>name</b>'), own('group-2', 'Same <b>name</b>')]),
+  })
+  t.equal(await shown(), nameAndId)
+  for (const answer of failures) {
+    platform.answer('GET /identities/v1/visitor-1/links', answer)
+    t.equal(await shown(), nameAndId, 'the name is remembered')
+  }
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', '')]) })
+  t.equal(await shown(), 'group-1')
+})
+
+t.test('DO-14: the name of a group that was seen before is shown after a renewal, without a third call', async t => {
+  const { browser, platform, clock } = await buildApplicationsClient(t)
+  platform.answer('GET /apps/v1/app-1', { body: applicationRecord('app-1') })
+  platform.answer('GET /identities/v1/visitor-1/links', { body: collection([own('group-1', 'Weather people')]) })
+  await signIn(browser)
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  clock.advance(3_601)
+  const calls = platform.received('GET /identities/v1/visitor-1/links').length
+  t.match(textOf(await browser.get('/applications/app-1')), 'Weather people')
+  t.equal(platform.received('GET /identities/v1/visitor-1/links').length, calls)
 })
 
 t.test('F-23: if the token is refused for the groups, it is renewed once, and the page is complete', async t => {
@@ -187,4 +208,21 @@ t.test('F-23: if the token is refused for a new group, it is renewed once, and t
   t.equal((await browser.post('/applications', { ...form, groupName: 'Weather people' })).statusCode, 303)
   t.equal(made().length, 2, 'refused, and done')
   t.equal(platform.received('POST /api/exchangeToken').length, 2, 'the login, and one renewal')
+})
+
+t.test('if the groups cannot be loaded, the form says why and links to the portal', async t => {
+  const { browser, platform, config } = await buildApplicationsClient(t)
+  await signIn(browser)
+  for (const [answer, problem] of [
+    [{ status: 503, body: {} }, upstreamTexts.api.busy()],
+    [{ body: 'no JSON' }, upstreamTexts.api.unexpected],
+  ] as const) {
+    platform.answer('GET /identities/v1/visitor-1/links', answer)
+    const page = await browser.get('/applications/new')
+    t.equal(page.statusCode, 200)
+    const { groupsNotLoaded, portalLink } = applicationsTexts.form
+    t.match(textOf(page), around(link => groupsNotLoaded(problem, link))[0] + portalLink)
+    t.ok(linksOf(page).includes(config.loginUrl))
+    t.equal(readForm(page, '/applications').groupId, '', 'its ID can be typed')
+  }
 })

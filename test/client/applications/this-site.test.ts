@@ -49,10 +49,7 @@ for (const [action, call, words] of [
     ]) {
       const refused = await browser.post(path, { ...form, ...(typed as Record<string, string>) })
       t.equal(refused.statusCode, 422)
-      t.match(
-        textOf(refused, 'problem'),
-        webTexts.form.problemOf(applicationsTexts.confirmation.label, applicationsTexts.confirmation.differs),
-      )
+      t.match(textOf(refused, 'problem'), applicationsTexts.confirmation.differs)
       t.equal(faultOf(refused, 'confirmation'), applicationsTexts.confirmation.differs)
       t.equal(readForm(refused, path).confirmation, 'confirmation' in typed ? typed.confirmation : '')
     }

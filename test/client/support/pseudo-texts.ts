@@ -62,15 +62,16 @@ if (isPseudo) {
   }
 }
 
-const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-texts)="([^"]*)"/g
+const shownAttributes = /\s(?:title|aria-label|alt|placeholder|data-busy|data-empty-choice|data-texts)="([^"]*)"/g
 
 /**
  * Words on a page in the made-up language that are in no file of texts: in its title, its text, and the attributes that
  * people read or hear. `data` are names and values that come from elsewhere. Times and what was typed are left out.
  */
 export function findUntranslated({ body }: { body: string }, data: string[]): string[] {
-  const attributes = [...body.matchAll(shownAttributes)].map(([, value]) => value!)
-  const text = body.replace(/<(style|script|time|textarea)\b[^>]*>.*?<\/\1>/gs, ' ').replace(/<[^>]*>/g, ' ')
+  const timeless = body.replace(/<time\b.*?<\/time>/gs, ' ')
+  const attributes = [...timeless.matchAll(shownAttributes)].map(([, value]) => value!)
+  const text = timeless.replace(/<(style|script|textarea)\b[^>]*>.*?<\/\1>/gs, ' ').replace(/<[^>]*>/g, ' ')
   return [text, ...attributes].flatMap(shown => {
     // Without the names of data-texts, which is JSON.
     let rest = unescapeHtml(shown)

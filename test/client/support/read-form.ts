@@ -1,5 +1,6 @@
 // Reads the forms of a page as a browser would: the values of the fields and the problem of each field.
 import type { LightMyRequestResponse } from 'fastify'
+import { webTexts } from '../../../src/client/web/texts.ts'
 
 type Page = Pick<LightMyRequestResponse, 'body'>
 
@@ -65,4 +66,10 @@ export function unescapeHtml(text: string): string {
 function attributeOf(attributes: string, name: string): string | undefined {
   const value = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes)?.[1]
   return value === undefined ? undefined : unescapeHtml(value)
+}
+
+/** A line of the summary above a form. A problem that does not name its field gets the label in front. */
+export function summaryLine(label: string, problem: string): string {
+  const isNamed = problem.toLowerCase().includes(label.toLowerCase())
+  return isNamed ? problem : webTexts.form.problemOf(label, problem)
 }

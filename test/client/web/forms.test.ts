@@ -154,7 +154,7 @@ t.test('the pages have the name and the links of the product', async t => {
   t.match(started.body, `<title>${webTexts.continue.title} · Small product</title>`)
   const page = await browser.get('/page', { site: 'same-origin' })
   t.match(page.body, '<title>Your things · Small product</title>')
-  t.match(page.body, '<a href="/page">Your things</a>')
+  t.match(page.body, '<a href="/page" aria-current="page">Your things</a>')
   t.match((await browser.get('/%zz')).body, `<title>${webTexts.errorPage.otherTitle} · Small product</title>`)
   t.notMatch(page.body + started.body, /\bapplications/i)
 })

@@ -81,7 +81,9 @@ for (const database of await openDatabases(t)) {
       t.match(decodeJwt(token.token), { iss: portalUrl, sub: userId, aud: id, type: 'App', jti: token.id })
     }
 
-    t.strictSame((await call('GET', `/apps/v1/${id}`)).json(), { ...app, client }, 'SE-01: get has no secret')
+    const read = await call('GET', `/apps/v1/${id}`)
+    t.strictSame(read.json(), { ...app, client }, 'SE-01: get has no secret')
+    t.equal(read.headers['client-secrets-created'], app.metadata.createdAt, 'it says how old the secret is')
     const list = (await call('GET', '/apps/v1')).json()
     t.strictSame(Object.keys(list), ['@context', '@type', 'ItemList'])
     t.match(list, { '@context': 'https://schema.org/', '@type': 'collection' })

@@ -7,8 +7,16 @@ const texts = JSON.parse(document.currentScript.dataset.texts)
 const locale = navigator.languages.find(one => one.split('-')[0] === lang.split('-')[0]) ?? lang
 const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 for (const time of document.querySelectorAll('time[datetime]')) {
-  time.title = time.textContent
-  time.textContent = format.format(new Date(time.dateTime))
+  const exact = format.format(new Date(time.dateTime))
+  const spoken = time.querySelector('.unseen')
+  if (spoken) {
+    // The text says how long ago it was.
+    time.title = exact
+    spoken.textContent = ` (${exact})`
+  } else {
+    time.title = time.textContent
+    time.textContent = exact
+  }
 }
 
 // Adds a button to everything that can be copied. A status line tells screen readers the result.
@@ -19,7 +27,7 @@ status.setAttribute('role', 'status')
 if (sources.length > 0) document.querySelector('main').append(status)
 for (const source of sources) {
   const isAll = source.dataset.copy !== ''
-  const name = isAll ? '' : source.closest('div').querySelector('dt').textContent
+  const name = isAll ? '' : (source.dataset.name ?? source.closest('div').querySelector('dt').textContent)
   const withName = text => text.replace('{name}', () => name)
   const button = document.createElement('button')
   const label = isAll ? texts.copyAll : texts.button
@@ -43,7 +51,30 @@ for (const source of sources) {
       status.textContent = ''
     }, 4000)
   })
-  source.after(button)
+  if (isAll) source.after(button)
+  else source.closest('.copyable').append(button)
+}
+
+// The default redirect URI is chosen from those that are entered. Without this script it is typed.
+for (const input of document.querySelectorAll('[data-choose-from]')) {
+  const source = document.getElementById(input.dataset.chooseFrom)
+  const select = document.createElement('select')
+  for (const name of ['id', 'name', 'aria-describedby', 'aria-invalid'])
+    if (input.hasAttribute(name)) select.setAttribute(name, input.getAttribute(name))
+  let chosen = input.value
+  const update = () => {
+    const entries = [...new Set(source.value.split(/[\s,]+/).filter(Boolean))]
+    select.replaceChildren(
+      new Option(input.dataset.emptyChoice, ''),
+      ...entries.map(entry => new Option(entry, entry, false, entry === chosen)),
+    )
+  }
+  update()
+  source.addEventListener('input', update)
+  select.addEventListener('change', () => {
+    chosen = select.value
+  })
+  input.replaceWith(select)
 }
 
 // Asks before the visitor leaves a form with changes. What was typed is not stored in the browser.
@@ -55,24 +86,56 @@ addEventListener('beforeunload', event => {
   if (hasChanges) event.preventDefault()
 })
 
-// A button whose form is being sent says so. Back may show the same page again.
-const busy = new Map()
-addEventListener('submit', ({ submitter, defaultPrevented }) => {
+// A form that was sent shows that it is busy and cannot be sent again, until Back shows the same page. The server gives up
+// after 25 seconds, so a form whose answer was stopped by the visitor can be sent again after 30.
+const busyForms = new Map()
+addEventListener('submit', event => {
+  const { target: form, submitter, defaultPrevented } = event
   // A script sends the form and stays on the page.
   if (defaultPrevented) return
+  if (busyForms.has(form)) return event.preventDefault()
   hasChanges = false
-  if (!submitter || busy.has(submitter)) return
-  busy.set(submitter, submitter.textContent)
-  submitter.setAttribute('aria-busy', 'true')
-  submitter.textContent = submitter.dataset.busy ?? submitter.textContent
+  if (form.method !== 'post') return
+  const text = submitter?.textContent
+  submitter?.setAttribute('aria-busy', 'true')
+  if (submitter?.dataset.busy) submitter.textContent = submitter.dataset.busy
+  const release = () => {
+    submitter?.removeAttribute('aria-busy')
+    if (submitter) submitter.textContent = text
+    busyForms.delete(form)
+  }
+  setTimeout(release, 30_000)
+  busyForms.set(form, release)
+  sayWhatIsAwaited(form)
+})
+addEventListener('click', event => {
+  const link = event.target.closest?.('a[href]')
+  const leavesPage =
+    link && !event.defaultPrevented && !link.target && !link.download && link.origin === location.origin
+  const opensElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
+  if (leavesPage && !opensElsewhere && !link.hash) sayWhatIsAwaited(document.querySelector('main').firstElementChild)
 })
 addEventListener('pageshow', () => {
-  for (const [button, text] of busy) {
-    button.removeAttribute('aria-busy')
-    button.textContent = text
-  }
-  busy.clear()
+  for (const release of busyForms.values()) release()
+  clearTimeout(waitingTimer)
+  waiting.remove()
 })
+
+// After three seconds the page says what it is waiting for.
+const waiting = document.createElement('p')
+waiting.className = 'waiting'
+waiting.setAttribute('role', 'status')
+let waitingTimer
+function sayWhatIsAwaited(element) {
+  clearTimeout(waitingTimer)
+  waiting.textContent = ''
+  // A status line that is on the page before its text changes is read by every screen reader.
+  if (element.matches('form')) element.append(waiting)
+  else element.before(waiting)
+  waitingTimer = setTimeout(() => {
+    waiting.textContent = texts.waiting
+  }, 3_000)
+}
 
 // Focuses the message about what has happened. Some browsers support autofocus for fields only.
 document.querySelector('main [autofocus]')?.focus()
