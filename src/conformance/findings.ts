@@ -24,6 +24,15 @@ export function expectOr(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
 }
 
+/** The client answered, and not with a failure of its own: then the advice of the check would miss the point. */
+export function expectServed(page: Page, message: string): void {
+  const fix =
+    page.status === 0
+      ? 'Answer every request, this one as well: see what the client printed at that moment.'
+      : 'The client itself failed: see what it printed at that moment, and answer this case with a page.'
+  expectOr(fix, page.status > 0 && page.status < 500, message, page)
+}
+
 /** How long a browser waited for all answers of this navigation; what the suite does meanwhile is not counted. */
 export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)

@@ -192,3 +192,13 @@ t.test('what the suite does between two requests is not counted as waiting for t
   t.equal(waitedMs(page), 50)
   t.end()
 })
+
+t.test('a client that fails by itself is not told to change what has nothing to do with it', async t => {
+  const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
+  t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
+})
+
+t.test('no advice names a library or a function of one language', t => {
+  for (const { id, fix } of checks) t.notMatch(fix, /URLSearchParams|AbortSignal|\bfetch\(|redirect: "manual"/, id)
+  t.end()
+})

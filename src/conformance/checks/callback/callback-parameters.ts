@@ -222,7 +222,7 @@ export const callbackParameters: Row[] = [
     title: 'A code cannot add fields to the exchange',
     rule: 'CL-15',
     why: 'What is pasted into a form unencoded becomes fields of its own.',
-    fix: 'Build the form with URLSearchParams or the like.',
+    fix: 'Encode every value of the form, best with a library that builds forms.',
     async run(context) {
       // The second for those who take no code with a space in it.
       for (const code of ['a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y', 'a&client_id=evil&x=%26+y']) {

@@ -90,7 +90,7 @@ export const exchange: Row[] = [
       title: 'The exchange is form-encoded',
       rule: 'CL-14',
       why: 'content-type: application/x-www-form-urlencoded.',
-      fix: 'Send the fields as URLSearchParams, not as JSON.',
+      fix: 'Send the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     step =>
       expect(

@@ -1,7 +1,7 @@
 // Access tokens that are no JWTs: a client sends them on, and learns nothing from them.
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openFormIn } from '../../steps/create-form.ts'
 import { visitPage } from '../../steps/sessions.ts'
@@ -31,7 +31,7 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
-      expect(page.status > 0 && page.status < 500, `The callback ends with ${describePage(page)}.`, page)
+      expectServed(page, `The callback ends with ${describePage(page)}.`)
       const visit = await visitPage(context, browser)
       const isCalled = visit.steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
       if (!isCalled) await context.signedIn()

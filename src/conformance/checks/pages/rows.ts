@@ -3,7 +3,7 @@
 import type { Browser, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { bodyOf, describePage, expect, headerOf, statusOf } from '../../findings.ts'
+import { bodyOf, describePage, expect, expectServed, headerOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
 import type { RuleId } from '../../rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
@@ -82,7 +82,7 @@ export const pages: Row[] = [
     async run(context) {
       const page = await context.visitUntilPortal(context.browser(), context.settings.page)
       expect((await calls(context)).length === 0, 'It called the API.', page)
-      expect(page.status > 0 && page.status < 500, `It was answered with ${describePage(page)}.`, page)
+      expectServed(page, `It was answered with ${describePage(page)}.`)
       const isLed =
         page.stoppedAt !== undefined ||
         [401, 403].includes(page.status) ||

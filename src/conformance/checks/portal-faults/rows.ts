@@ -106,7 +106,7 @@ const deadlines: Row[] = waits.map(([failure, what]) => ({
   title: `The exchange meets ${what}: the visitor gets an answer in time`,
   rule: 'UP-03',
   why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory.',
-  fix: 'Give the call a deadline for the whole of it, the body included, such as AbortSignal.timeout(5000).',
+  fix: 'Give the call a deadline for the whole of it, the body included.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -124,7 +124,7 @@ const redirects: Row[] = [302, 307].map(status => ({
   title: `The exchange follows no redirect (${status})`,
   rule: 'UP-02',
   why: 'A redirect that is followed takes code and secret to whoever it names; many HTTP libraries follow by themselves.',
-  fix: 'Switch redirects off for this call, such as redirect: "manual", and take every 3xx for a failure.',
+  fix: 'Switch redirects off for this call and take every 3xx for a failure.',
   async run(context) {
     expectAnswer(await loginUnder(context, `exchange-redirect-${status}`))
     const trapped = requestAtTrap(context, `exchange-redirect-${status}`)

@@ -41,7 +41,7 @@ const requests: Row[] = [
       title: 'A renewal is a form, sent with POST',
       rule: 'renewal-form',
       why: 'The token endpoint takes POST and application/x-www-form-urlencoded.',
-      fix: 'POST the fields as URLSearchParams, not as JSON.',
+      fix: 'POST the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     undefined,
     ({ renewal }) => {
@@ -130,7 +130,7 @@ const redirects: Row[] = [302, 307].map(status =>
       title: `A renewal follows no redirect (${status})`,
       rule: 'UP-02',
       why: 'A redirect that is followed takes refresh token and secret to whoever it names; many HTTP libraries follow by themselves.',
-      fix: 'Switch redirects off for this call, such as redirect: "manual", and take every 3xx for a failure.',
+      fix: 'Switch redirects off for this call and take every 3xx for a failure.',
     },
     [`refresh-redirect-${status}`],
     (_, context) => {
@@ -154,7 +154,7 @@ const deadlines: Row[] = [
     title: `A renewal meets ${what}: the visitor gets an answer in time`,
     rule: 'UP-03',
     why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory; 20 seconds are allowed here.',
-    fix: 'Give the call a deadline for the whole of it, the body included, such as AbortSignal.timeout(5000).',
+    fix: 'Give the call a deadline for the whole of it, the body included.',
     needs,
     longestMs: 90_000,
     async run(context) {

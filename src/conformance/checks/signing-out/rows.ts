@@ -276,7 +276,8 @@ export const signingOut: Row[] = [
       )
       await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
-      expect(
+      expectOr(
+        'Take back every cookie of the session at sign-out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
         'The page asks the API in their name.',
         page,

@@ -66,7 +66,7 @@ export const startingALogin: Row[] = [
     title: 'No parameter of the start is repeated',
     rule: 'oauth-parameters-once',
     why: 'Parameters must not be included more than once.',
-    fix: 'Set each parameter once, for example with URLSearchParams.set.',
+    fix: 'Set each parameter once.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const repeated = [...new Set(url.searchParams.keys())].filter(name => url.searchParams.getAll(name).length > 1)

@@ -2,7 +2,7 @@
 
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
+import { describePage, expect, expectServed } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { created, openCreateForm } from '../../steps/create-form.ts'
 import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
@@ -153,7 +153,7 @@ export const tabs: Row[] = [
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       for (let time = 0; time < 2; time++) {
         const page = await followCallback(context, browser, callback)
-        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+        expectServed(page, `It is answered with ${describePage(page)}.`)
       }
       expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
     },
@@ -194,7 +194,7 @@ export const tabs: Row[] = [
       await browser.visit(context.url('/'))
       const before = (await context.exchanges()).length
       const page = await browser.back({ stopAt: url => url.origin === context.platform.portalUrl })
-      expect(page.status > 0 && page.status < 500, `Back is answered with ${describePage(page)}.`, page)
+      expectServed(page, `Back is answered with ${describePage(page)}.`)
       expect((await context.exchanges()).length === before, 'Back exchanges a code again.', page)
       expect(await context.isSignedIn(browser), 'After Back nobody is signed in.')
     },
@@ -210,7 +210,7 @@ export const tabs: Row[] = [
       const open = await openCreateForm(context)
       await signOut(context, open.browser.newTab())
       const page = await open.browser.submit(open.page, open.form, open.values)
-      expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+      expectServed(page, `It is answered with ${describePage(page)}.`)
       expect((await created(context, open.person)).length === 0, 'It was created.')
     },
   },
