@@ -2,16 +2,19 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
+import { type Send, sendOverNetwork } from './browser/send.ts'
 import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
 import { describePage, isCallFor } from './findings.ts'
+import type { Slot } from './limiter.ts'
 import { orNotRun } from './obstacle.ts'
 import type { FaultOptions, Person, Platform } from './platform.ts'
 import { type RawRequest, sendRaw } from './raw-request.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
+import { readSetCookie } from './steps/set-cookies.ts'
 
 /** A login that has come as far as the portal. */
 export interface Start {
@@ -30,10 +33,19 @@ export interface ContextParts {
   isAlone: boolean
   /** Of a plain login, where there is one. */
   obstacle?: Obstacle | undefined
-  pause?: (ms: number) => Promise<unknown>
+  pause?: Slot['pause'] | undefined
+  waitFor?: Slot['waitFor'] | undefined
 }
 
-export function createContext({ settings, platform, clientProcess, isAlone, obstacle, pause = wait }: ContextParts) {
+export function createContext({
+  settings,
+  platform,
+  clientProcess,
+  isAlone,
+  obstacle,
+  pause = ms => wait(ms),
+  waitFor = promise => promise,
+}: ContextParts) {
   const exchanges: Exchange[] = []
   const loginValues = new Set<string>()
   const people: Person[] = []
@@ -73,7 +85,8 @@ export function createContext({ settings, platform, clientProcess, isAlone, obst
 
     /** A new browser with an empty jar; `losesCookies` of the client, and keeps the portal's. */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
-      const browser = createBrowser({ timeoutMs, onExchange: note })
+      const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
+      const browser = createBrowser({ timeoutMs, onExchange: note, send })
       if (losesCookies) {
         const { cookies } = browser
         const set = cookies.set.bind(cookies)
@@ -222,7 +235,7 @@ export function createContext({ settings, platform, clientProcess, isAlone, obst
 
     /** One request as it is written here, beside any browser. */
     async request(url: string, request: RawRequest = {}): Promise<Exchange> {
-      const exchange = await sendRaw(clientUrl(url), request)
+      const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
       return exchange
     },
@@ -242,6 +255,20 @@ export function createContext({ settings, platform, clientProcess, isAlone, obst
           URL.canParse(request.url) &&
           origins.includes(new URL(request.url).origin),
       )
+    },
+
+    /** What of this check may stand in no report, longest first. */
+    secrets(): string[] {
+      const ours = platform.steps.slice(firstStep).filter(isOurs)
+      const cookies = exchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
+      return [
+        platform.clientSecret.reveal(),
+        ...[...loginValues].map(value => value.slice(value.indexOf(' ') + 1)),
+        ...ours.flatMap(step => [...tokensGivenIn(step), ...tokensSentIn(step)]).map(String),
+        ...cookies.map(line => readSetCookie(line).value),
+      ]
+        .filter(({ length }) => length >= 12)
+        .sort((one, other) => other.length - one.length)
     },
 
     end(): void {

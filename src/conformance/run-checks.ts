@@ -5,9 +5,10 @@ import type { Exchange } from './browser/browser.ts'
 import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
-import { createLimiter } from './limiter.ts'
+import { createLimiter, type Slot } from './limiter.ts'
 import { isInTheWay, nameCause } from './obstacle.ts'
 import type { Platform } from './platform.ts'
+import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
 import { type Level, type RuleId, rules } from './rules.ts'
 import { type Settings, whyMissing } from './settings.ts'
@@ -42,12 +43,15 @@ export interface RunParts extends Watched {
   platform: Platform
   /** What keeps a plain login from working (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** How a check lets time pass; without it nobody else goes on meanwhile. */
-  pause?: (ms: number) => Promise<unknown>
+  /** How a check lets time pass and waits for answers; without it nobody else goes on meanwhile. */
+  pause?: Slot['pause']
+  waitFor?: Slot['waitFor']
   onResult?: (result: Result) => void
 }
 
 const sideBySide = 4
+/** Who needs longer than that waits for the client, or lets time pass. */
+const slowMs = 2000
 const longestMs = 60_000
 
 /** One run of a check. */
@@ -55,6 +59,8 @@ interface Attempt {
   result: Result
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost: boolean
+  /** The process of the client ended, or nobody answered any more. */
+  isGone: boolean
   /** Ids of the checks that ran at the same time. */
   beside: Set<string>
 }
@@ -78,20 +84,30 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
 
   const together = possible.filter(({ isAlone }) => !isAlone)
   const suspects: { check: Check; first: Attempt }[] = []
-  const { runInSlot, pause } = createLimiter(sideBySide)
+  const { runInSlot } = createLimiter(sideBySide)
+  const tryBesideOthers = (check: Check) => runInSlot(slot => attempt(check, { ...parts, ...slot }, watch, false))
   const look = async (check: Check) => {
-    const first = await runInSlot(() => attempt(check, { ...parts, pause }, watch, false))
+    const first = await tryBesideOthers(check)
     const { verdict } = first.result
     if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
     else suspects.push({ check, first })
   }
-  await Promise.all(together.map(look))
+  // What takes long is begun first, so that nobody waits for it in the end.
+  await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
 
-  // A check that failed side by side with others is repeated with nothing beside it.
+  // A check that failed side by side with others is repeated with nothing beside it. Of those that mostly wait for the
+  // client, several wait at a time.
   const unclear: { check: Check; first: Attempt; second: Attempt }[] = []
   const culprits = new Set<string>()
+  const isSlow = ({ first }: (typeof suspects)[number]) => first.result.durationMs > slowMs && !first.isGone
+  const again = new Map<Check, Attempt>()
+  const repeatSlow = async ({ check }: { check: Check }) => {
+    const second = await tryBesideOthers(check)
+    if (!second.isGone) again.set(check, second)
+  }
+  await Promise.all(suspects.filter(isSlow).map(repeatSlow))
   for (const { check, first } of suspects) {
-    const second = await attempt(check, parts, watch, true)
+    const second = again.get(check) ?? (await attempt(check, parts, watch, true))
     if (second.isLost) culprits.add(check.id)
     if (first.isLost && !second.isLost) unclear.push({ check, first, second })
     else report(check, choose(first.result, second.result))
@@ -131,8 +147,14 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
 async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
   const whyGone = await watch.whyGone()
   if (whyGone !== undefined)
-    return { result: resultOf(check, parts.settings, 'undecided', whyGone), isLost: false, beside: new Set() }
+    return {
+      result: resultOf(check, parts.settings, 'undecided', whyGone),
+      isLost: false,
+      isGone: true,
+      beside: new Set(),
+    }
   const watching = watch.begin(check.id)
+  const printedBefore = parts.clientProcess?.output().length ?? 0
   const context = createContext({ ...parts, isAlone: isAlone || Boolean(check.isAlone) })
   const started = performance.now()
   const seen = await findOutcome(check, context)
@@ -151,11 +173,18 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (seen.isError) result.evidence = seen.evidence
   if (lost !== undefined) {
     const reason = isBlamed(seen) ? `${lost} ${seen.reason}` : lost
-    const evidence = [...context.evidence(), ...lastPrinted(parts)]
+    const evidence = context.evidence()
     result = { ...resultOf(check, parts.settings, 'failed', reason), ...losingTheClient, evidence, isLost: true }
   }
+  if (isBlamed(result)) {
+    const output = parts.clientProcess?.output() ?? ''
+    const own = output.slice(printedBefore)
+    // It may have printed why it ends just before the check began.
+    const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
+    if (printed !== undefined) result.evidence = [...result.evidence, printed]
+  }
   result = { ...result, reason: hide(result.reason), evidence: result.evidence.map(hide), durationMs }
-  return { result, isLost: lost !== undefined, beside: watching.beside }
+  return { result, isLost: lost !== undefined, isGone: goneWhy !== undefined, beside: watching.beside }
 }
 
 interface Seen {
@@ -217,12 +246,6 @@ const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'
 function describeLost({ request: { method, url }, response }: Exchange): string {
   const fault = 'fault' in response ? response.fault : ''
   return `The client left a request without an answer: ${method} ${url.replace(/\?.*$/s, '')} (${fault}).`
-}
-
-/** The end of what a client of this command has printed. */
-function lastPrinted({ clientProcess }: RunParts): string[] {
-  const lines = clientProcess?.output().trimEnd().split('\n').slice(-12).join('\n')
-  return lines ? [`The client printed last:\n${lines}`] : []
 }
 
 function resultOf(check: Check, settings: Settings, verdict: Verdict, reason = ''): Result {

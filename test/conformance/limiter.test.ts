@@ -24,7 +24,7 @@ t.test('no more run at a time than there are slots', async t => {
 })
 
 t.test('a pause gives the slot to another, and gets one again before the next begins', async t => {
-  const { runInSlot, pause } = createLimiter(1)
+  const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   const say = (word: string) => void heard.push(word)
   let end = () => {}
@@ -32,7 +32,7 @@ t.test('a pause gives the slot to another, and gets one again before the next be
     end = resolve
   })
   await Promise.all([
-    runInSlot(async () => {
+    runInSlot(async ({ pause }) => {
       say('the first begins')
       // Over while the second still runs.
       await pause(1).finally(() => say('the first goes on'))
@@ -46,4 +46,66 @@ t.test('a pause gives the slot to another, and gets one again before the next be
     runInSlot(async () => say('the third begins')),
   ])
   t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
+})
+
+t.test('who waits long for something frees the slot, and goes on as soon as it is there', async t => {
+  const { runInSlot } = createLimiter(1)
+  const heard: string[] = []
+  let answer = () => {}
+  const answered = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  await Promise.all([
+    // Several at once in one slot free it once.
+    runInSlot(async ({ waitFor }) => {
+      await Promise.all([waitFor(answered), waitFor(answered), waitFor(Promise.resolve())])
+      heard.push('the first goes on')
+    }),
+    runInSlot(async () => {
+      heard.push('the second begins')
+      answer()
+      await new Promise(resolve => setTimeout(resolve, 50))
+      heard.push('the second ends')
+    }),
+    runInSlot(async () => heard.push('the third begins')),
+  ])
+  t.same(heard, ['the second begins', 'the first goes on', 'the second ends', 'the third begins'])
+})
+
+t.test('a function that ends while it still waits leaves its slot as it was', async t => {
+  const { runInSlot } = createLimiter(1)
+  let answer = () => {}
+  let waiting: Promise<void> | undefined
+  await runInSlot(async ({ waitFor }) => {
+    waiting = waitFor(
+      new Promise<void>(resolve => {
+        answer = resolve
+      }),
+    )
+    await new Promise(resolve => setTimeout(resolve, 400))
+  })
+  answer()
+  await waiting
+  let [running, most] = [0, 0]
+  const one = () =>
+    runInSlot(async () => {
+      most = Math.max(most, ++running)
+      await new Promise(setImmediate)
+      running--
+    })
+  await Promise.all([one(), one(), one()])
+  t.equal(most, 1)
+})
+
+t.test('no more begin than may wait at a time', async t => {
+  const { runInSlot } = createLimiter(1, 2)
+  let [begun, most] = [0, 0]
+  const one = () =>
+    runInSlot(async ({ pause }) => {
+      most = Math.max(most, ++begun)
+      await pause(5)
+      begun--
+    })
+  await Promise.all([one(), one(), one(), one()])
+  t.equal(most, 2)
 })

@@ -13,12 +13,17 @@ import { toJunit } from '../../src/conformance/report/junit.ts'
 import { describeFailure, summarize } from '../../src/conformance/report/terminal.ts'
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
+import { Secret } from '../../src/sandbox/values/secret.ts'
 
 const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
 
 function runAll(checks: Check[], parts: Partial<RunParts> = {}): Promise<Result[]> {
-  const platform = { steps: [], portalUrl: 'http://127.0.0.1:1' } as unknown as Platform
+  const platform = {
+    steps: [],
+    portalUrl: 'http://127.0.0.1:1',
+    clientSecret: new Secret('not-printed-by-any-client'),
+  } as unknown as Platform
   const isAnswering = async () => true
   return runChecks(checks, { settings: readSettings([]), platform, clientProcess: undefined, isAnswering, ...parts })
 }

@@ -18,6 +18,7 @@ import { type Result, type RunParts, runChecks } from '../../src/conformance/run
 import { readSettings } from '../../src/conformance/settings.ts'
 import type { LabStep } from '../../src/sandbox/lab/record/recorded.ts'
 import { reasons } from '../../src/sandbox/observe/reasons.ts'
+import { Secret } from '../../src/sandbox/values/secret.ts'
 
 const base = { group: 'pages', title: 'A title <b>', rule: 'CL-06', why: 'Why & where.', fix: 'Fix "it".' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
@@ -288,6 +289,27 @@ t.test('a log file is told every few seconds how far the run is', async t => {
   const length = said.length
   mock.timers.tick(60_000)
   t.equal(said.length, length)
+})
+
+t.test('what the client printed is shown with a failure, secrets as hashes', async t => {
+  let output = 'started\n'
+  const clientProcess = {
+    output: () => output,
+    isRunning: () => true,
+    unexpectedEnds: () => [],
+    restart: async () => {},
+    stop: async () => {},
+  }
+  const platform = { steps: [], clientSecret: new Secret('a-secret-of-22-characters') } as unknown as Platform
+  const fails = async () => {
+    output += `${'GET /\n'.repeat(40)}Traceback (most recent call last):\n  KeyError: a-secret-of-22-characters\n`
+    throw new Failed('It went wrong.', ['seen'])
+  }
+  const [result] = await runAll([check('a', fails)], { clientProcess, platform })
+  t.equal(result!.evidence[0], 'seen')
+  t.match(result!.evidence[1], /^The client printed meanwhile, among \d+ more lines:/)
+  t.match(result!.evidence[1], /Traceback .*\n {4}KeyError: sha:[0-9a-f]{8}$/)
+  t.notMatch(result!.evidence.join(), 'started')
 })
 
 t.test('the summary says why checks do not apply, and how many for each reason', async t => {

@@ -103,6 +103,7 @@ export const renewal: Row[] = [
     why: 'An older refresh token revokes them all, so that a lost one ends the session.',
     fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
     needs,
+    longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
       renewalIn(context, await visitPage(context, browser))

@@ -1,0 +1,25 @@
+// What the client itself printed while a check ran: often it says more than everything that is seen from outside.
+import { hashOf } from './hide.ts'
+
+const mostLines = 24
+const longestLine = 300
+/** How an error begins in the logs of most languages. */
+const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
+
+/** Undefined where it printed nothing. Of much, the part from the first error on is shown, or the end. */
+export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
+  if (output.trim() === '') return undefined
+  const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)
+  const first = lines.findIndex(line => error.test(line))
+  const from = lines.length <= mostLines ? 0 : first < 0 ? lines.length - mostLines : Math.max(0, first - 2)
+  const shown = lines.slice(from, from + mostLines)
+  const left = lines.length - shown.length
+  return [
+    `The client printed meanwhile${left > 0 ? `, among ${left} more lines` : ''}:`,
+    ...shown.map(line => `  ${line.length > longestLine ? `${line.slice(0, longestLine)}…` : line}`),
+  ].join('\n')
+}
+
+function withoutSecrets(text: string, secrets: string[]): string {
+  return [...new Set(secrets)].reduce((left, secret) => left.replaceAll(secret, hashOf(secret)), text)
+}
