@@ -24,6 +24,8 @@ export interface Check {
   needs?: Need[]
   /** Runs while no other check does: it orders faults, restarts the client or measures time. */
   isAlone?: boolean
+  /** Begins by starting the client anew, and leaves it stale. */
+  restartsClient?: boolean
   /** How long it may take before nothing can be said, where 60 seconds are too few. */
   longestMs?: number
   /** Passes when it resolves. Everything else it says through the context. */

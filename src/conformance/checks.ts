@@ -5,6 +5,7 @@ import { callback } from './checks/callback/rows.ts'
 import { cookie } from './checks/cookie/rows.ts'
 import { exchange } from './checks/exchange/rows.ts'
 import { log } from './checks/log/rows.ts'
+import { metadata } from './checks/metadata/rows.ts'
 import { nextVisitor } from './checks/next-visitor/rows.ts'
 import { opaqueTokens } from './checks/opaque-tokens/rows.ts'
 import { pages } from './checks/pages/rows.ts'
@@ -34,6 +35,7 @@ export const groups: { id: string; title: string; rows: Row[] }[] = [
   { id: 'opaque-tokens', title: 'Tokens that are no JWTs', rows: opaqueTokens },
   { id: 'raw-requests', title: 'Raw requests', rows: rawRequests },
   { id: 'pages', title: 'Pages', rows: pages },
+  { id: 'metadata', title: "The portal's metadata", rows: metadata },
   { id: 'portal-faults', title: 'Faults of the portal', rows: portalFaults },
   { id: 'api-faults', title: 'Faults of the API', rows: apiFaults },
   { id: 'log', title: 'What is logged', rows: log },

@@ -71,6 +71,29 @@ const catalogue = {
     ),
   ),
 
+  'metadata-issuer': rfc(
+    8414,
+    '3.3',
+    'If these values are not identical, the data contained in the response MUST NOT be used.',
+  ),
+  'metadata-optional': should(
+    contract("A login waits a moment at most for the portal's metadata, and goes on without it."),
+  ),
+  'metadata-no-host': should(
+    contract("The portal's metadata decides on PKCE and on revocation, and never to which host anything is sent."),
+  ),
+  'metadata-remembered': contract(
+    'What the metadata of the portal once offered is not forgotten because it cannot be read just now.',
+  ),
+  'iss-promised': should(
+    rfc(
+      9207,
+      '2.4',
+      "Clients MUST reject authorization responses without the iss parameter from authorization servers that do support the parameter according to the client's configuration.",
+    ),
+  ),
+  'iss-not-promised': should(contract('iss is not demanded of a portal whose metadata does not promise it.')),
+
   // Coming back.
   'login-works': platform('5.4', 'The access token is sent with every request that requires authorization.'),
   'CL-26': contract(

@@ -145,6 +145,11 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
 }
 
 async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
+  if (parts.clientProcess?.isStale && !check.restartsClient) {
+    parts.clientProcess.isStale = false
+    // Where it does not start, the client is gone.
+    await parts.clientProcess.restart().catch(() => undefined)
+  }
   const whyGone = await watch.whyGone()
   if (whyGone !== undefined)
     return {

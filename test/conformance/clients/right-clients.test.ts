@@ -5,6 +5,7 @@ import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
 import { openStage } from '../support/stage.ts'
 import { buildClient } from './client.ts'
+import { metadataReader } from './faults/metadata.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { right } from './parts.ts'
 
@@ -16,6 +17,17 @@ t.test('a right client is blamed for nothing', async t => {
   t.teardown(stage.close)
   const results = await stage.judge(buildFaultyClient, checks)
   t.same(results.filter(isBlamed).map(tell), [])
+})
+
+t.test('a right client that reads the metadata of the portal is blamed for nothing that concerns it', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judge(
+    settings => buildClient(settings, { ...right, ...metadataReader }),
+    checks.filter(({ group }) => group === 'metadata'),
+  )
+  t.same(results.filter(isBlamed).map(tell), [])
+  t.ok(results.filter(({ verdict }) => verdict === 'passed').length > 8)
 })
 
 t.test('a random state that stands in its cookie as it is, is not called a guess', async t => {

@@ -5,6 +5,7 @@ import { cookie } from './cookie.ts'
 import { exchange } from './exchange.ts'
 import type { Fault } from './fault.ts'
 import { log } from './log.ts'
+import { metadata } from './metadata.ts'
 import { nextVisitor } from './next-visitor.ts'
 import { opaqueTokens } from './opaque-tokens.ts'
 import { pages } from './pages.ts'
@@ -32,6 +33,7 @@ export const faults: Fault[] = [
   opaqueTokens,
   rawRequests,
   pages,
+  metadata,
   portalFaults,
   apiFaults,
   log,

@@ -1,0 +1,255 @@
+// The portal's metadata document (RFC 8414): a client may read it or not, and must not depend on it or believe all of it.
+import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
+import type { CheckContext, Start } from '../../context.ts'
+import { describePage, expect } from '../../findings.ts'
+import { beginLogin, followCallback } from '../../steps/callback.ts'
+
+/** How long a client may take to start while the document does not come; after that it is looked at as it is. */
+const startMs = 8000
+
+const isMetadata = ({ kind, request }: LabStep) =>
+  kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
+
+/** Ends the check where the client has never asked for the document, not even for this login. */
+async function needsMetadata(context: CheckContext): Promise<void> {
+  const { platform } = context
+  if (platform.steps.some(isMetadata)) return
+  await context.startLogin(context.browser())
+  await platform.settle()
+  if (!platform.steps.some(isMetadata)) throw new NotApplicable("the client does not read the portal's metadata")
+}
+
+/** A client that has known nothing else of the portal since its start; it begins a login. Ends where it does not start. */
+async function startUnder(
+  context: CheckContext,
+  fault: string,
+  options: Record<string, unknown> = {},
+): Promise<{ fault: string }> {
+  await needsMetadata(context)
+  const { platform } = context
+  const clientProcess = context.clientProcess!
+  const before = platform.steps.length
+  clientProcess.isStale = true
+  await context.order(fault, { times: 'always', state: undefined, options })
+  let hasStarted = false
+  const restarting = clientProcess.restart().then(
+    () => {
+      hasStarted = true
+    },
+    () => undefined,
+  )
+  await Promise.race([restarting, context.pause(startMs)])
+  if (!hasStarted) {
+    await context.dropFaults()
+    await restarting
+    if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
+    throw new Failed('The client does not start, or begins no login, as long as the document cannot be read so.')
+  }
+  const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
+  return {
+    get fault() {
+      return isMet() ? fault : ''
+    },
+  }
+}
+
+/** The document has been asked for, or a login would say nothing about it. */
+async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
+  await context.platform.settle()
+  // An answer that hangs is noted when the client has left.
+  if (met.fault === '') await context.platform.settle(2500)
+  if (met.fault === '') throw new NotApplicable('the client asks for no metadata when a login begins')
+}
+
+/** A login in a browser of its own, up to the end. */
+async function expectLogin(context: CheckContext, message: string): Promise<void> {
+  const browser = context.browser()
+  const page = await context.signIn(browser)
+  if (!context.settings.page) return
+  expect(await context.isSignedIn(browser), `${message} The login ended with ${describePage(page)}.`, page)
+}
+
+const alone = { isAlone: true, restartsClient: true, longestMs: 120_000 } as const
+
+const failures: Row[] = [
+  ['404', 'is not there'],
+  ['503', 'is answered with status 503'],
+  ['html', 'is a page of a proxy'],
+].map(([failure, what]) => ({
+  id: `metadata-${failure}`,
+  title: `When the portal's metadata ${what}, a login works all the same, and later ones do`,
+  rule: 'metadata-optional',
+  why: 'The addresses of the portal are settings; whoever needs the document as well cannot sign anybody in while it is away.',
+  fix: 'Read it with a short deadline, and go on without what it offers, where it cannot be read.',
+  needs: ['start', 'page'],
+  ...alone,
+  async run(context) {
+    const met = await startUnder(context, `metadata-${failure}`)
+    const begun = await context.visitUntilPortal(context.browser(), context.settings.login)
+    await expectMet(context, met)
+    expect(begun.stoppedAt !== undefined, `No login begins: the answer is ${describePage(begun)}.`, begun)
+    await expectLogin(context, 'Nobody can sign in.')
+    await context.dropFaults()
+    await expectLogin(context, 'When the document is there again, nobody can sign in.')
+  },
+}))
+
+const waits: Row[] = [
+  ['never', 'does not come'],
+  ['endless-body', 'does not end'],
+].map(([failure, what]) => ({
+  id: `metadata-${failure}`,
+  title: `When the portal's metadata ${what}, whoever wants to sign in gets an answer in time`,
+  rule: 'UP-03',
+  why: 'Without a deadline every login waits for as long as a stranger likes; 20 seconds are allowed here.',
+  fix: 'Give this call, too, a deadline for the whole of it, and a bound on its size.',
+  needs: ['start'],
+  ...alone,
+  async run(context) {
+    const met = await startUnder(context, `metadata-${failure}`)
+    const began = performance.now()
+    const page = await context.visitUntilPortal(context.browser(), context.settings.login)
+    const seconds = Math.round((performance.now() - began) / 1000)
+    expect(page.status !== 0, `There was no answer after ${seconds} seconds: ${page.fault}.`, page)
+    await expectMet(context, met)
+  },
+}))
+
+/** A document whose addresses are of another host. */
+function elsewhere({ platform }: CheckContext, path: string) {
+  const at = (end: string) => platform.otherSite.url(`${path}/${end}`)
+  return {
+    authorization_endpoint: at('authorize'),
+    token_endpoint: at('token'),
+    revocation_endpoint: at('revoke'),
+    end_session_endpoint: at('sign-out'),
+    jwks_uri: at('keys'),
+  }
+}
+
+/** A login with that document; nothing of it may reach the other host. */
+async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
+  const met = await startUnder(context, 'metadata-members', { members })
+  const { otherSite } = context.platform
+  const browser = context.browser()
+  const isOther = (url: URL) => url.pathname.startsWith(path)
+  const page = await browser.visit(context.url(context.settings.login), {
+    stopAt: url => url.origin === context.platform.portalUrl || isOther(url),
+  })
+  await expectMet(context, met)
+  const there = page.stoppedAt === undefined ? undefined : new URL(page.stoppedAt)
+  expect(!there || !isOther(there), `The login begins at ${page.stoppedAt?.split('?')[0]}.`, page)
+  if (!there) return
+  const start: Start = { url: there, state: there.searchParams.get('state') ?? undefined, page }
+  await followCallback(context, browser, await context.authorize(start), isOther)
+  const sent = otherSite.arrived(path)
+  expect(
+    sent.length === 0,
+    `It sent something there: ${sent.map(({ method, url }) => `${method} ${url.split('?')[0]}`).join(', ')}.`,
+  )
+}
+
+export const metadata: Row[] = [
+  ...failures,
+  ...waits,
+  {
+    id: 'metadata-issuer-other',
+    title: 'The metadata of another issuer is not used',
+    rule: 'metadata-issuer',
+    why: 'Whoever can put a document of his own there would be sent visitors, codes and the secret.',
+    fix: 'Compare issuer with the configured address of the portal, character by character, before anything else is read.',
+    needs: ['start'],
+    ...alone,
+    async run(context) {
+      const path = '/metadata-of-another-issuer'
+      const issuer = context.platform.otherSite.url('')
+      await expectNothingThere(context, path, { issuer, ...elsewhere(context, path) })
+    },
+  },
+  {
+    id: 'metadata-endpoints-elsewhere',
+    title: 'Metadata that names another host leads neither visitors nor codes there',
+    rule: 'metadata-no-host',
+    why: 'The address of the portal is a setting; what can be changed by a document on the way needs no setting.',
+    fix: 'Build all addresses from LOGIN_URL, and take from the document only what the portal is able to do.',
+    needs: ['start'],
+    ...alone,
+    async run(context) {
+      const path = '/metadata-of-another-host'
+      await expectNothingThere(context, path, elsewhere(context, path))
+    },
+  },
+  {
+    id: 'metadata-pkce-plain',
+    title: 'Metadata that lists the PKCE method plain alone makes no client use it',
+    rule: 'pkce-s256',
+    why: 'With plain the verifier stands in the address of the portal, and proves nothing to whoever has read that.',
+    fix: 'Use S256 or no PKCE at all; never plain.',
+    needs: ['start', 'page'],
+    ...alone,
+    async run(context) {
+      const met = await startUnder(context, 'metadata-pkce-plain')
+      const { url, page } = await context.startLogin(context.browser())
+      await expectMet(context, met)
+      const method = url.searchParams.get('code_challenge_method') ?? 'plain'
+      expect(!url.searchParams.has('code_challenge') || method === 'S256', `The method is ${method}.`, page)
+      await expectLogin(context, 'Nobody can sign in.')
+    },
+  },
+  {
+    id: 'metadata-iss-promised',
+    title: 'Where the metadata promises iss in every answer, a callback without it is refused',
+    rule: 'iss-promised',
+    why: 'An attacker leaves out what would give him away.',
+    fix: 'Demand iss where the document has authorization_response_iss_parameter_supported, and compare it.',
+    async run(context) {
+      await needsMetadata(context)
+      const { browser, callback } = await beginLogin(context)
+      callback.searchParams.delete('iss')
+      const page = await followCallback(context, browser, callback)
+      expect((await context.exchanges()).length === 0, 'The client exchanged the code of this callback.', page)
+      const plain = await beginLogin(context)
+      await followCallback(context, plain.browser, plain.callback)
+      if ((await context.exchanges()).length === 0) throw new Undecided('A plain callback exchanges nothing, either.')
+    },
+  },
+  {
+    id: 'metadata-iss-not-promised',
+    title: 'Where the metadata does not promise iss, a callback without it works',
+    rule: 'iss-not-promised',
+    why: "The platform's specification knows no iss: a portal without it is as good.",
+    fix: 'Demand iss only where the document promises it.',
+    needs: ['start', 'page'],
+    ...alone,
+    async run(context) {
+      const met = await startUnder(context, 'metadata-iss-not-promised')
+      const { browser, callback } = await beginLogin(context)
+      await expectMet(context, met)
+      callback.searchParams.delete('iss')
+      const page = await followCallback(context, browser, callback)
+      expect(await context.isSignedIn(browser), 'Nobody is signed in after it.', page)
+    },
+  },
+  {
+    id: 'metadata-not-forgotten',
+    title: 'What the metadata has once offered is not forgotten because it cannot be read',
+    rule: 'metadata-remembered',
+    why: 'Otherwise whoever can disturb one request takes PKCE away.',
+    fix: 'Keep the last document, and go on with it until there is another one.',
+    isAlone: true,
+    async run(context) {
+      await needsMetadata(context)
+      const first = await context.startLogin(context.browser())
+      if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
+      const before = context.platform.steps.length
+      await context.order('metadata-503', { times: 'always', state: undefined })
+      const later = [await context.startLogin(context.browser()), await context.startLogin(context.browser())]
+      await context.platform.settle()
+      if (!context.platform.steps.slice(before).some(isMetadata))
+        throw new NotApplicable('the client keeps the document, and does not ask again')
+      for (const { url, page } of later)
+        expect(url.searchParams.has('code_challenge'), 'A login that began meanwhile has no PKCE.', page)
+    },
+  },
+]

@@ -1,0 +1,151 @@
+// Clients that read the portal's metadata: a right one, and what others make of it.
+import { type Parts, right } from '../parts.ts'
+import { isRecord } from '../platform.ts'
+import { Refusal, type Visit } from '../visit.ts'
+import { type Fault, fault, memoryOf } from './fault.ts'
+
+type Document = Record<string, unknown>
+
+interface Reading {
+  deadlineMs: number
+  most: number
+  /** Asks for the document again at each login. */
+  isAskedAgain: boolean
+  isBelieved(document: Document, visit: Visit): boolean
+  /** What is known where it cannot be read. */
+  otherwise(visit: Visit): Document
+}
+
+const known = (visit: Visit) => (memoryOf(visit).get('metadata') ?? {}) as Document
+
+const rightReading: Reading = {
+  deadlineMs: 1000,
+  most: 65_536,
+  isAskedAgain: false,
+  isBelieved: ({ issuer }, { settings }) => issuer === settings.loginUrl,
+  otherwise: known,
+}
+
+async function read(visit: Visit, { deadlineMs, most, isBelieved, otherwise }: Reading): Promise<void> {
+  let document: Document
+  try {
+    const response = await fetch(`${visit.settings.loginUrl}/.well-known/oauth-authorization-server`, {
+      signal: AbortSignal.timeout(deadlineMs),
+    })
+    const answer: unknown = JSON.parse(await right.readBody(response, most))
+    if (!response.ok || !isRecord(answer) || !isBelieved(answer, visit)) throw new Error('not the document')
+    document = answer
+    memoryOf(visit).set('isRead', true)
+  } catch {
+    document = otherwise(visit)
+  }
+  memoryOf(visit).set('metadata', document)
+}
+
+const takesPkce = (visit: Visit) => {
+  const methods = known(visit).code_challenge_methods_supported
+  return Array.isArray(methods) && methods.includes('S256')
+}
+
+/** A client that reads it once, before its first login; `change` makes it another one. */
+function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = {}): Partial<Parts> {
+  const reading = { ...rightReading, ...change }
+  return {
+    async around(visit, next) {
+      const isNeeded = visit.url.pathname === '/login' && (reading.isAskedAgain || !memoryOf(visit).has('isRead'))
+      if (isNeeded) await read(visit, reading)
+      return next()
+    },
+    startQuery(visit, state, verifier) {
+      const query = right.startQuery(visit, state, verifier)
+      if (!takesPkce(visit)) for (const name of ['code_challenge', 'code_challenge_method']) query.delete(name)
+      return query
+    },
+    newVerifier: visit => (takesPkce(visit) ? right.newVerifier(visit) : ''),
+    exchangeForm(visit, callback, login) {
+      const form = right.exchangeForm(visit, callback, login)
+      if (!login.verifier) form.delete('code_verifier')
+      return form
+    },
+    checkClient(visit) {
+      right.checkClient(visit)
+      const isPromised = known(visit).authorization_response_iss_parameter_supported === true
+      if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+    },
+    ...parts,
+  }
+}
+
+/** A right client, for the test that nobody blames it. */
+export const metadataReader = readingMetadata()
+
+/** Addresses are taken from the document. */
+const takesHosts: Partial<Parts> = {
+  portalStart: visit => String(known(visit).authorization_endpoint ?? right.portalStart(visit)),
+  portalUrl: (visit, path, form) =>
+    path === '/api/exchangeToken'
+      ? String(known(visit).token_endpoint ?? right.portalUrl(visit, path, form))
+      : right.portalUrl(visit, path, form),
+}
+
+const needsIt = readingMetadata({
+  otherwise() {
+    throw new Refusal(503, 'The portal cannot be asked just now.')
+  },
+})
+
+export const metadata: Fault[] = [
+  fault('metadata-needed', ['metadata-404', 'metadata-503', 'metadata-html'], {
+    ...needsIt,
+    async around(visit, next) {
+      try {
+        return await needsIt.around!(visit, next)
+      } catch {
+        return { status: 503, body: 'Please try again later.' }
+      }
+    },
+  }),
+  fault(
+    'metadata-waited-for-without-end',
+    ['metadata-never', 'metadata-endless-body'],
+    readingMetadata({ deadlineMs: 86_400_000, most: Number.POSITIVE_INFINITY }),
+  ),
+  fault('metadata-of-anybody', 'metadata-issuer-other', readingMetadata({ isBelieved: () => true }, takesHosts)),
+  fault('metadata-chooses-hosts', 'metadata-endpoints-elsewhere', readingMetadata({}, takesHosts)),
+  fault(
+    'metadata-chooses-plain',
+    'metadata-pkce-plain',
+    readingMetadata(
+      {},
+      {
+        newVerifier: right.newVerifier,
+        startQuery(visit, state, verifier) {
+          const query = right.startQuery(visit, state, verifier)
+          if (takesPkce(visit)) return query
+          query.set('code_challenge', verifier)
+          query.set('code_challenge_method', 'plain')
+          return query
+        },
+      },
+    ),
+  ),
+  fault(
+    'metadata-promise-of-iss-ignored',
+    'metadata-iss-promised',
+    readingMetadata({}, { checkClient: right.checkClient }),
+  ),
+  fault(
+    'iss-always-demanded',
+    'metadata-iss-not-promised',
+    readingMetadata(
+      {},
+      {
+        checkClient(visit) {
+          right.checkClient(visit)
+          if (!visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+        },
+      },
+    ),
+  ),
+  fault('metadata-forgotten', 'metadata-not-forgotten', readingMetadata({ isAskedAgain: true, otherwise: () => ({}) })),
+]
