@@ -84,14 +84,20 @@ t.test('a cookie in the log is found', async t => {
   t.equal(found['log-cookies']?.verdict, 'failed')
 })
 
-t.test('an id in a logged address is not what stood in a form', async t => {
-  const found = await judge(
-    {
-      describe: ({ method, url, body }, status) =>
-        `${method} ${url.pathname} ${new URLSearchParams(body).get('groupId')} ${status}`,
+t.test('a path that a form holds, and that is logged as an address, is not what stood in a form', async t => {
+  const forms = new Map<string, unknown>()
+  const printsPath: Partial<Parts> = {
+    seal(visit, name, value) {
+      if (name !== 'form') return right.seal(visit, name, value)
+      const path = `/applications/new/${forms.size}/of-this-visitor`
+      forms.set(path, value)
+      return path
     },
-    'log-forms',
-  )
+    unseal: (visit, name, text) => (name === 'form' ? forms.get(text) : right.unseal(visit, name, text)),
+    describe: ({ url, body }, status) => `${url.pathname} ${new URLSearchParams(body).get('form')} ${status}`,
+  }
+  const found = await judge(printsPath, 'log-forms', 'create-works')
+  t.equal(found['create-works']?.verdict, 'passed')
   t.equal(found['log-forms']?.verdict, 'passed')
 })
 

@@ -181,7 +181,7 @@ export const log: Row[] = [
       const { open } = await create(context, typed)
       // Ids and paths stand in addresses as well, where the log may have them from.
       const isOfThisForm = (text: string) =>
-        !text.includes('/') && ![open.person.id, open.person.groupId].includes(text)
+        !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
       expectUnprinted(context, 'what stood in a form', [typed, ...hidden.filter(isOfThisForm)])
     },
