@@ -8,7 +8,7 @@ type Node = DefaultTreeAdapterTypes.Node
  * Every element in the order of the page, read as where scripts are off. `owners` has the form that was open at each
  * element, which the tree does not show: in a table the fields of a form do not stand within it.
  */
-export function parsePage(html: string): { elements: Element[]; owners: Map<Element, Element> } {
+export function parsePage(html: string): { root: Node; elements: Element[]; owners: Map<Element, Element> } {
   const owners = new Map<Element, Element>()
   const parser: Parser<DefaultTreeAdapterMap> = new Parser<DefaultTreeAdapterMap>({
     scriptingEnabled: false,
@@ -22,7 +22,7 @@ export function parsePage(html: string): { elements: Element[]; owners: Map<Elem
     },
   })
   parser.tokenizer.write(html, true)
-  return { elements: elementsOf(parser.document), owners }
+  return { root: parser.document, elements: elementsOf(parser.document), owners }
 }
 
 /** Every element below, in the order of the page. */
@@ -63,6 +63,18 @@ export function rawTextOf(element: Element): string {
     if ('childNodes' in next) rest.push(...next.childNodes.toReversed())
   }
   return text
+}
+
+/** Every text and comment below, in the order of the page, without those in elements that are left out. */
+export function textsIn(node: Node, isLeftOut: (element: Element) => boolean = () => false): string[] {
+  const found: string[] = []
+  const rest: Node[] = [node]
+  for (let next = rest.pop(); next; next = rest.pop()) {
+    if (next.nodeName === '#text') found.push((next as DefaultTreeAdapterTypes.TextNode).value)
+    else if (next.nodeName === '#comment') found.push((next as DefaultTreeAdapterTypes.CommentNode).data)
+    if ('childNodes' in next && !(isElement(next) && isLeftOut(next))) rest.push(...next.childNodes.toReversed())
+  }
+  return found
 }
 
 function isElement(node: Node): node is Element {

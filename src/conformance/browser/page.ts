@@ -85,7 +85,8 @@ function readRefresh(text: string, url: string, base: string): Refresh | undefin
   return { url: target, delay: Number(found[1] || 0) }
 }
 
-function isHtml(headers: Headers, body: string): boolean {
+/** Whether a browser reads the body as a page. */
+export function isHtml(headers: Headers, body: string): boolean {
   const type = headers.get('content-type')
   return type ? /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type) : body.trimStart().startsWith('<')
 }

@@ -22,21 +22,25 @@ const longestPair = 4096
 const longestAttribute = 1024
 const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
 
-/** Undefined for a line that browsers drop. Text has one character a byte, as Node reads headers. */
-export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
+/** The parts of a line. Attributes have names in small letters; of two of one name the last counts. */
+export function splitSetCookie(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';')
   // A name is missing in a line without "=": all of it is the value.
   const at = pair.indexOf('=')
-  const name = trim(pair.slice(0, Math.max(at, 0)))
-  const value = trim(pair.slice(at + 1))
-  if (name + value === '' || name.length + value.length > longestPair) return undefined
-  if (/\t/.test(name + value) || hasControl(line)) return undefined
   const attributes = new Map<string, string>()
   for (const attribute of rest) {
     const [key = '', ...more] = attribute.split('=')
     const text = trim(more.join('='))
     if (text.length <= longestAttribute) attributes.set(trim(key).toLowerCase(), text)
   }
+  return { name: trim(pair.slice(0, Math.max(at, 0))), value: trim(pair.slice(at + 1)), attributes }
+}
+
+/** Undefined for a line that browsers drop. Text has one character a byte, as Node reads headers. */
+export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
+  const { name, value, attributes } = splitSetCookie(line)
+  if (name + value === '' || name.length + value.length > longestPair) return undefined
+  if (/\t/.test(name + value) || hasControl(line)) return undefined
   const host = from.hostname
   const domain = readDomain(attributes.get('domain') ?? '', host)
   if (domain === undefined) return undefined
@@ -51,7 +55,7 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
     path: path.startsWith('/') ? path : defaultPath(from.pathname),
     isSecure: attributes.has('secure'),
     isHttpOnly: attributes.has('httponly'),
-    sameSite: readSameSite(attributes.get('samesite')),
+    sameSite: readSameSite(attributes),
     ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
     ...(expires === undefined ? {} : { expires }),
   }
@@ -74,8 +78,8 @@ function defaultPath(pathname: string): string {
   return pathname.slice(0, pathname.lastIndexOf('/')) || '/'
 }
 
-function readSameSite(text: string | undefined): SetCookie['sameSite'] {
-  const known = text?.toLowerCase()
+export function readSameSite(attributes: Map<string, string>): SetCookie['sameSite'] {
+  const known = attributes.get('samesite')?.toLowerCase()
   return known === 'strict' || known === 'lax' || known === 'none' ? known : undefined
 }
 

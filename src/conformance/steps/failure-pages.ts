@@ -3,6 +3,7 @@ import type { Page } from '../browser/browser.ts'
 import type { Check, Row } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { expect } from '../findings.ts'
+import { showsInside } from './page-content.ts'
 
 /** One that meets each of these failures, and judges the page that the visitor is shown. */
 interface Failing {
@@ -13,8 +14,6 @@ interface Failing {
   needs?: Check['needs']
   meet(context: CheckContext, failure: string): Promise<Page>
 }
-
-const inside = /\n\s+at \S+ |node_modules|Traceback \(most recent|ECONNRESET|\.(js|ts|py|rb|go):\d+/
 
 /** Not status 500, and nothing of how the client is made after each of `failures`. */
 export function failurePages({ place, call, needs, meet }: Failing, failures: string[]): Row[] {
@@ -44,7 +43,7 @@ export function failurePages({ place, call, needs, meet }: Failing, failures: st
         for (const failure of failures) {
           const page = await meet(context, failure)
           await context.dropFaults()
-          expect(!inside.test(page.body), 'The page shows how the client is made.', page)
+          expect(!showsInside(page), 'The page shows how the client is made.', page)
         }
       },
     },

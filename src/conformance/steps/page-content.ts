@@ -1,43 +1,114 @@
-// What the HTML of a page loads and gives away.
-import type { Page } from '../browser/browser.ts'
-import { attribute, parsePage, rawTextOf } from '../browser/html.ts'
+// What the HTML of a page runs, loads, links to and gives away, read as a browser reads it.
+import type { Exchange, Page } from '../browser/browser.ts'
+import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
+import { isHtml } from '../browser/page.ts'
 import { describePage } from '../findings.ts'
 
-/** Addresses of other origins that a page loads by itself. */
-export function foreignLoads(html: string, client: string): string[] {
-  const loads = html.matchAll(
-    /<(?:img|script|iframe|embed|source|video|audio|input)\b[^>]*?\ssrc\s*=\s*["']?([^"'\s>]+)|<link\b(?=[^>]*\brel\s*=\s*["']?(?:stylesheet|icon|preload|modulepreload))[^>]*?\shref\s*=\s*["']?([^"'\s>]+)/gi,
+type Answer = Exchange | Page
+
+const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poster', 'background']
+const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
+const loadingLinks = ['stylesheet', 'icon', 'preload', 'modulepreload', 'prefetch', 'manifest']
+
+/** Whether the page runs this script: a text that was written into it has become markup. */
+export function runsScript(answer: Answer, script: string): boolean {
+  return elementsIn(answer).some(
+    element =>
+      (isScript(element) && rawTextOf(element).trim().startsWith(script)) ||
+      element.attrs.some(({ name, value }) => name.startsWith('on') && value.includes(script)),
   )
-  return [...loads]
-    .map(([, src, href]) => src ?? href ?? '')
-    .filter(
-      address =>
-        URL.canParse(address, client) &&
-        /^https?:/.test(new URL(address, client).protocol) &&
-        new URL(address, client).origin !== client,
-    )
 }
 
-/** A stack, or a path of a source file. */
-export function isInside(text: string): boolean {
-  return /\bat \S+ \(?(file:|node:|\/)|node_modules|Traceback \(most recent call last\)|File "[^"]+", line \d+|\.(ts|js|py|rb|java|go):\d+|\bECONNREFUSED\b|goroutine \d+ \[/.test(
-    text,
+/** Whether a link, a form or the page itself leads to an address that runs this script. */
+export function leadsToScript(answer: Answer, script: string): boolean {
+  const isScript = (address: string) =>
+    URL.canParse(address) && ['javascript:', 'vbscript:', 'data:'].includes(new URL(address).protocol)
+  return addressesIn(answer).some(address => isScript(address) && address.includes(script))
+}
+
+/** What the page loads, links to, sends forms to and goes on to, as it is written there. */
+export function addressesIn(answer: Answer): string[] {
+  return elementsIn(answer).flatMap(element => {
+    const addresses = addressAttributes.flatMap(name => attribute(element, name) ?? [])
+    if (element.tagName !== 'meta') return addresses
+    const content = attribute(element, 'content') ?? ''
+    // A refresh is `0; url=/next`; others are addresses by themselves, such as that of a preview.
+    return [...addresses, content.replace(/^[^=]*;\s*url\s*=\s*["']?/i, '')]
+  })
+}
+
+/** Addresses of other origins that a page loads by itself. */
+export function foreignLoads(answer: Answer, client: string): string[] {
+  const elements = elementsIn(answer)
+  const href = elements.filter(({ tagName }) => tagName === 'base').flatMap(base => attribute(base, 'href') ?? [])[0]
+  const base = href !== undefined && URL.canParse(href, client) ? new URL(href, client).href : client
+  return elements.flatMap(loadsOf).filter(address => {
+    if (!URL.canParse(address, base)) return false
+    const { protocol, origin } = new URL(address, base)
+    return /^https?:$/.test(protocol) && origin !== client
+  })
+}
+
+function loadsOf(element: Element): string[] {
+  if (element.tagName === 'link') {
+    const rel = (attribute(element, 'rel') ?? '').toLowerCase().split(/\s+/)
+    return rel.some(one => loadingLinks.includes(one)) ? [attribute(element, 'href') ?? ''] : []
+  }
+  if (!loadingElements.includes(element.tagName)) return []
+  const images = (attribute(element, 'srcset') ?? '').split(',').map(text => text.trim().split(/\s/)[0]!)
+  return [attribute(element, 'src'), attribute(element, 'data'), attribute(element, 'poster'), ...images].flatMap(
+    address => address || [],
   )
 }
 
 /** Whether a page has a script that could lead on, or call for more: the suite's browser runs none. */
-export function mayGoOnByScript({ status, body }: Page): boolean {
+export function mayGoOnByScript(page: Page): boolean {
   // A page that says that something went wrong leads nowhere.
-  if (status < 200 || status > 299) return false
-  const { elements } = parsePage(body)
-  return elements.some(element => {
-    if (element.tagName !== 'script') return false
-    if (/^application\/(ld\+)?json$/i.test(attribute(element, 'type') ?? '')) return false
-    const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
-    return attribute(element, 'src') !== undefined || leads.test(rawTextOf(element))
-  })
+  if (page.status < 200 || page.status > 299) return false
+  const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
+  return elementsIn(page)
+    .filter(isScript)
+    .some(script => attribute(script, 'src') !== undefined || leads.test(rawTextOf(script)))
 }
 
 export function describeScript(page: Page): string {
   return `The page with ${describePage(page)} has a script that may go on, and the browser of this suite runs none.`
+}
+
+const inside = [
+  // Lines of a stack.
+  /\n\s*at .*:\d+:\d+\)?/,
+  /\bat \S+ \(?(file:|node:|\/)/,
+  /Traceback \(most recent call last\)|File "[^"]+", line \d+|goroutine \d+ \[/,
+  // Source files, with the line.
+  /\.(ts|js|mjs|cjs|py|rb|java|kt|go|rs|php|ex|exs):\d+|\.cs:line \d+|\.php(\(\d+\)| on line \d+)/,
+  /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
+]
+
+/** Whether the answer shows a stack, a source file or an error of the network. */
+export function showsInside(answer: Answer): boolean {
+  const { headers, body } = read(answer)
+  const text = isHtml(headers, body) ? textsIn(parsePage(body).root, isCode).join('') : body
+  return inside.some(pattern => pattern.test(text))
+}
+
+/** Code of a page may speak of its own files. */
+function isCode(element: Element): boolean {
+  return element.tagName === 'style' || isScript(element)
+}
+
+/** A script that runs: one of JSON is data. */
+function isScript(element: Element): boolean {
+  return element.tagName === 'script' && !/json/i.test(attribute(element, 'type') ?? '')
+}
+
+/** None of an answer that is no HTML. */
+function elementsIn(answer: Answer): Element[] {
+  const { headers, body } = read(answer)
+  return isHtml(headers, body) ? parsePage(body).elements : []
+}
+
+function read(answer: Answer): { headers: Headers; body: string } {
+  if ('trail' in answer) return answer
+  return 'body' in answer.response ? answer.response : { headers: new Headers(), body: '' }
 }

@@ -1,5 +1,7 @@
 // What a Set-Cookie line says, for checks that judge the line and not what a browser makes of it.
 import type { Exchange } from '../browser/browser.ts'
+import { readCookieDate } from '../browser/cookie-date.ts'
+import { readSameSite, splitSetCookie } from '../browser/set-cookie.ts'
 import { setCookiesOf } from '../findings.ts'
 
 export interface ReadCookie {
@@ -13,39 +15,44 @@ export interface ReadCookie {
   /** Seconds, of Max-Age or Expires; undefined for as long as the browser is open; NaN where it makes no sense. */
   maxAge: number | undefined
   isDeletion: boolean
+  /** As they are written; names in small letters. */
+  attributes: Map<string, string>
 }
 
 export function readSetCookie(line: string): ReadCookie {
-  const [pair = '', ...rest] = line.split(';')
-  const at = pair.indexOf('=')
-  const attributes = new Map(
-    rest.map(text => {
-      const [name = '', ...value] = text.split('=')
-      return [name.trim().toLowerCase(), value.join('=').trim()] as const
-    }),
-  )
-  const age = attributes.get('max-age')
-  const expires = attributes.get('expires')
-  const maxAge =
-    age !== undefined
-      ? /^-?\d+$/.test(age)
-        ? Number(age)
-        : Number.NaN
-      : expires !== undefined
-        ? (Date.parse(expires) - Date.now()) / 1000
-        : undefined
-  const sameSite = attributes.get('samesite')?.toLowerCase()
+  const { name, value, attributes } = splitSetCookie(line)
+  const maxAge = readAge(attributes)
   return {
-    name: pair.slice(0, Math.max(at, 0)).trim(),
-    value: pair.slice(at + 1).trim(),
+    name,
+    value,
     isSecure: attributes.has('secure'),
     isHttpOnly: attributes.has('httponly'),
-    sameSite: sameSite === 'strict' || sameSite === 'lax' || sameSite === 'none' ? sameSite : undefined,
+    sameSite: readSameSite(attributes),
     domain: attributes.get('domain') || undefined,
     path: attributes.get('path'),
     maxAge,
     isDeletion: maxAge !== undefined && maxAge <= 0,
+    attributes,
   }
+}
+
+/** Max-Age goes before Expires (RFC 6265bis, 5.5). */
+function readAge(attributes: Map<string, string>): number | undefined {
+  const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
+  if (age !== undefined) return /^-?\d+$/.test(age) ? Number(age) : Number.NaN
+  if (expires === undefined) return undefined
+  return ((readCookieDate(expires) ?? Number.NaN) - Date.now()) / 1000
+}
+
+/** Browsers cap what is longer (RFC 6265bis, 5.5). */
+export const longestCookieSeconds = 400 * 86_400
+
+/** What is wrong with the lifetime of a cookie, as the end of a sentence about it. */
+export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefined {
+  const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
+  if (age !== undefined && !/^-?\d+$/.test(age)) return `has Max-Age=${age}`
+  if (expires && readCookieDate(expires) === undefined) return `has no date in Expires: ${expires}`
+  return maxAge !== undefined && maxAge > longestCookieSeconds ? `lives for ${maxAge} seconds` : undefined
 }
 
 /** Lines of all answers of a navigation that set a cookie, with what they say. */

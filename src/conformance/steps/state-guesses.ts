@@ -1,4 +1,4 @@
-// How well a stranger could guess a state: what it is made of, and how much of it changes.
+// How a stranger could guess a state: what it is made of.
 import { createHash } from 'node:crypto'
 
 /** What one reads in a value: its parts, also of what is decoded. */
@@ -8,23 +8,6 @@ export function wordsIn(value: string, depth = 0): string[] {
     for (const part of value.split(/[^\w+/=-]/)) decoded.push(Buffer.from(part, 'base64').toString('latin1'))
   const inner = depth < 2 ? decoded.filter(text => text !== '').flatMap(text => wordsIn(text, depth + 1)) : []
   return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
-}
-
-/** Of the positions that change from one to the next: how many bits they hold at most. */
-export function randomBitsOf(states: string[]): number {
-  const length = Math.min(...states.map(state => state.length))
-  const all = new Set(states.join(''))
-  const size = [...all].every(letter => /\d/.test(letter))
-    ? 10
-    : [...all].every(letter => /[0-9a-f-]/.test(letter))
-      ? 16
-      : all.size <= 40
-        ? 36
-        : 64
-  let changing = 0
-  for (let at = 0; at < length; at++)
-    if (new Set(states.map(state => state[at])).size >= Math.min(5, states.length / 3)) changing++
-  return changing * Math.log2(size)
 }
 
 /** How the state could have been computed, or undefined where no simple way leads to it. */

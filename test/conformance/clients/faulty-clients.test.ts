@@ -34,7 +34,7 @@ t.test('each fault has a name of its own, and names checks that exist', async t 
 
 t.test('in a sample of the table each fault is found by its check', async t => {
   const seed = Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32))
-  const judged = await judgePairs(shuffle(listPairs(), seed), { mostMs: 15_000, sideBySide: 4 })
+  const judged = await judgePairs(shuffle(listPairs(), seed), { mostMs: 12_000, sideBySide: 4 })
   for (const { isFound, said } of judged) t.ok(isFound, `${said} (again: FAULTS_SEED=${seed})`)
   t.ok(judged.length >= 4, `${judged.length} faults were judged, with FAULTS_SEED=${seed}`)
 })

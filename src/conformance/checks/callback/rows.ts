@@ -5,7 +5,7 @@ import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, expectSignedIn, headerOf } from '../../findings.ts'
 import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
-import { describeScript, foreignLoads, isInside, mayGoOnByScript } from '../../steps/page-content.ts'
+import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { callbackParameters } from './callback-parameters.ts'
 import { returnTo } from './return-to.ts'
@@ -150,7 +150,7 @@ export const callback: Row[] = [
       const answer = await callbackOf(context)
       const { searchParams } = new URL(answer.request.url)
       const body = bodyOf(answer)
-      const foreign = foreignLoads(body, context.settings.client)
+      const foreign = foreignLoads(answer, context.settings.client)
       expect(foreign.length === 0, `The page loads ${foreign[0]}.`, answer)
       for (const name of ['code', 'state'])
         expect(!body.includes(searchParams.get(name)!), `The page holds the ${name}.`, answer)
@@ -168,11 +168,7 @@ export const callback: Row[] = [
       const pages = await deliverOften(context, browser, callback)
       for (const page of pages) {
         expect(page.status !== 0, `One of them got no answer: ${page.fault}.`, page)
-        expect(
-          page.status !== 500 && !isInside(page.body),
-          `One of them was answered with ${describePage(page)}.`,
-          page,
-        )
+        expect(page.status !== 500 && !showsInside(page), `One of them was answered with ${describePage(page)}.`, page)
       }
     },
   },

@@ -1,9 +1,10 @@
 // What the cookies of a session say and hold, and how many there come to be.
+import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { openSession, sessionOf } from '../../steps/sessions.ts'
-import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
+import { longestCookieSeconds, type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 import { foreignCookies } from './foreign-cookies.ts'
 
 /** What each cookie of the session has to say; a text says what it says instead. */
@@ -101,7 +102,7 @@ export const cookie: Row[] = [
     async run(context) {
       for (const { cookie, exchange } of (await sessionOf(context)).cookies)
         expect(
-          !((cookie.maxAge ?? 0) > 400 * 86_400),
+          !((cookie.maxAge ?? 0) > longestCookieSeconds),
           `The cookie ${cookie.name} lives for ${cookie.maxAge} seconds.`,
           exchange,
         )
@@ -118,10 +119,10 @@ export const cookie: Row[] = [
       const page = await followCallback(context, browser, callback)
       for (const exchange of page.trail)
         for (const line of setCookiesOf(exchange)) {
-          const { name } = readSetCookie(line)
+          const { name, value } = readSetCookie(line)
           expect(
             browser.copy().cookies.set(exchange.request.url, line),
-            `Browsers drop the cookie ${name} (${line.split(';')[0]!.length} bytes;${line.split(';').slice(1).join(';')}).`,
+            `Browsers drop the cookie ${name} (${name.length + value.length} bytes; ${line.split(';').slice(1).join(';').trim()}).`,
             exchange,
           )
         }
@@ -159,8 +160,8 @@ export const cookie: Row[] = [
     async run(context) {
       const { cookies } = await sessionOf(context)
       const values = new Map(cookies.map(({ cookie }) => [cookie.name, cookie.value]))
-      const length = [...values.values()].join('').length
-      expect(length >= 20, `All cookies of the session have ${length} characters together.`)
+      const bits = Math.max(0, ...[...values.values()].map(bitsOf))
+      expect(bits >= 112, `No cookie of the session has more than ${Math.floor(bits)} random bits, by its length.`)
       const again = context.browser()
       await followCallback(context, again, await context.authorize(await context.startLogin(again)))
       for (const [name, value] of values) {

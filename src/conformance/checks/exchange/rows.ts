@@ -7,7 +7,7 @@ import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import type { RuleId } from '../../rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
-import { cookiesOf, decodeSafely } from '../../steps/set-cookies.ts'
+import { cookiesOf, decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 import { tokenAnswers } from './token-answers.ts'
 
@@ -342,7 +342,7 @@ function placesOf({ request, response }: Exchange): [where: string, text: string
     ['A page', response.body],
     ...[...response.headers].map(([name, text]): [string, string] => [`The header ${name} of an answer`, text]),
     ...response.setCookies
-      .filter(line => !/;\s*httponly/i.test(line))
+      .filter(line => !readSetCookie(line).isHttpOnly)
       .map((line): [string, string] => ['A cookie that scripts can read', line]),
   ]
 }

@@ -4,7 +4,7 @@ import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, setCookiesOf } from '../../findings.ts'
 import { created, type OpenForm, openCreateForm, submitCreate } from '../../steps/create-form.ts'
-import { decodeSafely } from '../../steps/set-cookies.ts'
+import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
 const secretsWhy = 'A log is read by more people, and kept longer, than a secret may be known.'
@@ -46,7 +46,7 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   const page = await browser.goOn(start.page, callback.href)
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
-  const values = lines.map(line => line.split(';')[0]!.replace(/^[^=]*=/, ''))
+  const values = lines.map(line => readSetCookie(line).value)
   // A cookie may hold the state as it is. Where a log has the addresses, it was not the cookie that was printed.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))

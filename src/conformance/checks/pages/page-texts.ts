@@ -4,46 +4,24 @@ import { NotApplicable, type Row } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
-import { foreignLoads } from '../../steps/page-content.ts'
+import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
-const hostile: [id: string, what: string, text: string, isHarm: (html: string) => boolean][] = [
-  [
-    'script',
-    'a script element',
-    'Marker<script>conformance()</script>',
-    html => html.includes('<script>conformance()'),
-  ],
-  [
-    'attribute',
-    'a double quote and an element',
-    'Marker"><img src=x onerror=conformance()>',
-    html => /<img src=x onerror=conformance/.test(html),
-  ],
-  [
-    'single-quote',
-    'a single quote and a handler',
-    "Marker' onmouseover='conformance()",
-    html => /<[a-z][^<>]*\sonmouseover='conformance/i.test(html),
-  ],
-  [
-    'double-quote',
-    'a double quote and a handler',
-    'Marker" onmouseover="conformance()',
-    html => /<[a-z][^<>]*\sonmouseover="conformance/i.test(html),
-  ],
-  [
-    'title',
-    'the end of a title',
-    'Marker</title><svg onload=conformance()>',
-    html => html.includes('<svg onload=conformance'),
-  ],
+const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
+  // The end of a script, too, for a name that stands in the data of one.
+  ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
+  ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
+  ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
+  ['double-quote', 'a double quote and a handler', 'Marker" onmouseover="conformance()'],
+  ['title', 'the end of a title', 'Marker</title><svg onload=conformance()>'],
   [
     'template',
     'expressions of templates',
     `Marker{{1234*5678}}\${1234*5678}<%= 1234*5678 %>#{1234*5678}`,
-    html => html.includes('7006652'),
+    ({ body }) => body.includes('7006652'),
   ],
 ]
+
+const runsTheirs = (page: Page) => runsScript(page, 'conformance()')
 
 /** What stands in the place of an application's id; decoded twice or pasted into an address it leads elsewhere. */
 const ids: [id: string, text: string][] = [
@@ -58,7 +36,7 @@ const ids: [id: string, text: string][] = [
 
 export const pageTexts: Row[] = [
   ...hostile.map(
-    ([id, what, text, isHarm]): Row => ({
+    ([id, what, text, isHarm = runsTheirs]): Row => ({
       id: `page-escapes-${id}`,
       title: `A name and description with ${what} are text on every page`,
       rule: 'PG-07',
@@ -71,8 +49,7 @@ export const pageTexts: Row[] = [
         const { pages } = await crawl(context)
         if (!pages.some(page => page.body.includes('Marker')))
           throw new NotApplicable('no page shows the name of an application')
-        for (const page of pages.filter(isHtml))
-          expect(!isHarm(page.body), `${page.url} holds it as it was written.`, page)
+        for (const page of pages) expect(!isHarm(page), `${page.url} holds it as it was written.`, page)
       },
     }),
   ),
@@ -90,17 +67,9 @@ export const pageTexts: Row[] = [
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
       const { pages } = await crawl(context, browser)
-      for (const page of pages.filter(isHtml)) {
-        expect(
-          !/<script>alert\(1\)/i.test(page.body) && !/<img src=x onerror=alert/i.test(page.body),
-          `${page.url} holds markup of the API.`,
-          page,
-        )
-        expect(
-          !/\b(href|src|action|formaction)\s*=\s*["']?\s*(javascript|vbscript|data):/i.test(page.body),
-          `${page.url} has a link to a script.`,
-          page,
-        )
+      for (const page of pages) {
+        expect(!runsScript(page, 'alert(1)'), `${page.url} holds markup of the API.`, page)
+        expect(!leadsToScript(page, 'alert(1)'), `${page.url} has a link to a script.`, page)
       }
     },
   },
@@ -124,7 +93,7 @@ export const pageTexts: Row[] = [
       const { pages } = await crawl(context)
       for (const page of pages)
         expect(
-          !foreignLoads(page.body, context.settings.client).some(url => url.includes(icon)),
+          !foreignLoads(page, context.settings.client).some(url => url.includes(icon)),
           `${page.url} loads it.`,
           page,
         )
@@ -186,8 +155,3 @@ export const pageTexts: Row[] = [
     }),
   ),
 ]
-
-/** Elsewhere markup is text like any other. */
-function isHtml({ headers }: Page): boolean {
-  return /html/i.test(headers.get('content-type') ?? 'text/html')
-}

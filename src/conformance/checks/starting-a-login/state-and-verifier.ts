@@ -1,11 +1,12 @@
 // What of a start nobody guesses or chooses but the client: the state, the verifier of PKCE, and where it leads back to.
 import { createHash } from 'node:crypto'
+import { changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
-import { findGuess, randomBitsOf, wordsIn } from '../../steps/state-guesses.ts'
+import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
 /** Requests that try to have a say in what the start carries. */
 const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
@@ -39,7 +40,7 @@ export const stateAndVerifier: Row[] = [
     fix: 'Use 16 or more bytes of a cryptographic generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
-      const bits = randomBitsOf(states)
+      const bits = changingBitsOf(states)
       expect(
         bits >= 112,
         `The part of the state that changes from login to login has about ${Math.floor(bits)} bits; it is ${states[0]!.length} characters long.`,
@@ -54,12 +55,10 @@ export const stateAndVerifier: Row[] = [
     fix: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
-      const isUuid = states.every(state =>
-        /^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i.test(state),
-      )
+      const areUuids = states.every(isUuid)
       expect(
-        !isUuid && randomBitsOf(states) >= 124,
-        isUuid ? 'The state is a UUID, which has 122 random bits.' : 'The state is too short for 128 bits.',
+        !areUuids && changingBitsOf(states) >= 124,
+        areUuids ? 'The state is a UUID, which has 122 random bits.' : 'The state is too short for 128 bits.',
       )
     },
   },

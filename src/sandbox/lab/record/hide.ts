@@ -1,6 +1,7 @@
 // Hides values that may be secret as soon as they arrive. A short keyed hash stays, so that equal values can be recognised.
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
+import { bitsOf } from './entropy.ts'
 import type { Hidden, Value, Values } from './recorded.ts'
 
 /** Names whose values are readable. All other values are hidden, because a client under construction may misspell a name. */
@@ -86,31 +87,6 @@ function* flatten(fields: Iterable<[string, unknown]>, prefix = '', depth = 0): 
         if (depth < deepest) yield* flatten(Object.entries(one), `${path}.`, depth + 1)
       } else if (one !== undefined) yield [path, String(one)]
   }
-}
-
-/** An upper bound. Nobody can see whether a text is random, but a short text, or one of two letters, certainly is not. */
-function bitsOf(text: string): number {
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.test(text)) return 122
-  const alphabet = [
-    [/^\d*$/, 10],
-    [/^[0-9a-f]*$/, 16],
-    [/^[0-9A-F]*$/, 16],
-    [/^[0-9a-z]*$/, 36],
-    [/^[\w-]*$/, 64],
-  ] as const
-  const size = alphabet.find(([pattern]) => pattern.test(text))?.[1] ?? 95
-  const letters = countLetters(text, fewLetters + 1)
-  // A random text of this length would have more different letters.
-  return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : size)
-}
-
-const fewLetters = 4
-
-/** How many different letters there are. It stops at `most`. */
-function countLetters(text: string, most: number): number {
-  const letters = new Set<string>()
-  for (const letter of text) if (letters.add(letter).size === most) break
-  return letters.size
 }
 
 function isTime(text: string, at: Date): boolean {

@@ -107,13 +107,6 @@ export const startingALogin = [
   }),
   fault('login-by-head', 'start-head', { startMethods: ['GET', 'HEAD'] }),
   fault('login-in-frames', ['start-navigation-only', 'callback-cross-site-frame'], { isNavigation: () => true }),
-  fault('login-by-a-page', 'start-leads-to-portal', {
-    afterStart: (_visit, { headers }) => ({
-      status: 200,
-      headers: { 'content-type': 'text/html; charset=utf-8', ...headersWith },
-      body: `<script>location.href=${JSON.stringify(headers!.location)}</script>`,
-    }),
-  }),
   fault('portal-address-with-a-path', 'start-leads-to-portal', {
     portalStart: ({ settings }) => `${settings.loginUrl}/authorize`,
   }),

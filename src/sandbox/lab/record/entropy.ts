@@ -1,0 +1,46 @@
+// How many random bits a value can have. Nobody can see whether a text is random, so these are upper bounds.
+
+/** Of version 4: six of its 128 bits are fixed. Without the hyphens any 32 hexadecimal digits may look like one. */
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+const uuidBits = 122
+const fewLetters = 4
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text)
+}
+
+/** From the length and the alphabet. A short text, or one of a few letters, certainly has few random bits. */
+export function bitsOf(text: string): number {
+  if (isUuid(text)) return uuidBits
+  const letters = countLetters(text, fewLetters + 1)
+  // A random text of this length would have more different letters.
+  return text.length * Math.log2(letters <= fewLetters && text.length >= 8 ? Math.max(letters, 1) : alphabetSize(text))
+}
+
+/** From several values that were made in the same way: only positions that change from one to the next count. */
+export function changingBitsOf(texts: string[]): number {
+  const length = Math.min(...texts.map(text => text.length))
+  const columns = Array.from({ length }, (_, at) => texts.map(text => text[at]).join(''))
+  const changing = columns.filter(column => new Set(column).size >= Math.min(5, texts.length / 3))
+  return changing.length * Math.log2(alphabetSize(changing.join('')))
+}
+
+/** Of the smallest usual alphabet that has all letters of the text. */
+function alphabetSize(text: string): number {
+  const alphabets = [
+    [/^\d*$/, 10],
+    [/^[0-9a-f]*$/, 16],
+    [/^[0-9A-F]*$/, 16],
+    [/^[0-9a-z]*$/, 36],
+    [/^[0-9A-Z]*$/, 36],
+    [/^[\w-]*$/, 64],
+  ] as const
+  return alphabets.find(([pattern]) => pattern.test(text))?.[1] ?? 95
+}
+
+/** How many different letters there are. It stops at `most`. */
+function countLetters(text: string, most: number): number {
+  const letters = new Set<string>()
+  for (const letter of text) if (letters.add(letter).size === most) break
+  return letters.size
+}

@@ -1,0 +1,112 @@
+// What a check sees in a page: markup that runs, addresses, scripts of others, stacks. Text that only looks so is none.
+import t from 'tap'
+import type { Exchange } from '../../src/conformance/browser/browser.ts'
+import {
+  addressesIn,
+  foreignLoads,
+  leadsToScript,
+  mayGoOnByScript,
+  runsScript,
+  showsInside,
+} from '../../src/conformance/steps/page-content.ts'
+
+function answer(body: string, type = 'text/html; charset=utf-8'): Exchange {
+  return {
+    request: { method: 'GET', url: 'http://localhost/', headers: {} },
+    response: { status: 200, headers: new Headers({ 'content-type': type }), setCookies: [], body },
+    startedAt: 0,
+    durationMs: 0,
+  } as never
+}
+
+t.test('markup that runs a script is found, however it is written', async t => {
+  for (const body of [
+    '<p>Marker<script>conformance()</script>',
+    '<IMG\nSRC=x\tOnError = conformance()>',
+    "<span title='a' onmouseover='conformance()'>",
+    '<title>Marker</title><svg/onload=conformance()>',
+    '<script type="application/json">{"name":"</script><script>conformance()</script>"}</script>',
+  ])
+    t.ok(runsScript(answer(body), 'conformance()'), body)
+})
+
+t.test('text that only looks like markup runs nothing', async t => {
+  for (const body of [
+    '<p>&lt;script>conformance()&lt;/script>',
+    '<!-- <img src=x onerror=conformance()> -->',
+    '<textarea><img src=x onerror=conformance()></textarea>',
+    '<p title="<img src=x onerror=conformance()>">',
+    '<script type="application/json">{"name":"<script>conformance()"}</script>',
+  ])
+    t.notOk(runsScript(answer(body), 'conformance()'), body)
+  t.notOk(runsScript(answer('{"name":"<img src=x onerror=conformance()>"}', 'application/json'), 'conformance()'))
+})
+
+t.test('a link, a form or a refresh to a script is found, and an image in the page is none', async t => {
+  for (const body of [
+    '<a href=" java\nscript:alert(1)">',
+    '<form><button formaction="javascript:alert(1)">',
+    `<meta http-equiv="refresh" content="0; url='data:text/html,<script>alert(1)</script>'">`,
+  ])
+    t.ok(leadsToScript(answer(body), 'alert(1)'), body)
+  for (const body of [
+    '<img src="data:image/png;base64,AAAA">',
+    '<a href="/?q=javascript:alert(1)">',
+    '<p>javascript:alert(1)',
+  ])
+    t.notOk(leadsToScript(answer(body), 'alert(1)'), body)
+})
+
+t.test('addresses of a page are those of its elements', async t => {
+  const body = '<link href=/a><form action="/b"></form><meta property="og:url" content="//evil.example/c"><p>href="/d"'
+  t.same(addressesIn(answer(body)), ['/a', '/b', '//evil.example/c'])
+})
+
+t.test('what a page loads from other origins is found, and links are not loads', async t => {
+  const client = 'http://localhost:3000'
+  for (const body of [
+    '<script src=https://cdn.example/a.js></script>',
+    '<link href="//cdn.example/a.css" rel="StyleSheet">',
+    '<img srcset="/a.png 1x, https://cdn.example/b.png 2x">',
+    '<base href="https://cdn.example/"><img src="a.png">',
+    '<object data="https://cdn.example/a.swf"></object>',
+  ])
+    t.equal(foreignLoads(answer(body), client).length, 1, body)
+  for (const body of [
+    '<a href="https://cdn.example/">',
+    '<link rel="canonical" href="https://other.example/">',
+    '<!-- <script src="https://cdn.example/a.js"></script> -->',
+    '<img src="data:image/png;base64,AAAA"><img src="/a.png">',
+  ])
+    t.same(foreignLoads(answer(body), client), [], body)
+})
+
+t.test('a stack or a source file is found in the text, in comments and in data', async t => {
+  for (const body of [
+    '<pre>Error: x\n    at run (/srv/app/main.js:12:3)</pre>',
+    '<pre>Traceback (most recent call last):\n  File &quot;/srv/app.py&quot;, line 12</pre>',
+    '<!-- ECONNREFUSED 127.0.0.1:4001 -->',
+    '<script type="application/json">{"stack":"at run (file:///srv/main.ts:1:2)"}</script>',
+    '<p>Fatal error in /srv/index.php on line 3',
+  ])
+    t.ok(showsInside(answer(body)), body)
+  t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
+})
+
+t.test('a page that shows no inside is not taken for one', async t => {
+  for (const body of [
+    '<p>Please try again\n   at noon, or call us.',
+    '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',
+    '<style>/* node_modules/x.css */</style><p>Not found',
+  ])
+    t.notOk(showsInside(answer(body)), body)
+})
+
+t.test('a script that could lead on is seen, and data is none', async t => {
+  const page = (body: string) =>
+    ({ status: 200, headers: new Headers({ 'content-type': 'text/html' }), body, trail: [] }) as never
+  t.ok(mayGoOnByScript(page('<script>location.href = "/next"</script>')))
+  t.ok(mayGoOnByScript(page('<script src="/app.js"></script>')))
+  t.notOk(mayGoOnByScript(page('<script type="application/ld+json">{"location":"x"}</script>')))
+  t.notOk(mayGoOnByScript(page('<script>document.title = "x"</script>')))
+})
