@@ -65,13 +65,14 @@ export function rawTextOf(element: Element): string {
   return text
 }
 
-/** Every text and comment below, in the order of the page, without those in elements that are left out. */
-export function textsIn(node: Node, isLeftOut: (element: Element) => boolean = () => false): string[] {
+/** Every text below, in the order of the page, without those in elements that are left out. */
+export function textsIn(node: Node, isLeftOut: (element: Element) => boolean, { withComments = false } = {}): string[] {
   const found: string[] = []
   const rest: Node[] = [node]
   for (let next = rest.pop(); next; next = rest.pop()) {
     if (next.nodeName === '#text') found.push((next as DefaultTreeAdapterTypes.TextNode).value)
-    else if (next.nodeName === '#comment') found.push((next as DefaultTreeAdapterTypes.CommentNode).data)
+    else if (withComments && next.nodeName === '#comment')
+      found.push((next as DefaultTreeAdapterTypes.CommentNode).data)
     if ('childNodes' in next && !(isElement(next) && isLeftOut(next))) rest.push(...next.childNodes.toReversed())
   }
   return found

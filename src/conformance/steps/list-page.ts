@@ -1,11 +1,11 @@
 // The page behind the login, and what it shows when the list behind it comes, is empty, or does not come.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
-import { parsePage } from '../browser/html.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect } from '../findings.ts'
 import { makeApplication } from './applications.ts'
+import { shownText } from './page-content.ts'
 
 export interface Visited {
   browser: Browser
@@ -79,18 +79,11 @@ export function expectFittingAnswer({ page, empty, full }: Compared): void {
 }
 
 /** What a reader sees of an answer, without a text and without what differs from visit to visit. */
-export function shownIn({ headers, body }: Page, without = ''): string {
-  const isHtml = /html/i.test(headers.get('content-type') ?? 'text/html')
-  const shown = isHtml ? textsIn(body).join(' ') : body
+export function shownIn(page: Page, without = ''): string {
+  const shown = shownText(page)
   return (without === '' ? shown : shown.replaceAll(without, ''))
     .replace(/(?=[\w-]*\d)[\w-]{16,}|\b(undefined|null|none|nil)\b/gi, '')
     .replace(/\d+/g, '0')
     .replace(/\s+/g, ' ')
     .trim()
-}
-
-function textsIn(html: string): string[] {
-  return parsePage(html)
-    .elements.filter(({ tagName }) => !['script', 'style', 'title', 'template'].includes(tagName))
-    .flatMap(({ childNodes }) => childNodes.flatMap(node => ('value' in node ? [node.value] : [])))
 }

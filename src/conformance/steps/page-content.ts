@@ -61,6 +61,15 @@ function loadsOf(element: Element): string[] {
   )
 }
 
+/** What a reader sees of an answer. */
+export function shownText(answer: Answer): string {
+  const { headers, body } = read(answer)
+  if (!isHtml(headers, body)) return body
+  return textsIn(parsePage(body).root, ({ tagName }) => unseen.includes(tagName)).join(' ')
+}
+
+const unseen = ['script', 'style', 'title', 'template']
+
 /** Whether a page has a script that could lead on, or call for more: the suite's browser runs none. */
 export function mayGoOnByScript(page: Page): boolean {
   // A page that says that something went wrong leads nowhere.
@@ -88,7 +97,7 @@ const inside = [
 /** Whether the answer shows a stack, a source file or an error of the network. */
 export function showsInside(answer: Answer): boolean {
   const { headers, body } = read(answer)
-  const text = isHtml(headers, body) ? textsIn(parsePage(body).root, isCode).join('') : body
+  const text = isHtml(headers, body) ? textsIn(parsePage(body).root, isCode, { withComments: true }).join('') : body
   return inside.some(pattern => pattern.test(text))
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { right } from '../parts.ts'
 import { type Login, Refusal, type Visit } from '../visit.ts'
-import { answerWith, exchangeWith, fault, headersWith, memoryOf, readable, startWith } from './fault.ts'
+import { answerWith, exchangeWith, fault, memoryOf, readable, startWith } from './fault.ts'
 
 let count = 1000
 
