@@ -58,8 +58,7 @@ export function showSignInPage(
   setPageHeaders(reply, { formTargets: purpose.formTargets, hasScript: true })
   setTestCookie(reply)
   return reply.viewAsync('sign-in', {
-    title: signUp ? 'Create an account' : 'Sign in',
-    isWide: true,
+    title: signUp ? 'Create an account' : 'Sign in or create an account',
     scripts: ['show-passwords.js'],
     applicationName: purpose.applicationName,
     formToken: makePurposeToken(services, purpose),

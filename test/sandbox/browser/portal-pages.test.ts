@@ -56,6 +56,36 @@ t.test(
   },
 )
 
+t.test(
+  'one form is shown at a time: a link switches without JavaScript, and what was typed stays',
+  { skip },
+  async t => {
+    const portal = await openPortal(t)
+    const { page } = await openPage(t, { javaScriptEnabled: false })
+    await page.goto(portal.startUrl)
+    const [signInForm, signUpForm] = [page.locator('[action="/sign-in"]'), page.locator('[action="/sign-up"]')]
+    t.strictSame([await signInForm.isVisible(), await signUpForm.isVisible()], [true, false])
+    await page.getByLabel('E-mail').first().fill('typed@example.test')
+    await page.getByRole('link', { name: 'Create an account' }).click()
+    await signUpForm.waitFor()
+    t.equal(await signInForm.isVisible(), false)
+    t.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Create an account')
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await signInForm.waitFor()
+    t.equal(await page.getByLabel('E-mail').first().inputValue(), 'typed@example.test')
+
+    await fillSignUp(page, seeded.email)
+    await signUpForm.getByRole('button').click()
+    await page.getByRole('alert').waitFor()
+    t.strictSame([await signInForm.isVisible(), await signUpForm.isVisible()], [false, true], 'after a problem')
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.locator('#email').fill(seeded.email)
+    await page.locator('#password').fill(seeded.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'wants to sign you in' }).waitFor()
+  },
+)
+
 t.test('with the keyboard alone: sign in, see where the focus is, and allow', { skip }, async t => {
   const portal = await openPortal(t)
   const { page } = await openPage(t)

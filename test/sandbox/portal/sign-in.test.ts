@@ -47,9 +47,9 @@ t.test('PS-01: a form without its token, with another’s, or after 30 minutes i
 t.test('the title of a refused form says that it was refused, because screen readers read the title first', async t => {
   const browser = openBrowser(await buildTestSandbox(t))
   const page = await browser.get(startUrl())
-  t.match(page.body, '<title>Sign in · Login portal</title>')
+  t.match(page.body, '<title>Sign in or create an account · Login portal</title>')
   const refused = await browser.submit(page, { ...right, password: 'another one' })
-  t.match(refused.body, '<title>Error: Sign in · Login portal</title>')
+  t.match(refused.body, '<title>Error: Sign in or create an account · Login portal</title>')
 })
 
 t.test(

@@ -43,6 +43,8 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await walkReset(portal, page, look)
   await page.goto(startUrl)
 
+  await page.getByRole('link', { name: 'Create an account' }).click()
+  await look('sign-up')
   await page.locator('[action="/sign-up"]').evaluate((form: { noValidate: boolean }) => {
     form.noValidate = true
   })
@@ -201,7 +203,10 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   await look('group-taken-out')
 }
 
+/** On the page to sign in. A refused sign-up shows its form again without the link. */
 export async function fillSignUp(page: Page, email: string): Promise<void> {
+  const link = page.getByRole('link', { name: 'Create an account' })
+  if (await link.isVisible()) await link.click()
   const form = page.locator('[action="/sign-up"]')
   await form.getByLabel('E-mail').fill(email)
   await form.getByLabel('Password').fill(seeded.password)
