@@ -7,7 +7,8 @@ import { notesFor } from '../observe/notes.ts'
 import { noteAbout, noteReason } from '../observe/observe.ts'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
-import type { User } from '../store/users.ts'
+import { findGroup } from '../store/groups.ts'
+import { findUser, type User } from '../store/users.ts'
 import { makeFormToken, readFormToken } from '../tokens/form-token.ts'
 import { setPageHeaders } from '../web/page-headers.ts'
 import { setStartAgain } from './error-pages.ts'
@@ -24,9 +25,9 @@ interface ConsentQuestion {
 
 const formLifetimeMs = 30 * 60_000
 
-export function showConsentPage(
+export async function showConsentPage(
   reply: FastifyReply,
-  { keyRing, clock }: Pick<Services, 'keyRing' | 'clock'>,
+  { store, keyRing, clock }: Pick<Services, 'store' | 'keyRing' | 'clock'>,
   login: LoginRequest,
   visitor: User,
 ) {
@@ -37,6 +38,8 @@ export function showConsentPage(
   return reply.viewAsync('consent', {
     title: `Allow ${login.application.name}?`,
     application: login.application,
+    maker: await findUser(store.read, login.application.createdBy),
+    group: await findGroup(store.read, login.application.groupId),
     redirectHost: new URL(redirectUri).host,
     visitor,
     formToken: makeFormToken(keyRing.sealingKey, 'consent', question, expiresAt),

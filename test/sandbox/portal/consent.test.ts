@@ -206,12 +206,15 @@ t.test('PS-12: what an application says about itself is shown as text, and its i
   const { body } = await browser.get(startUrl())
   t.match(
     body,
-    '<a href="https://weather.example.test/?a=1&amp;b=&quot;" rel="noopener noreferrer nofollow">Website</a>',
+    '<a class="target" href="https://weather.example.test/?a=1&amp;b=&quot;" rel="noopener noreferrer nofollow">Website</a>',
   )
-  t.match(body, '<a href="HTTP://weather.example.test/p" rel="noopener noreferrer nofollow">Privacy policy</a>')
   t.match(
     body,
-    '<a href="https://weather.example.test/icon.png?size=&quot;1&quot;" rel="noopener noreferrer nofollow">Icon</a>',
+    '<a class="target" href="HTTP://weather.example.test/p" rel="noopener noreferrer nofollow">Privacy policy</a>',
+  )
+  t.match(
+    body,
+    '<a class="target" href="https://weather.example.test/icon.png?size=&quot;1&quot;" rel="noopener noreferrer nofollow">Icon</a>',
   )
 })
 
@@ -223,10 +226,34 @@ t.test(
     for (const text of [
       'Reference client',
       'Lists and creates your applications.',
-      'see your user ID, e-mail address and name',
-      'localhost:3000',
+      'your user ID, e-mail address and name',
+      '<dt>You go on to</dt><dd><strong>localhost:3000</strong>',
       seeded.email,
     ])
       t.match(body, text)
   },
 )
+
+for (const database of await openDatabases(t))
+  t.test(`AZ-11: the page says who made the application, and for which group (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const browser = openBrowser(sandbox)
+    const made = /<dt>Made by<\/dt><dd><span>(.*?)<\/span>/
+    t.match(
+      (await signIn(browser)).body,
+      /<dt>Made by<\/dt><dd><span><bdi>[^<]+<\/bdi>, in the group <bdi>[^<]+<\/bdi>/,
+    )
+    const { id } = await sandbox.store.write(db =>
+      db
+        .updateTable('users')
+        .set({ first_name: '<b>Ada', last_name: 'Maker' })
+        .returning('id')
+        .executeTakeFirstOrThrow(),
+    )
+    await sandbox.store.transaction(async db => {
+      await db.updateTable('groups').set({ name: 'Weather & people' }).execute()
+      await db.updateTable('applications').set({ created_by: id }).execute()
+    })
+    const { body } = await browser.get(startUrl())
+    t.equal(made.exec(body)?.[1], '<bdi>&lt;b&gt;Ada Maker</bdi>, in the group <bdi>Weather &amp; people</bdi>')
+  })
