@@ -9,7 +9,9 @@ for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'quiet small copy'
-  button.textContent = 'Copy'
+  // Two buttons below one block of code say what they copy.
+  const text = 'copyNamed' in source.dataset ? `Copy ${what}` : 'Copy'
+  button.textContent = text
   button.setAttribute('aria-label', `Copy ${what}`)
   button.addEventListener('click', async () => {
     try {
@@ -22,7 +24,7 @@ for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy
       button.textContent = 'Selected'
     }
     setTimeout(() => {
-      button.textContent = 'Copy'
+      button.textContent = text
     }, 2000)
   })
   const block = source.closest('pre') ?? source

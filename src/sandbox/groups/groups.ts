@@ -1,10 +1,10 @@
-// Groups and who is in them: make a group, invite, accept, leave, remove. Ids are taken as they came from outside.
+// Groups and who is in them: make or rename a group, invite, accept, leave, remove. Ids are taken as they came from outside.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { countFailure, findBackOff } from '../store/failures.ts'
-import { createGroup, endGroup, findGroup, type Group, lockGroup } from '../store/groups.ts'
+import { createGroup, endGroup, findGroup, type Group, lockGroup, setGroupName } from '../store/groups.ts'
 import {
   deleteInvitation,
   deleteInvitationsBy,
@@ -37,6 +37,18 @@ export async function makeGroup(
     const group = await createGroup(db, name, userId, clock(), id)
     await also?.(db, id)
     return group
+  })
+}
+
+/** Every member may rename the group, as they may change its applications. Throws Refusal. */
+export async function renameGroup(
+  { store }: Pick<Services, 'store'>,
+  { groupId, name, callerId }: { groupId: string; name: string; callerId: string },
+): Promise<void> {
+  await store.transaction(async db => {
+    const group = await requireGroup(db, groupId)
+    if (!(await isMember(db, group.id, callerId))) throw new Refusal('not-allowed')
+    await setGroupName(db, group.id, name)
   })
 }
 

@@ -160,11 +160,15 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   account.post('/account/invitations', groups.answerInvitation)
   account.get('/account/groups/:group_id', groups.show)
   account.post('/account/groups/:group_id', groups.change)
+  account.get('/account/groups/:group_id/leave', groups.askToLeave)
+  account.get('/account/groups/:group_id/members/:user_id/remove', groups.askToRemove)
 
   const accessToken = accessTokenRoutes(services)
   account.get('/account/token', accessToken.show)
   account.post('/account/token', accessToken.make)
-  account.post('/account/token/end', accessToken.endAll)
+  account.get('/account/token/:token_id/end', accessToken.askToEndOne)
+  account.get('/account/token/end', accessToken.askToEndAll)
+  account.post('/account/token/end', accessToken.end)
 
   const allowed = allowedApplicationsRoutes(services)
   account.get('/account/applications', allowed.show)
@@ -175,7 +179,6 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
 
   // A form sent after the session ended leads back to its own address.
   account.get('/account/invitations', redirectTo('/account/groups'))
-  account.get('/account/token/end', redirectTo('/account/token'))
   account.get('/account/applications/renew', redirectTo(madePath))
 }
 

@@ -11,10 +11,14 @@ const lifetimeMs = 5 * 60_000
 const cookieOptions = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const
 
 export type PageNotice =
-  | { about: 'invited' | 'removed'; userId: string }
+  | { about: 'invited' | 'uninvited' | 'renamed' }
+  /** Without an id, the visitor may not learn whose it is. */
+  | { about: 'removed'; userId: string | undefined }
   | { about: 'joined'; groupId: string }
-  | { about: 'left' | 'declined' }
+  /** Undefined if the visitor was not in the group, or not invited to it. */
+  | { about: 'left' | 'declined'; groupName: string | undefined }
   | { about: 'withdrawn'; clientId: string }
+  | { about: 'token ended' | 'tokens ended' }
   | { about: 'signed out everywhere' }
 
 interface AddressedNotice {

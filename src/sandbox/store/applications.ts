@@ -201,6 +201,21 @@ function selectGroupsOf(db: Db, userId: string) {
   return db.selectFrom('memberships').select('group_id').where('user_id', '=', userId)
 }
 
+/** The applications of a group by name, at most `limit`. */
+export async function listApplicationNamesIn(
+  db: Db,
+  groupId: string,
+  limit: number,
+): Promise<{ id: string; name: string }[]> {
+  return selectApplications(db)
+    .select(['id', 'name'])
+    .where('group_id', '=', groupId)
+    .orderBy('name')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
 /** How many applications a group has, and how many bytes of JSON their fields take. */
 export async function countApplicationsIn(db: Db, groupId: string): Promise<{ count: number; bytes: number }> {
   const { count, bytes } = await selectApplications(db)

@@ -206,17 +206,39 @@ export async function createPortalGrant(
   return row !== undefined
 }
 
-/** How many access tokens from the portal's own page are still valid. */
-export async function countPortalGrants(db: Db, userId: string, now: Date): Promise<number> {
-  const row = await db
+/** An access token from the portal's own page. */
+export interface PortalGrant {
+  id: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** Those that are still valid, the newest first. There are as many as may live at once. */
+export async function listPortalGrants(db: Db, userId: string, now: Date): Promise<PortalGrant[]> {
+  const rows = await db
     .selectFrom('grants')
-    .select(eb => eb.fn.countAll<number>().as('count'))
+    .select(['id', 'created_at as createdAt', 'expires_at as expiresAt'])
     .where('user_id', '=', userId)
     .where('application_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', now.getTime())
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+    .orderBy('sequence', 'desc')
+    .orderBy('id')
+    .limit(mostLiveGrants)
+    .execute()
+  return rows.map(row => ({ id: row.id, createdAt: new Date(row.createdAt), expiresAt: new Date(row.expiresAt) }))
+}
+
+/** Ends one access token of this user from the portal's own page. Any other id changes nothing. */
+export async function revokePortalGrant(db: Db, userId: string, id: string, now: Date): Promise<void> {
+  await db
+    .updateTable('grants')
+    .set({ revoked_at: now.getTime() })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('application_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .execute()
 }
 
 /** Ends every grant of the user to this application, codes included. Null ends the tokens from the portal's own page. */

@@ -44,6 +44,11 @@ export async function lockGroup(db: Db, id: string): Promise<Group | undefined> 
   return row && toGroup(row)
 }
 
+/** Lock the group first. */
+export async function setGroupName(db: Db, id: string, name: string): Promise<void> {
+  await db.updateTable('groups').set({ name }).where('id', '=', id).execute()
+}
+
 /** For a group that its last member has left: nobody can join it any more. Its last application ends the group. */
 export async function endGroup(db: Db, id: string): Promise<void> {
   await db.deleteFrom('invitations').where('group_id', '=', id).execute()

@@ -28,13 +28,15 @@ const actions = [
 
 /** The text of each copyable thing on a page, as a browser would have it. */
 function readCopyable(body: string): string[] {
-  const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">([^<]*)<\/code>/g)].map(([, text = '']) => text)
-  return texts.map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
+  const texts = [...body.matchAll(/<code[^>]* data-copy="[^"]*">(.*?)<\/code>/g)].map(([, text = '']) => text)
+  return texts
+    .map(text => text.replace(/<[^>]+>/g, ''))
+    .map(text => text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-/** The parameters that a shell gives to curl. */
-function readCurl(line: string): string[] {
-  const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${line}`
+/** The parameters that a shell gives to curl after the line that sets the variable. */
+function readCurl(setsToken: string, line: string): string[] {
+  const script = `curl() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${setsToken}; ${line}`
   return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
 }
 
@@ -182,7 +184,7 @@ t.test('without a group the token page says how to get one, and there is no line
   t.match(page.body, '<a href="/account/groups">Create a group</a>')
   const shown = await submitForm(browser, page, '/account/token')
   t.equal(shown.statusCode, 200)
-  t.equal(readCopyable(shown.body).length, 2, 'the line that lists, and the token')
+  t.equal(readCopyable(shown.body).length, 2, 'the line that sets the variable, and the line that lists')
 })
 
 for (const database of databases) {
@@ -197,17 +199,20 @@ for (const database of databases) {
       const shown = await submitForm(browser, page, '/account/token')
       t.equal(shown.statusCode, 200)
       t.equal(shown.headers['cache-control'], 'no-store')
-      const [list = '', create = '', accessToken = ''] = readCopyable(shown.body)
+      const [setsToken = '', list = '', create = ''] = readCopyable(shown.body)
+      const accessToken = /^TOKEN='([^']+)'$/.exec(setsToken)?.[1] ?? ''
+      t.equal(shown.body.split(accessToken).length - 1, 1, 'the page has the token once')
+      t.match(shown.body, `data-copy="access token">${accessToken}<`, 'and copies it alone, too')
       const { type, aud, iat = 0, exp = 0 } = decodeJwt(accessToken)
       t.match({ type, aud, lifetime: exp - iat }, { type: 'User', aud: portalUrl, lifetime: 86_400 })
 
-      t.strictSame(readCurl(list), [
+      t.strictSame(readCurl(setsToken, list), [
         '-sS',
         `${sandbox.config.apiUrl}/apps/v1`,
         '-H',
         `Authorization: Bearer ${accessToken}`,
       ])
-      const [, url, , authorization = '', , contentType = '', , payload] = readCurl(create)
+      const [, url, , authorization = '', , contentType = '', , payload] = readCurl(setsToken, create)
       t.equal(url, `${sandbox.config.apiUrl}/apps/v1`)
       const headers = Object.fromEntries([authorization, contentType].map(header => header.split(': ')))
       const created = await sandbox.api.inject({ method: 'POST', url: '/apps/v1', headers, payload: payload ?? '' })
@@ -249,22 +254,52 @@ for (const database of databases) {
     },
   )
 
-  t.test(`a user can end the access tokens that they made on the page (${database.name})`, async t => {
-    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
-    const tokens = []
-    for (const browser of [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]) {
-      const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
-      tokens.push({ browser, accessToken: readCopyable(shown.body).at(-1) ?? '' })
-    }
-    const [own, others] = tokens as [(typeof tokens)[0], (typeof tokens)[0]]
-    const page = await own.browser.get('/account/token')
-    t.match(page.body, 'One token that you created here is still valid.')
-    t.equal((await listApplications(sandbox, own.accessToken)).statusCode, 200)
-    t.equal((await submitForm(own.browser, page, '/account/token/end')).statusCode, 303)
-    t.equal((await listApplications(sandbox, own.accessToken)).statusCode, 401)
-    t.equal((await listApplications(sandbox, others.accessToken)).statusCode, 200)
-    t.notMatch((await own.browser.get('/account/token')).body, 'still good')
-  })
+  t.test(
+    `a user ends their access tokens one by one, or all at once, and is asked before (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const [own, other] = [await openAsDeveloper(sandbox), await openAsNewcomer(sandbox)]
+      const make = async (browser: Browser) => {
+        sandbox.passTime(60_000)
+        const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
+        return /data-copy="access token">([^<]+)</.exec(shown.body)?.[1] ?? ''
+      }
+      const tokens = [await make(own), await make(own), await make(own), await make(other)]
+      const statuses = async () =>
+        Promise.all(tokens.map(async token => (await listApplications(sandbox, token)).statusCode))
+      const listEnds = async (browser: Browser) =>
+        [...(await browser.get('/account/token')).body.matchAll(/href="(\/account\/token\/[0-9a-f-]{36}\/end)"/g)].map(
+          ([, path = '']) => path,
+        )
+      const [newest = '', middle = '', oldest] = await listEnds(own)
+      t.ok(oldest, 'three are listed')
+      t.equal((await own.get(newest)).statusCode, 200)
+      t.strictSame(await statuses(), [200, 200, 200, 200], 'the question ends nothing')
+
+      const question = await own.get(middle)
+      t.match(question.body, '<h1>End this access token?</h1>')
+      const ended = await submitForm(own, question, '/account/token/end')
+      t.match((await own.get(locationOf(ended))).body, 'role="status">The access token has ended.')
+      t.strictSame(await statuses(), [200, 401, 200, 200])
+      t.equal((await listEnds(own)).length, 2)
+      t.equal(locationOf(await own.get(middle)), '/account/token', 'it has ended already')
+
+      const [foreign = ''] = await listEnds(other)
+      t.equal(locationOf(await own.get(foreign)), '/account/token', 'nobody is asked about a token of somebody else')
+      const fields = readHiddenFields(await own.get(newest), '/account/token/end')
+      for (const tokenId of [foreign.split('/')[3] ?? '', 'nul\0', ''])
+        t.equal((await own.post('/account/token/end', { ...fields, tokenId })).statusCode, 303)
+      t.strictSame(await statuses(), [200, 401, 200, 200], 'nor ends it')
+
+      const all = await own.get('/account/token/end')
+      t.match(all.body, '<h1>End all 2 of your access tokens?</h1>')
+      const none = await own.get(locationOf(await submitForm(own, all, '/account/token/end')))
+      t.match(none.body, 'All your access tokens have ended.')
+      t.match(none.body, 'No access token that you created here is valid.')
+      t.strictSame(await statuses(), [401, 401, 401, 200])
+      t.equal(locationOf(await own.get('/account/token/end')), '/account/token', 'there is nothing to end')
+    },
+  )
 
   t.test(
     `a login that is under way gives no tokens if its consent is withdrawn meanwhile (${database.name})`,

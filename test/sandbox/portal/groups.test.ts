@@ -27,7 +27,7 @@ async function readUserId(browser: Browser): Promise<string> {
 }
 
 /** Presses a button of the group's page. */
-async function change(browser: Browser, path: string, fields: { change: string; userId?: string }) {
+async function change(browser: Browser, path: string, fields: { change: string; userId?: string; name?: string }) {
   return submitForm(browser, await browser.get(path), path, fields)
 }
 
@@ -149,7 +149,7 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
   const value = cookie?.value ?? ''
 
   t.notMatch((await maker.get(groupsPath)).body, 'role="status"', 'another page')
-  t.match((await maker.get(path)).body, `role="status"><span class="id">${otherId}</span> has been invited`)
+  t.match((await maker.get(path)).body, 'role="status">The invitation was sent')
   t.notMatch((await maker.get(path)).body, 'role="status"', 'after a reload')
 
   for (const forged of [`${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`, 'made.up', 'x']) {
@@ -164,7 +164,7 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
   const left = await change(maker, path, { change: 'leave' })
   other.cookies.set('__Host-portal-notice', left.cookies[0]?.value ?? '')
   t.notMatch((await other.get(groupsPath)).body, 'role="status"', 'another user')
-  t.match((await maker.get(groupsPath)).body, 'You are no longer a member of that group')
+  t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
 })
 
 for (const database of await openDatabases(t)) {
@@ -196,8 +196,9 @@ for (const database of await openDatabases(t)) {
     const { maker, friend, friendId, groupId, path } = await openTwoPages(sandbox)
     const invite = async () => change(maker, path, { change: 'invite', userId: ` ${friendId} ` })
     const invited = await follow(maker, await invite())
-    t.match(invited.body, `${friendId}</span> has been invited`)
-    t.notMatch(invited.body, newcomer.email, 'nothing else of the person is shown')
+    t.match(invited.body, 'The invitation was sent')
+    t.match(invited.body, `User ID <code>${friendId}`)
+    t.notMatch(invited.body, /newcomer/i, 'nothing else of the person is shown')
     t.match((await friend.get('/account')).body, 'You have been invited to a group')
     const page = await friend.get(groupsPath)
     t.match(page.body, seeded.email, 'it says from whom')
@@ -205,7 +206,7 @@ for (const database of await openDatabases(t)) {
     t.notMatch((await friend.get('/account/token')).body, groupId)
 
     const declined = await submitForm(friend, page, invitationsPath, { answer: 'decline' })
-    t.match((await follow(friend, declined)).body, 'You declined the invitation.')
+    t.match((await follow(friend, declined)).body, 'You declined the invitation to <strong><bdi>Weather')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'decline' })).statusCode, 303, 'sent twice')
     t.equal((await submitForm(friend, page, invitationsPath, { answer: 'accept' })).statusCode, 404, 'too late')
 
@@ -227,26 +228,32 @@ for (const database of await openDatabases(t)) {
     await invite()
     const old = await maker.get(path)
     const back = await follow(maker, await change(maker, path, { change: 'take-back', userId: friendId }))
-    t.match(back.body, `${friendId}</span> is neither a member nor invited any more`)
+    t.match(back.body, 'The invitation was cancelled.')
+    t.notMatch(back.body, /newcomer/i)
     t.equal((await answerInvitation(friend, 'accept').catch(() => undefined)) ?? 'no form', 'no form')
 
     await invite()
     await answerInvitation(friend, 'accept')
     t.equal((await submitForm(maker, old, path, { change: 'take-back', userId: friendId })).statusCode, 303)
     t.equal((await friend.get(path)).statusCode, 200, 'taking back what was accepted takes nobody out')
-    t.notMatch((await friend.get(path)).body, 'take-out', 'only the maker is offered that')
+    t.notMatch((await friend.get(path)).body, 'Remove', 'only the maker is offered that')
     t.equal((await change(friend, path, { change: 'take-out', userId: makerId })).statusCode, 404, 'or may')
 
     const out = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
-    t.match(out.body, `${friendId}</span> is neither a member nor invited any more`)
+    t.match(out.body, 'role="status"><strong><bdi>Nora Newcomer</bdi></strong> was removed from the group.')
     t.equal((await friend.get(path)).statusCode, 404)
+    const again = await follow(maker, await change(maker, path, { change: 'take-out', userId: friendId }))
+    t.match(again.body, 'That person is not a member of the group.', 'sent twice')
+    t.notMatch(again.body, /newcomer/i, 'the form does not tell whose an id is')
 
     await invite()
     await answerInvitation(friend, 'accept')
     const page = await friend.get(path)
     const left = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
-    t.match(left.body, 'You are no longer a member of that group.')
-    t.equal((await submitForm(friend, page, path, { change: 'leave' })).statusCode, 303, 'sent twice')
+    t.match(left.body, 'You left <strong><bdi>Weather')
+    const twice = await follow(friend, await submitForm(friend, page, path, { change: 'leave' }))
+    t.match(twice.body, 'You are not a member of that group.', 'sent twice')
+    t.notMatch(twice.body, 'Weather')
 
     t.match((await maker.get(path)).body, 'the group is removed when you leave')
     t.match((await follow(maker, await change(maker, path, { change: 'leave' }))).body, 'role="status"')
@@ -260,7 +267,11 @@ for (const database of await openDatabases(t)) {
       const page = await change(maker, path, { change: 'invite', userId })
       return [page.statusCode, /id="user-id-problem">([^<]+)</.exec(page.body)?.[1]]
     }
-    for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0', newcomer.email])
+    t.strictSame(await invite(newcomer.email), [
+      422,
+      'This is an e-mail address. Enter the person’s user ID instead: ask them for it. They find it on their account page.',
+    ])
+    for (const userId of ['', 'nobody', unknownId, '<b>', 'nul\0'])
       t.strictSame(await invite(userId), [
         422,
         'There is no account with this user ID. They find theirs on their account page.',
@@ -286,7 +297,70 @@ for (const database of await openDatabases(t)) {
     const refused = await submitForm(maker, page, path, { change: 'leave' })
     t.equal(refused.statusCode, 409)
     t.match(refused.body, /role="alert">You are the only member, and the group has applications/)
-    t.notMatch(refused.body, 'value="leave"')
+    t.notMatch(refused.body, `${path}/leave`)
+    t.equal(locationOf(await maker.get(`${path}/leave`)), path, 'and is not asked whether to leave')
+  })
+
+  t.test(`every member can rename a group, and nobody else (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, friendId, path } = await openTwoPages(sandbox)
+    const old = readHiddenFields(await maker.get(path), path)
+    for (const name of ['', '  ', 'x'.repeat(201), 'nul\0', '<b>two\nlines']) {
+      const page = await change(maker, path, { change: 'rename', name })
+      t.equal(page.statusCode, 422, JSON.stringify(name))
+      t.match(page.body, /id="name"[^>]* aria-describedby="name-problem" aria-invalid="true"/)
+      t.match(page.body, '<h1><bdi>Weather</bdi></h1>', 'nothing was changed')
+    }
+    const renamed = await follow(
+      maker,
+      await change(maker, path, { change: 'rename', name: ` <i>${'🐎'.repeat(197)} ` }),
+    )
+    t.match(renamed.body, /role="status">The group is now called <strong><bdi>&lt;i&gt;🐎/)
+    await change(maker, path, { change: 'invite', userId: friendId })
+    const { formToken = '' } = readHiddenFields(await friend.get(groupsPath), groupsPath)
+    t.equal((await friend.post(path, { formToken, change: 'rename', name: 'Mine' })).statusCode, 400, 'of another form')
+    t.equal((await friend.post(path, { ...old, change: 'rename', name: 'Mine' })).statusCode, 400, 'of another user')
+    await submitForm(friend, await friend.get(groupsPath), groupsPath, { name: 'Own' })
+    const own = /href="(\/account\/groups\/[0-9a-f-]{36})"/.exec((await friend.get(groupsPath)).body)?.[1] ?? ''
+    const ownToken = readHiddenFields(await friend.get(own), own)
+    t.equal((await friend.post(path, { ...ownToken, change: 'rename', name: 'Mine' })).statusCode, 404, 'only invited')
+    t.match((await maker.get(path)).body, '<h1><bdi>&lt;i&gt;')
+
+    await answerInvitation(friend, 'accept')
+    await change(friend, path, { change: 'rename', name: 'Storms' })
+    t.match((await maker.get(path)).body, '<h1><bdi>Storms</bdi></h1>')
+    t.match((await maker.get('/account/token')).body, '>Storms<', 'everywhere')
+  })
+
+  t.test(`a page asks before a member is removed or leaves, and lists applications (${database.name})`, async t => {
+    const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+    const { maker, friend, friendId, makerId, groupId, path } = await openTwoPages(sandbox)
+    const { call } = await callFromPortal(sandbox, maker)
+    const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Tides <b>' }))
+    t.match((await maker.get(path)).body, `<bdi>Tides &lt;b&gt;</bdi> <code class="soft">${created.json()['@id']}`)
+    const ask = `${path}/members/${friendId}/remove`
+    t.equal(locationOf(await maker.get(ask)), path, 'whoever is no member has no name here')
+    await change(maker, path, { change: 'invite', userId: friendId })
+    t.equal(locationOf(await maker.get(ask)), path, 'nor who is only invited')
+    t.equal((await friend.get(`${path}/leave`)).statusCode, 404)
+    await answerInvitation(friend, 'accept')
+    t.equal(locationOf(await friend.get(`${path}/members/${makerId}/remove`)), path, 'only the maker is asked')
+
+    const question = await maker.get(ask)
+    t.match(question.body, '<h1>Remove <bdi>Nora Newcomer</bdi> from <bdi>Weather</bdi>?</h1>')
+    t.match(question.body, `<a class="target" href="${path}">Cancel</a>`)
+    t.equal((await friend.get(path)).statusCode, 200, 'the question changes nothing')
+    t.match(
+      (await follow(maker, await submitForm(maker, question, path))).body,
+      'Nora Newcomer</bdi></strong> was removed',
+    )
+    t.equal((await friend.get(path)).statusCode, 404)
+
+    await change(maker, path, { change: 'invite', userId: friendId })
+    await answerInvitation(friend, 'accept')
+    const leaving = await friend.get(`${path}/leave`)
+    t.match(leaving.body, '<h1>Leave <bdi>Weather</bdi>?</h1>')
+    t.match((await follow(friend, await submitForm(friend, leaving, path))).body, 'You left <strong><bdi>Weather')
   })
 
   t.test(`the token page offers a group of one’s own making first (${database.name})`, async t => {

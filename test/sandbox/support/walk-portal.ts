@@ -94,6 +94,16 @@ export async function walkPortal(portal: OpenPortal, page: Page, look: (name: st
   await look('token')
   await press('Create access token')
   await look('token-shown')
+  await go('/account/token/end')
+  await look('tokens-end')
+  await go('/account/token')
+  await page
+    .getByRole('link', { name: /^End the token/ })
+    .first()
+    .click()
+  await look('token-end')
+  await press('End the token')
+  await look('token-ended')
 
   await page.goto(startUrl)
   await press('Allow')
@@ -181,6 +191,8 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   await look('groups-joined')
   await page.goto(`${portalUrl}/account/groups/${foreignId}`)
   await look('group-of-others')
+  await page.getByRole('link', { name: 'Leave the group' }).click()
+  await look('group-leave')
   await press('Leave the group')
   await look('groups-left')
 
@@ -199,8 +211,12 @@ async function walkGroups({ sandbox, portalUrl }: OpenPortal, page: Page, look: 
   })
   await page.reload()
   await look('group-of-two')
+  await page.getByRole('link', { name: /^Remove/ }).click()
+  await look('group-remove-member')
   await press(/^Remove/)
   await look('group-taken-out')
+  await press('Rename')
+  await look('group-renamed')
 }
 
 /** On the page to sign in. A refused sign-up shows its form again without the link. */

@@ -1,12 +1,20 @@
-// An access token for the application API, shown once: for a first application, before there is a client.
+// Access tokens for the application API: for a first application, before there is a client. Each is shown once. The page
+// lists those that are still valid, and ends one or all of them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makePortalToken } from '../../grants/tokens.ts'
 import type { Services } from '../../services.ts'
-import { countPortalGrants, revokeGrantsOf } from '../../store/grants.ts'
+import { listPortalGrants, revokeGrantsOf, revokePortalGrant } from '../../store/grants.ts'
 import { type GroupOfUser, listGroupsOf } from '../../store/memberships.ts'
-import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+import { isId } from '../../values/is-id.ts'
+import { redirectWithNotice, takeNotice } from '../notice.ts'
+import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const path = '/account/token'
+const endPath = `${path}/end`
+
+interface OneToken {
+  Params: { token_id: string }
+}
 
 export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store' | 'keyRing' | 'clock'>) {
   const { store, clock, addresses } = services
@@ -16,9 +24,9 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
     return showAccountPage(reply, 'account/token', {
       title: 'Access token',
       groups: await listGroupsOf(store.read, userId),
-      liveCount: await countPortalGrants(store.read, userId, clock()),
+      tokens: await listPortalGrants(store.read, userId, clock()),
+      notice: takeNotice(services, reply, { path, userId }),
       makeToken: makeAccountForm(services, request, 'make token'),
-      endTokens: makeAccountForm(services, request, 'end tokens'),
     })
   }
 
@@ -34,17 +42,55 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
       accessToken,
       expiresAt,
       group,
-      ...makeCurlLines(addresses.apiUrl, accessToken, group?.id),
+      ...makeCurlLines(addresses.apiUrl, group?.id),
     })
   }
 
-  async function endAll(request: FastifyRequest, reply: FastifyReply) {
-    readAccountForm(services, request, 'end tokens')
-    await store.write(db => revokeGrantsOf(db, visitorOf(request).id, null, clock()))
-    return reply.redirect(path, 303)
+  async function askToEndOne(request: FastifyRequest<OneToken>, reply: FastifyReply) {
+    const tokens = await listPortalGrants(store.read, visitorOf(request).id, clock())
+    const token = tokens.find(({ id }) => id === request.params.token_id)
+    if (!token) return reply.redirect(path, 303)
+    return askFirst(reply, {
+      heading: ['End this access token?'],
+      texts: ['It stops working at once. What still uses it needs a new one.'],
+      times: [
+        ['Created', token.createdAt],
+        ['Valid until', token.expiresAt],
+      ],
+      action: endPath,
+      fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokenId: token.id },
+      button: 'End the token',
+      cancel: path,
+    })
   }
 
-  return { show, make, endAll }
+  async function askToEndAll(request: FastifyRequest, reply: FastifyReply) {
+    const { length } = await listPortalGrants(store.read, visitorOf(request).id, clock())
+    if (length === 0) return reply.redirect(path, 303)
+    return askFirst(reply, {
+      heading: [`End ${length === 1 ? 'your access token' : `all ${length} of your access tokens`}?`],
+      texts: ['They stop working at once. What still uses one of them needs a new one.'],
+      action: endPath,
+      fields: { formToken: makeAccountForm(services, request, 'end tokens'), tokens: 'all' },
+      button: length === 1 ? 'End the token' : 'End all tokens',
+      cancel: path,
+    })
+  }
+
+  async function end(request: FastifyRequest, reply: FastifyReply) {
+    const { fields } = readAccountForm(services, request, 'end tokens')
+    const userId = visitorOf(request).id
+    const isAll = fields.tokens === 'all'
+    const { tokenId = '' } = fields
+    if (isAll) await store.write(db => revokeGrantsOf(db, userId, null, clock()))
+    else if (isId(tokenId)) await store.write(db => revokePortalGrant(db, userId, tokenId, clock()))
+    else return reply.redirect(path, 303)
+    request.log.info({ code: 'tokens-ended', userId, grantId: isAll ? 'all' : tokenId }, 'a user ended access tokens')
+    const notice = { about: isAll ? 'tokens ended' : 'token ended' } as const
+    return redirectWithNotice(services, reply, { path, userId, notice })
+  }
+
+  return { show, make, askToEndOne, askToEndAll, end }
 }
 
 /** The group that the user chose, if it is one of theirs. Otherwise the first that they have made. */
@@ -52,9 +98,10 @@ function chooseGroup(groups: GroupOfUser[], id: string | undefined): GroupOfUser
   return groups.find(group => group.id === id) ?? groups.find(group => group.isMaker)
 }
 
-/** Addresses, a JWT and ids hold no quotes, so nothing needs quoting. `create` is undefined without a group. */
-function makeCurlLines(apiUrl: string, accessToken: string, groupId: string | undefined) {
-  const list = `curl -sS ${apiUrl}/apps/v1 -H 'Authorization: Bearer ${accessToken}'`
+/** Addresses and ids hold no quotes, so nothing needs quoting. `create` is undefined without a group. */
+function makeCurlLines(apiUrl: string, groupId: string | undefined) {
+  // Double quotes, in which the shell reads the variable.
+  const list = `curl -sS ${apiUrl}/apps/v1 -H "Authorization: Bearer $TOKEN"`
   const body = JSON.stringify({
     context: 'https://standards.oftrust.net/v2/Context/Identity/Digital/Software/App/',
     type: 'App',

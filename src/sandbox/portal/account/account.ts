@@ -41,6 +41,27 @@ export function showAccountPage(reply: FastifyReply, page: string, data: { title
   return reply.viewAsync(page, { isWide: true, visitor: visitorOf(request), path: pathOf(request), ...data })
 }
 
+interface Question {
+  /** Every second part is a name that somebody chose. */
+  heading: string[]
+  /** What happens then, one paragraph each. */
+  texts: string[]
+  /** Times that tell the thing from others of its kind. */
+  times?: [label: string, time: Date][]
+  /** Where the form goes, and what it carries unseen. */
+  action: string
+  fields: Record<string, string>
+  /** Says what the button does. */
+  button: string
+  /** The page to go back to. */
+  cancel: string
+}
+
+/** A page that asks before something ends. It works without a script. */
+export function askFirst(reply: FastifyReply, question: Question) {
+  return showAccountPage(reply, 'account/question', { title: question.heading.join(''), ...question })
+}
+
 /** The path of this page, made from the pattern of its route and from ids: nothing else that a stranger typed. */
 export function pathOf(request: FastifyRequest): string {
   const parameters = Object.entries(request.params as Record<string, string>)

@@ -1,17 +1,18 @@
-// The groups of the signed-in user: the list with its invitations, and the page of one group.
+// The groups of the signed-in user: the list with its invitations, the page of one group, and what it asks before somebody leaves.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { acceptInvitation, endLink, inviteUser, makeGroup } from '../../groups/groups.ts'
+import { acceptInvitation, endLink, inviteUser, makeGroup, renameGroup } from '../../groups/groups.ts'
 import { limits } from '../../groups/limits.ts'
 import type { Reason } from '../../observe/reasons.ts'
 import { Refusal } from '../../observe/refusal.ts'
 import type { Services } from '../../services.ts'
-import { countApplicationsIn } from '../../store/applications.ts'
-import { findGroup } from '../../store/groups.ts'
+import { countApplicationsIn, listApplicationNamesIn } from '../../store/applications.ts'
+import { findGroup, type Group } from '../../store/groups.ts'
 import { listInvitationsInto, listInvitationsOf } from '../../store/invitations.ts'
 import { countMembers, isMember, listGroupsOf, listMembers } from '../../store/memberships.ts'
+import { findUser } from '../../store/users.ts'
 import { isId } from '../../values/is-id.ts'
 import { type PageNotice, redirectWithNotice, takeNotice } from '../notice.ts'
-import { makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+import { askFirst, makeAccountForm, pathOf, readAccountForm, showAccountPage, visitorOf } from './account.ts'
 
 const listPath = '/account/groups'
 const longestName = 200
@@ -30,11 +31,17 @@ interface GroupOutcome {
   notice?: PageNotice | undefined
   userId?: string
   inviteProblem?: string
+  name?: string
+  nameProblem?: string
   leaveProblem?: string
 }
 
 interface OneGroup {
   Params: { group_id: string }
+}
+
+interface OneMember {
+  Params: { group_id: string; user_id: string }
 }
 
 export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
@@ -76,6 +83,8 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
     const userId = visitorOf(request).id
     const { groupId = '', answer } = fields
     const isAccepted = answer === 'accept'
+    const received = await listInvitationsOf(store.read, userId, invitationsOnPage)
+    const groupName = received.find(invitation => invitation.groupId === groupId)?.groupName
     const invitationProblem = isAccepted
       ? await findProblem(() => acceptInvitation(services, { userId, groupId }), ['member-already'])
       : await findProblem(
@@ -84,25 +93,37 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
         )
     if (invitationProblem !== undefined) return showList(reply.status(422), { invitationProblem })
     request.log.info({ code: 'invitation-answered', userId, groupId, isAccepted }, 'an invitation was answered')
-    const notice: PageNotice = isAccepted ? { about: 'joined', groupId } : { about: 'declined' }
+    const notice: PageNotice = isAccepted ? { about: 'joined', groupId } : { about: 'declined', groupName }
     return redirectWithNotice(services, reply, { path: listPath, userId, notice })
   }
 
-  async function showGroup(reply: FastifyReply, groupId: string, outcome: GroupOutcome) {
-    const { request } = reply
-    const visitor = visitorOf(request)
-    // Somebody else's group gets the same answer as one that does not exist.
-    const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitor.id))
-    const group = isVisible ? await findGroup(store.read, groupId) : undefined
+  /** Undefined if the visitor is no member: somebody else's group gets the same answer as one that does not exist. */
+  async function findOwnGroup(request: FastifyRequest, groupId: string): Promise<Group | undefined> {
+    const isVisible = isId(groupId) && (await isMember(store.read, groupId, visitorOf(request).id))
+    return isVisible ? findGroup(store.read, groupId) : undefined
+  }
+
+  async function requireOwnGroup(request: FastifyRequest, groupId: string): Promise<Group> {
+    const group = await findOwnGroup(request, groupId)
     if (!group) throw new Refusal('group-unknown')
+    return group
+  }
+
+  async function showGroup(reply: FastifyReply, groupId: string, { notice, ...outcome }: GroupOutcome) {
+    const { request } = reply
+    const group = await requireOwnGroup(request, groupId)
     return showAccountPage(reply, 'account/group', {
       title: group.name,
       group,
-      isMaker: group.createdBy === visitor.id,
+      isMaker: group.createdBy === visitorOf(request).id,
       members: await listMembers(store.read, groupId, membersOnPage),
       memberCount: await countMembers(store.read, groupId),
-      applicationCount: (await countApplicationsIn(store.read, groupId)).count,
+      applications: await listApplicationNamesIn(store.read, groupId, limits.applicationsInGroup),
       invitations: await listInvitationsInto(store.read, groupId),
+      notice,
+      removed: notice?.about === 'removed' && notice.userId ? await findUser(store.read, notice.userId) : undefined,
+      longestName,
+      name: group.name,
       formToken: makeAccountForm(services, request, 'change group'),
       ...outcome,
     })
@@ -126,32 +147,87 @@ export function groupPages(services: Pick<Services, 'store' | 'keyRing' | 'clock
 
     switch (fields.change) {
       case 'invite': {
-        const inviteProblem = await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
+        const inviteProblem = userId.includes('@')
+          ? emailForId
+          : await findProblem(() => inviteUser(services, { userId, groupId, inviterId: callerId }))
         if (inviteProblem !== undefined) return showGroup(reply.status(422), groupId, { userId, inviteProblem })
         log('invited')
-        return goTo(groupPath, { about: 'invited', userId })
+        return goTo(groupPath, { about: 'invited' })
       }
-      case 'take-back':
+      case 'rename': {
+        const name = (fields.name ?? '').trim()
+        const nameProblem = findNameProblem(name)
+        if (nameProblem !== undefined) return showGroup(reply.status(422), groupId, { name, nameProblem })
+        await renameGroup(services, { groupId, name, callerId })
+        log('renamed')
+        return goTo(groupPath, { about: 'renamed' })
+      }
+      case 'take-back': {
+        await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'invitation' }), ['link-unknown'])
+        log('invitation-taken-back')
+        return goTo(groupPath, { about: 'uninvited' })
+      }
       case 'take-out': {
-        const only = fields.change === 'take-back' ? 'invitation' : 'membership'
-        await findProblem(() => endLink(services, { userId, groupId, callerId, only }), ['link-unknown'])
-        log(only === 'invitation' ? 'invitation-taken-back' : 'member-taken-out')
-        return goTo(groupPath, { about: 'removed', userId })
+        // Only of a member: the form must not tell whose the id of a stranger is.
+        const isNamed = isId(userId) && (await isMember(store.read, groupId, userId))
+        await findProblem(() => endLink(services, { userId, groupId, callerId, only: 'membership' }), ['link-unknown'])
+        log('member-taken-out')
+        return goTo(groupPath, { about: 'removed', userId: isNamed ? userId : undefined })
       }
       case 'leave': {
+        const groupName = (await findOwnGroup(request, groupId))?.name
         const link = { userId: callerId, groupId, callerId, only: 'membership' } as const
         const leaveProblem = await findProblem(() => endLink(services, link), ['link-unknown', 'group-unknown'])
         if (leaveProblem !== undefined) return showGroup(reply.status(409), groupId, { leaveProblem })
         log('left')
-        return goTo(listPath, { about: 'left' })
+        return goTo(listPath, { about: 'left', groupName })
       }
       default:
         throw new Refusal('group-unknown')
     }
   }
 
-  return { list, create, answerInvitation, show, change }
+  async function askToLeave(request: FastifyRequest<OneGroup>, reply: FastifyReply) {
+    const group = await requireOwnGroup(request, request.params.group_id)
+    const isLast = (await countMembers(store.read, group.id)) === 1
+    const path = `${listPath}/${group.id}`
+    // The page of the group says what must be done first.
+    if (isLast && (await countApplicationsIn(store.read, group.id)).count > 0) return reply.redirect(path, 303)
+    return askFirst(reply, {
+      heading: ['Leave ', group.name, '?'],
+      texts: isLast
+        ? ['You are the only member, so the group is removed when you leave. You cannot undo this.']
+        : ['You lose access to its applications. To come back you need an invitation.'],
+      action: path,
+      fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'leave' },
+      button: 'Leave the group',
+      cancel: path,
+    })
+  }
+
+  async function askToRemove(request: FastifyRequest<OneMember>, reply: FastifyReply) {
+    const { group_id: groupId, user_id: userId } = request.params
+    const group = await requireOwnGroup(request, groupId)
+    const path = `${listPath}/${group.id}`
+    const mayRemove = group.createdBy === visitorOf(request).id && isId(userId)
+    const member =
+      mayRemove && (await isMember(store.read, groupId, userId)) ? await findUser(store.read, userId) : undefined
+    if (!member) return reply.redirect(path, 303)
+    return askFirst(reply, {
+      heading: ['Remove ', `${member.firstName} ${member.lastName}`, ' from ', group.name, '?'],
+      texts: ['They lose access to the applications of the group at once. To come back they need an invitation.'],
+      action: path,
+      fields: { formToken: makeAccountForm(services, request, 'change group'), change: 'take-out', userId },
+      button: 'Remove from the group',
+      cancel: path,
+    })
+  }
+
+  return { list, create, answerInvitation, show, change, askToLeave, askToRemove }
 }
+
+const emailForId =
+  'This is an e-mail address. Enter the person’s user ID instead: ask them for it. They find it on their account page.'
 
 /** The page shows these refusals beside its form. All others get an error page. */
 export const problemsOfGroups: Partial<Record<Reason, string>> = {
