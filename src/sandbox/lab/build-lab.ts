@@ -101,7 +101,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   server.get('/lab/v1/openapi.json', async () => server.swagger())
 
   const login = loginCalls({ logins, hide, addresses, clock })
-  const events = eventStream({ logins, addresses })
+  const events = eventStream({ logins, addresses, clock })
   server.get('/lab/v1/logins', login.list)
   server.get('/lab/v1/logins/:id', login.show)
   server.get('/lab/v1/logins/:id/har', login.showHar)
@@ -130,7 +130,7 @@ export async function buildLab(options: LabOptions): Promise<Lab> {
   }
 
   await registerViews(server, { layout: 'lab/layout', icon, assets: [stylesheet, localTimes, ...ownAssets] })
-  const pages = pageRoutes({ logins, orderedFaults, addresses, namesOf })
+  const pages = pageRoutes({ logins, orderedFaults, addresses, namesOf, clock })
   server.get('/', pages.list)
   server.get('/logins/:id', pages.show)
   server.get('/requests/:id', pages.showRequest)

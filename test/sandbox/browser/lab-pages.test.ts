@@ -51,7 +51,7 @@ t.test(
     await page.goto(labUrl)
     await look('logins')
     await page.getByRole('link', { name: 'Reference client' }).click()
-    await page.getByText('a state that did not start the login').first().waitFor()
+    await page.getByText('The state of the exchange differs').first().waitFor()
     for (const details of await page.locator('summary').all()) await details.click()
     await look('login')
     await page.getByRole('link', { name: 'faults for it' }).click()

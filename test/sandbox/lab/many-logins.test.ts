@@ -61,7 +61,7 @@ async function shortestTime(run: () => Promise<unknown>): Promise<number> {
 t.test('a page of the laboratory takes hardly longer with 1,000 logins than with 100', async t => {
   const [few, many] = [await buildLabWith(t, 100), await buildLabWith(t, 1_000)]
   t.match(await many.ask('/'), 'Only the newest 100 are shown.')
-  t.match(await many.ask('/'), '1 noticed', 'tokens that were not given back')
+  t.match(await many.ask('/'), 'noticed: 1 warning', 'tokens that were not given back')
   const pages = [
     ['the list', '/', '/'],
     ['a login', `/logins/${few.id}`, `/logins/${many.id}`],

@@ -288,6 +288,7 @@ const mistakes: Record<string, Mistake> = {
     make: async sandbox => {
       const { access_token: token } = await getTokens(sandbox)
       await revoke(sandbox, token)
+      sandbox.passTime(1_000)
       return callApi(sandbox, { authorization: `Bearer ${token}` })
     },
     reason: 'token-revoked',

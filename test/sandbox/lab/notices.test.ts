@@ -1,55 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { findNotices, notices } from '../../../src/sandbox/lab/explain/notices/notices.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
-import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
-import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
-import type { LabStep, RecordedLogin, RecordedStep } from '../../../src/sandbox/lab/record/recorded.ts'
-
-const hide = createHide()
-const start = Date.parse('2026-03-01T12:00:00Z')
-
-type Told = { query?: Record<string, string>; body?: Record<string, string>; headers?: Record<string, string> }
-type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault'> & {
-  atMs?: number
-  status?: number
-  answer?: Record<string, unknown>
-}
-
-let count = 0
-function step(
-  kind: LabStep['kind'],
-  { query = {}, body = {}, headers = {} }: Told = {},
-  more: More = {},
-): RecordedStep {
-  const { atMs = 0, status = 200, answer = {}, reason, about = {}, fault } = more
-  return recordStep(
-    {
-      id: `step-${++count}`,
-      requestId: `request-${count}`,
-      at: new Date(start + atMs),
-      listener: kind === 'api' ? 'api' : 'portal',
-      kind,
-      route: '/',
-      durationMs: 1,
-      request: { method: 'GET', url: `/?${new URLSearchParams(query)}`, headers, body },
-      response: { status, headers: {}, body: answer },
-      about,
-      checks: [],
-      reason,
-      fault,
-    },
-    hide,
-  )
-}
-
-const login = (...steps: RecordedStep[]): RecordedLogin => ({
-  id: `login-${++count}`,
-  clientId: 'app-1',
-  steps,
-  leftOut: 0,
-})
-const random = () => randomBytes(16).toString('base64url')
+import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
+import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
 /** A login as it should be, from the start to giving the tokens back. */
 function goodLogin({ state = random(), challenge = random(), userId = 'user-1', atMs = 0 } = {}) {
@@ -149,7 +102,32 @@ t.test('each mistake is noticed by its own notice, and by no other', async t => 
     ['old-refresh-token', login(step('refresh', { body: { refresh_token: code } }, { reason: 'refresh-token-used' }))],
     ['many-renewals', login(...[0, 50].map(atMs => step('refresh', { body: { refresh_token: code } }, { atMs })))],
     ['expired-token', login(step('api', {}, { reason: 'token-expired', status: 401 }))],
-    ['revoked-token', login(step('api', {}, { reason: 'token-revoked', status: 401 }))],
+    [
+      'revoked-token',
+      login(
+        step('revoke', { body: { token: random() } }),
+        step('api', {}, { reason: 'token-revoked', status: 401, atMs: 1_000 }),
+      ),
+    ],
+    [
+      'revoked-token',
+      login(...[0, 1_000].map(atMs => step('api', {}, { reason: 'token-revoked', status: 401, atMs }))),
+    ],
+    [
+      'expired-token',
+      login(
+        step('exchange', { body: { code, state } }, { answer: { access_token: 'a', expires_in: 60 } }),
+        step('api', {}, { reason: 'token-expired', status: 401, atMs: 61_000 }),
+      ),
+    ],
+    [
+      'json-exchange',
+      login(step('exchange', { body: { code, state }, headers: { 'content-type': 'application/json' } })),
+    ],
+    [
+      'flat-body',
+      login(step('api', { body: { name: 'Mine', groupId: '1' } }, { method: 'POST', route: '/apps/v1', status: 201 })),
+    ],
     ['token-in-query', login(step('api', { query: { access_token: 'x' } }))],
     [
       'no-revocation',
@@ -206,6 +184,195 @@ t.test('steps that only look like a mistake get no notice', async t => {
     [],
     'a browser has the headers of a browser',
   )
+})
+
+t.test('a client that does the right thing after something went wrong gets no notice', async t => {
+  const fault = (name: string, acted: 'before' | 'after' = 'after') => ({ id: '1', name, acted })
+  const [state, code, token, challenge] = [random(), random(), random(), random()]
+  const start = (atMs = 0) =>
+    step('authorize', { query: { client_id: 'app-1', state, code_challenge: challenge } }, { atMs })
+  const exchanged = (more: More = {}) =>
+    step('exchange', { body: { code, state } }, { answer: { access_token: 'a', expires_in: 3600 }, ...more })
+  const renewed = (more: More = {}) => step('refresh', { body: { refresh_token: token } }, more)
+  const called = (more: More = {}) => step('api', { headers: { authorization: 'Bearer a' } }, more)
+  const declined = (atMs = 0) => step('consent', {}, { reason: 'consent-declined', status: 303, atMs })
+  const allowed = step('consent', {}, { atMs: 3_000, status: 303 })
+  const expired = { reason: 'token-expired', status: 401 } as const
+  const revoked = { reason: 'token-revoked', status: 401 } as const
+  const lost = { reason: 'refresh-token-used', status: 401 } as const
+  const twoDevices = () =>
+    step('exchange', { body: { code, state } }, { answer: { refresh_token: random() }, about: { userId: 'user-1' } })
+  const rows: [notice: string, situation: string, RecordedLogin, RecordedLogin[]?][] = [
+    ['no-state', 'a restart of the sandbox, after which the start is unknown', login(exchanged())],
+    [
+      'no-state',
+      'a redirect whose state an ordered fault took',
+      login(start(), step('consent', {}, { fault: fault('redirect-state-missing') })),
+    ],
+    ['short-state', 'decline and start again', login(start(), declined(), start(2_000))],
+    ['guessable-state', 'decline and start again', login(start(), declined(), start(2_000))],
+    [
+      'repeated-state',
+      'decline and start again',
+      login(start(), declined(), start(2_000), allowed, exchanged({ atMs: 4_000 })),
+    ],
+    ['no-pkce', 'a restart of the sandbox', login(exchanged(), called())],
+    ['repeated-verifier', 'decline and start again', login(start(), declined(), start(2_000), allowed)],
+    [
+      'other-redirect-uri',
+      'an ordered fault that answers as for a wrong request',
+      login(start(), exchanged({ status: 400, answer: {}, fault: fault('exchange-400', 'before') })),
+    ],
+    [
+      'exchange-after-refusal',
+      'decline, start again and allow',
+      login(start(), declined(), start(2_000), allowed, exchanged({ atMs: 4_000 })),
+    ],
+    ['no-state-at-exchange', 'a restart of the sandbox', login(step('exchange', { body: { code } }))],
+    [
+      'invented-state',
+      'another state from an ordered fault',
+      login(
+        step('authorize', { query: { client_id: 'app-1', state: random(), code_challenge: challenge } }),
+        step('consent', {}, { fault: fault('redirect-state-twice') }),
+        exchanged(),
+      ),
+    ],
+    ['invented-state', 'a restart of the sandbox', login(exchanged())],
+    [
+      'state-not-compared',
+      'a start again after an ordered fault',
+      login(
+        start(),
+        step('consent', {}, { fault: fault('redirect-state-other') }),
+        start(2_000),
+        allowed,
+        exchanged({ atMs: 4_000 }),
+      ),
+    ],
+    [
+      'state-not-compared',
+      'an ordered fault after which the client sends nothing',
+      login(start(), step('consent', {}, { fault: fault('redirect-state-other') })),
+    ],
+    [
+      'code-sent-twice',
+      'a retry after Retry-After',
+      login(
+        start(),
+        exchanged({ status: 503, answer: {}, fault: fault('exchange-503', 'before') }),
+        exchanged({ atMs: 1_000 }),
+      ),
+    ],
+    [
+      'json-exchange',
+      'a form',
+      login(
+        step('exchange', { body: { code, state }, headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+      ),
+    ],
+    [
+      'secret-in-address',
+      'a retry after Retry-After',
+      login(exchanged({ status: 503, answer: {} }), exchanged({ atMs: 1_000 })),
+    ],
+    ['secret-in-header', 'a call of the API, which has its token there', login(exchanged(), called())],
+    [
+      'old-refresh-token',
+      'a late answer: the client never got the new token',
+      login(renewed({ durationMs: 10_000, fault: fault('refresh-late-after') }), renewed({ atMs: 25_000, ...lost })),
+    ],
+    [
+      'old-refresh-token',
+      'a connection that broke after the portal had acted',
+      login(renewed({ status: 0 }), renewed({ atMs: 25_000, ...lost })),
+    ],
+    [
+      'many-renewals',
+      'a retry after Retry-After',
+      login(renewed({ status: 503, fault: fault('refresh-503', 'before') }), renewed({ atMs: 900 })),
+    ],
+    [
+      'many-renewals',
+      'a retry of what the portal refused for a second',
+      login(renewed({ status: 429, reason: 'renewed-too-often' }), renewed({ atMs: 990 })),
+    ],
+    [
+      'many-renewals',
+      'a late answer, for which the client did not wait',
+      login(renewed({ durationMs: 500, status: 0, fault: fault('refresh-late-after') }), renewed({ atMs: 600 })),
+    ],
+    ['many-renewals', 'a restart between the answer and its storing', login(renewed(), renewed({ atMs: 1_500 }))],
+    [
+      'expired-token',
+      'an ordered fault: the token ends early',
+      login(exchanged({ fault: fault('exchange-early-end-of-access-token') }), called({ atMs: 5_000, ...expired })),
+    ],
+    ['expired-token', 'a test that let the token expire', login(exchanged(), called({ atMs: 5_000, ...expired }))],
+    [
+      'revoked-token',
+      'a call that began before the client signed out',
+      login(called({ atMs: 0, durationMs: 300, ...revoked }), step('revoke', { body: { token } }, { atMs: 100 })),
+    ],
+    [
+      'revoked-token',
+      'a person who has withdrawn the consent',
+      login(exchanged(), called({ atMs: 1_000, ...revoked })),
+    ],
+    [
+      'token-in-query',
+      'a retry after Retry-After',
+      login(called({ status: 503, fault: fault('list-503', 'before') }), called({ atMs: 1_000 })),
+    ],
+    [
+      'flat-body',
+      'the envelope',
+      login(step('api', { body: { 'data.name': 'Mine' } }, { method: 'POST', route: '/apps/v1' })),
+    ],
+    [
+      'flat-body',
+      'a call that makes no application',
+      login(step('api', { body: { name: 'Group' } }, { method: 'POST', route: '/identities/v1' })),
+    ],
+    [
+      'no-revocation',
+      'an ordered fault at the revocation',
+      login(twoDevices(), step('revoke', { body: { token } }, { status: 503, fault: fault('revoke-503', 'before') })),
+      [goodLogin({ atMs: 60_000 })],
+    ],
+    [
+      'followed-redirect',
+      'an ordered redirect that the client does not follow',
+      login(called({ status: 307, fault: fault('api-redirect-307') })),
+    ],
+    ['browser-headers', 'a retry after Retry-After', login(called({ status: 503 }), called({ atMs: 1_000 }))],
+  ]
+  for (const [notice, situation, one, others] of rows)
+    t.notOk(idsOf(one, others).includes(notice), `${notice}: ${situation}`)
+  t.same(
+    notices.map(({ id }) => id).filter(id => !rows.some(([notice]) => notice === id)),
+    [],
+    'there is a row for every notice',
+  )
+})
+
+t.test('a missing safeguard is less than a mistake, and what this portal accepts is only mentioned', async t => {
+  const severityOf = (wanted: string) => notices.find(({ id }) => id === wanted)?.severity
+  t.equal(severityOf('secret-in-address'), 'error')
+  t.equal(severityOf('no-pkce'), 'warning')
+  t.same([severityOf('json-exchange'), severityOf('flat-body')], ['info', 'info'])
+  const one = login(
+    step('authorize', { query: { client_id: 'app-1', state: random() } }),
+    step('exchange', {
+      body: { code: random() },
+      query: { code: 'c' },
+      headers: { 'content-type': 'application/json' },
+    }),
+  )
+  const comparison = createLoginComparison()
+  comparison.update(one)
+  const found = findNotices(one, comparison.othersOf(one)).map(({ severity }) => severity)
+  t.same(found, ['error', 'error', 'warning', 'info'], 'errors come first')
 })
 
 t.test('a notice says what is wrong, why it matters and how to fix it, in a sentence or two each', async t => {

@@ -5,23 +5,16 @@ import type { Logins } from '../record/logins.ts'
 import type { RecordedLogin, RecordedStep } from '../record/recorded.ts'
 import { type LabAddresses, toCurlLine } from './curl-line.ts'
 import { guidanceOf, guidanceOfCheck } from './guidance.ts'
+import { outcomes } from './login-status.ts'
+import { severities } from './notices/notice.ts'
 import { findNotices } from './notices/notices.ts'
+import { verdictOf } from './verdict.ts'
 
-const outcomes = ['signed in', 'refused', 'under way', 'no login'] as const
-
-/**
- * `signed in` after tokens were given, `refused` after a step that failed, and `under way` before either. `no login` is
- * for requests that a program may make without a login.
- */
-type LoginOutcome = (typeof outcomes)[number]
-
-const outsideLogins: RecordedStep['kind'][] = ['metadata', 'api', 'me', 'page', 'revoke']
-
-export function outcomeOf({ steps }: RecordedLogin): LoginOutcome {
-  const isSignedIn = steps.some(isExchanged)
-  if (isSignedIn) return 'signed in'
-  if (steps.at(-1)?.reason) return 'refused'
-  return steps.some(({ kind }) => !outsideLogins.includes(kind)) ? 'under way' : 'no login'
+/** What a login is described with. */
+export interface LoginReader {
+  logins: Logins
+  addresses: LabAddresses
+  clock: () => Date
 }
 
 /** The names of the faults that happened to the login. */
@@ -29,31 +22,41 @@ export function faultsOf({ steps }: RecordedLogin): string[] {
   return [...new Set(steps.flatMap(({ fault }) => fault?.name ?? []))]
 }
 
-/** A fault may answer instead of the platform, before that has acted. Such an answer has no tokens. */
-function isExchanged({ kind, response, fault }: RecordedStep): boolean {
-  const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined
-  return kind === 'exchange' && response.status === 200 && hasActed
-}
-
 /** A login as one line of the list. */
-export function describeSummary(login: RecordedLogin, { labUrl }: Pick<LabAddresses, 'labUrl'>) {
+export function describeSummary(login: RecordedLogin, { logins, addresses: { labUrl }, clock }: LoginReader) {
   const { id, clientId, steps, leftOut } = login
+  const verdict = verdictOf(login, logins.othersOf(login), clock())
+  const { outcome, status, refusedCalls, isLoop, sentence, fix, step, faulted, causes } = verdict
+  const url = `${labUrl}/logins/${id}`
   return {
     id,
     clientId: clientId ?? null,
     startedAt: steps[0]?.at,
     lastStepAt: steps.at(-1)?.at,
     steps: steps.length + leftOut,
-    outcome: outcomeOf(login),
+    outcome,
+    status,
+    refusedCalls,
+    isLoop,
+    verdict: {
+      sentence,
+      fix: fix ?? null,
+      step: step
+        ? { id: step.id, number: steps.indexOf(step) + 1, url: `${url}#step-${steps.indexOf(step) + 1}` }
+        : null,
+      fault: faulted?.fault?.name ?? null,
+      causes,
+    },
     reasons: [...new Set(steps.flatMap(({ reason }) => reason ?? []))],
     faults: faultsOf(login),
-    url: `${labUrl}/logins/${id}`,
+    url,
   }
 }
 
-export function describeLogin(login: RecordedLogin, logins: Logins, addresses: LabAddresses) {
+export function describeLogin(login: RecordedLogin, reader: LoginReader) {
+  const { logins, addresses } = reader
   return {
-    ...describeSummary(login, addresses),
+    ...describeSummary(login, reader),
     leftOut: login.leftOut,
     steps: login.steps.map(step => describeStep(step, addresses)),
     noticed: describeNotices(login, logins),
@@ -77,8 +80,8 @@ export function describeStep(step: RecordedStep, addresses: LabAddresses) {
 
 /** What was noticed about the client. */
 export function describeNotices(login: RecordedLogin, logins: Logins) {
-  return findNotices(login, logins.othersOf(login)).map(({ id, found, why, fix, reference, steps }) => {
-    return { id, wrong: found, why, mend: fix, source: reference, steps }
+  return findNotices(login, logins.othersOf(login)).map(({ id, severity, found, why, fix, reference, steps }) => {
+    return { id, severity, wrong: found, why, mend: fix, source: reference, steps }
   })
 }
 
@@ -103,6 +106,25 @@ const summary = {
   lastStepAt: time,
   steps: count,
   outcome: only(...outcomes),
+  status: { ...text, description: 'The outcome, and what came after it, such as `signed in, then 3 calls refused`.' },
+  refusedCalls: { ...count, description: 'How many calls were refused after somebody had signed in.' },
+  isLoop: {
+    type: 'boolean',
+    description: 'Whether it is one of three or more logins of a browser within a minute, without a call between them.',
+  },
+  verdict: object({
+    sentence: { ...text, description: 'What happened, and at which step.' },
+    fix: { ...textOrNull, description: 'What to do.' },
+    step: {
+      anyOf: [object({ id: text, number: count, url: text }), { type: 'null' }],
+      description: 'The step that the sentence is about.',
+    },
+    fault: { ...textOrNull, description: 'The ordered fault that caused it.' },
+    causes: {
+      ...listOf(object({ cause: text, check: text })),
+      description: 'Why it may be in a loop, the likeliest cause first.',
+    },
+  }),
   reasons: { ...listOf(text), description: 'Why steps were refused.' },
   faults: { ...listOf(text), description: 'Names of the faults that happened to it.' },
   url: { ...text, description: 'The page of the login.' },
@@ -178,6 +200,16 @@ export const loginSchemas: Record<string, Schema> = {
     ...summary,
     leftOut: { ...count, description: 'How many steps were left out, because there were too many.' },
     steps: listOf(ref('Step')),
-    noticed: listOf(object({ id: text, wrong: text, why: text, mend: text, source: text, steps: listOf(text) })),
+    noticed: listOf(
+      object({
+        id: text,
+        severity: only(...severities),
+        wrong: text,
+        why: text,
+        mend: text,
+        source: text,
+        steps: listOf(text),
+      }),
+    ),
   }),
 }

@@ -3,9 +3,7 @@ import { PassThrough } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientIdInQuery, queryOf, refuse } from '../call-schemas.ts'
 import { LabError } from '../lab-error.ts'
-import type { Logins } from '../record/logins.ts'
-import type { LabAddresses } from './curl-line.ts'
-import { describeStep, describeSummary } from './describe-login.ts'
+import { describeStep, describeSummary, type LoginReader } from './describe-login.ts'
 
 /** A limit, because pages stay open in forgotten tabs. */
 const mostListeners = 50
@@ -13,7 +11,8 @@ const heartbeatMs = 15_000
 /** A stream with more unread bytes than this is closed. */
 const mostWaitingBytes = 1024 * 1024
 
-export function eventStream({ logins, addresses }: { logins: Logins; addresses: LabAddresses }) {
+export function eventStream(reader: LoginReader) {
+  const { logins, addresses } = reader
   /** The open streams. The value is the client that the stream is limited to, if any. */
   const open = new Map<PassThrough, string | undefined>()
 
@@ -21,7 +20,7 @@ export function eventStream({ logins, addresses }: { logins: Logins; addresses: 
   logins.listen((login, step, number) => {
     const listeners = [...open].filter(([, clientId]) => clientId === undefined || clientId === login.clientId)
     if (listeners.length === 0) return
-    const data = JSON.stringify({ login: describeSummary(login, addresses), step: describeStep(step, addresses) })
+    const data = JSON.stringify({ login: describeSummary(login, reader), step: describeStep(step, addresses) })
     for (const [events] of listeners) {
       if (!events.writable) continue
       events.write(`id: ${number}\nevent: step\ndata: ${data}\n\n`)

@@ -27,6 +27,7 @@ export function loginCalls({
   clock: () => Date
 }) {
   const waits = new Set<AbortController>()
+  const reader = { logins, addresses, clock }
   let isStopping = false
 
   return {
@@ -66,7 +67,7 @@ export function loginCalls({
           logins: logins
             .list(filter)
             .slice(0, mostListed)
-            .map(login => describeSummary(login, addresses)),
+            .map(login => describeSummary(login, reader)),
           cursor,
         }
       },
@@ -81,7 +82,7 @@ export function loginCalls({
         querystring: queryOf(),
         response: { 200: answer('The login with its steps.', 'Login'), ...refuse(404) },
       },
-      handler: async (request: FastifyRequest) => describeLogin(requireLogin(request), logins, addresses),
+      handler: async (request: FastifyRequest) => describeLogin(requireLogin(request), reader),
     },
 
     showHar: {

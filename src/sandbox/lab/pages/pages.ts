@@ -1,12 +1,17 @@
 // The laboratory's pages: the last logins, and one login as a picture of four lanes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { LabAddresses } from '../explain/curl-line.ts'
-import { describeNotices, describeStep, faultsOf, outcomeOf } from '../explain/describe-login.ts'
-import { guidanceOf } from '../explain/guidance.ts'
+import {
+  describeNotices,
+  describeStep,
+  describeSummary,
+  faultsOf,
+  type LoginReader,
+} from '../explain/describe-login.ts'
+import type { LoginOutcome } from '../explain/login-status.ts'
+import { countNotices, groupNotices } from '../explain/notices/group.ts'
 import { findNotices } from '../explain/notices/notices.ts'
 import { catalogue, describeFault } from '../faults/catalogue.ts'
 import { describeOrdered, type OrderedFaults } from '../faults/orders.ts'
-import type { Logins } from '../record/logins.ts'
 import type { RecordedStep, Values } from '../record/recorded.ts'
 import { labPageHeaders } from '../security-headers.ts'
 
@@ -15,10 +20,8 @@ const mostListed = 100
 /** Names by client id. Clients that were never registered, or were removed, are left out. */
 export type NamesOf = (clientIds: string[]) => Promise<Map<string, string>>
 
-interface PageSources {
-  logins: Logins
+interface PageSources extends LoginReader {
   orderedFaults: OrderedFaults
-  addresses: LabAddresses
   namesOf: NamesOf
 }
 
@@ -38,7 +41,8 @@ const usualFaults = [
   'api-redirect-307',
 ]
 
-export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSources) {
+export function pageRoutes({ orderedFaults, namesOf, ...reader }: PageSources) {
+  const { logins, addresses } = reader
   return {
     async list(request: FastifyRequest, reply: FastifyReply) {
       const { clientId: asked } = request.query as { clientId?: unknown }
@@ -46,6 +50,9 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSo
       const all = logins.list({})
       const found = clientId === undefined ? all : logins.list({ clientId })
       const clientIds = [...new Set(all.flatMap(login => login.clientId ?? []))].slice(0, mostListed)
+      const noticed = found
+        .slice(0, mostListed)
+        .map(login => ({ login, notices: findNotices(login, logins.othersOf(login)) }))
       const names = await namesOf(clientId === undefined ? clientIds : [...clientIds, clientId])
       return reply.headers(labPageHeaders).viewAsync('lab/logins', {
         title: 'Logins',
@@ -63,18 +70,21 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSo
         nameOf: (id: string) => names.get(id) ?? id,
         clientIds,
         more: found.length > mostListed,
-        logins: found
-          .slice(0, mostListed)
-          .map(login => ({
+        noticed: groupNotices(noticed),
+        logins: noticed.map(({ login, notices }) => {
+          const { status, outcome, isLoop, verdict, steps } = describeSummary(login, reader)
+          return {
             id: login.id,
             clientId: login.clientId,
-            outcome: outcomeOf(login),
+            mark: markOf(outcome, isLoop),
+            status,
+            verdict,
             startedAt: login.steps[0]?.at,
-            steps: login.steps.length + login.leftOut,
-            found: [...new Set(login.steps.flatMap(({ reason }) => (reason ? guidanceOf(reason).found : [])))],
+            steps,
             faults: faultsOf(login),
-            noticed: findNotices(login, logins.othersOf(login)).length,
-          })),
+            noticed: countNotices(notices),
+          }
+        }),
       })
     },
 
@@ -92,6 +102,8 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSo
       reply.headers(labPageHeaders)
       if (!login) return showNone(reply, 'There is no such login')
       const { clientId } = login
+      const { status, outcome, isLoop, verdict } = describeSummary(login, reader)
+      const noticed = describeNotices(login, logins)
       const name = clientId && (await namesOf([clientId])).get(clientId)
       return reply.viewAsync('lab/login', {
         title: clientId ? `Login of ${name ?? clientId}` : 'A request without a client ID',
@@ -102,8 +114,11 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSo
           clientId,
           leftOut: login.leftOut,
           startedAt: login.steps[0]?.at,
-          outcome: outcomeOf(login),
-          noticed: describeNotices(login, logins),
+          status,
+          mark: markOf(outcome, isLoop),
+          verdict,
+          noticed,
+          noticedWords: countNotices(noticed),
           steps: login.steps.map(step => ({
             ...describeStep(step, addresses),
             ...lanesOf(step),
@@ -115,6 +130,12 @@ export function pageRoutes({ logins, orderedFaults, addresses, namesOf }: PageSo
       })
     },
   }
+}
+
+/** How the status of a login looks: green only if nothing is wrong. */
+function markOf(outcome: LoginOutcome, isLoop: boolean): 'good' | 'bad' | 'open' {
+  if (outcome === 'signed in' && !isLoop) return 'good'
+  return outcome === 'refused' || isLoop ? 'bad' : 'open'
 }
 
 function showNone(reply: FastifyReply, title: string) {

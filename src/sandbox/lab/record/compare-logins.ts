@@ -1,6 +1,14 @@
 // Counts what the logins of a client have in common, as steps are recorded. So no notice has to read all other logins.
 
-import { challengeOf, firstSignIn, type RecordedLogin, type RecordedStep, stateOf, stepsOf } from './recorded.ts'
+import {
+  challengeOf,
+  firstSignIn,
+  gaveTokens,
+  type RecordedLogin,
+  type RecordedStep,
+  stateOf,
+  stepsOf,
+} from './recorded.ts'
 
 /** Whether the step can change what its login has in common with others. */
 export function isCompared({ kind }: RecordedStep): boolean {
@@ -18,9 +26,21 @@ export interface OtherLogins {
   haveStateLike(state: { hash: string; beginning: string }): boolean
   /** Whether one gave this user a refresh token after that time. */
   signedInAfter(userId: string, time: Date): boolean
+  /** How many logins without a later call were completed one after another, if this is one of at least three within a minute. */
+  timesInLoop(): number
 }
 
-type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps'>
+type Login = Pick<RecordedLogin, 'id' | 'clientId' | 'steps' | 'leftOut'>
+
+const fewestInLoop = 3
+const loopMs = 60_000
+/** How far the logins before and after one are looked at. */
+const mostNeighbours = 25
+
+interface Completed {
+  login: Login
+  at: number
+}
 
 interface SignIn {
   loginId: string
@@ -34,8 +54,17 @@ export function createLoginComparison() {
   /** By client and user. `newest` holds the newest two sign-ins, or undefined when they must be found again. */
   const signIns = new Map<string, { byLogin: Map<string, SignIn>; newest?: SignIn[] | undefined }>()
   const userOfLogin = new Map<string, string>()
+  /** Logins that gave tokens, by client and portal session. Later steps are added to the same objects. */
+  const completed = new Map<string, { byLogin: Map<string, Completed>; inTime?: Completed[] | undefined }>()
+  const sessionOfLogin = new Map<string, string>()
 
   function forget({ id }: Login): void {
+    const session = sessionOfLogin.get(id) ?? ''
+    const ofSession = completed.get(session)
+    sessionOfLogin.delete(id)
+    ofSession?.byLogin.delete(id)
+    if (ofSession?.byLogin.size === 0) completed.delete(session)
+    else if (ofSession) ofSession.inTime = undefined
     for (const mark of marksOfLogin.get(id) ?? []) {
       const count = (counts.get(mark) ?? 0) - 1
       if (count > 0) counts.set(mark, count)
@@ -58,6 +87,42 @@ export function createLoginComparison() {
     return ofUser.newest
   }
 
+  function addToSession(login: Login): void {
+    const session = login.steps.findLast(({ about }) => about.portalSession !== undefined)?.about.portalSession
+    const exchange = stepsOf(login, 'exchange').find(gaveTokens)
+    if (session === undefined || exchange === undefined) return
+    const key = markOf(login, 'session', session)
+    sessionOfLogin.set(login.id, key)
+    const ofSession = completed.get(key) ?? { byLogin: new Map<string, Completed>() }
+    ofSession.byLogin.set(login.id, { login, at: exchange.at.getTime() })
+    ofSession.inTime = undefined
+    completed.set(key, ofSession)
+  }
+
+  /** The login and its neighbours in one portal session, from the first to the last, of which none led to a call. */
+  function unusedAround(login: Login): Completed[] {
+    const ofSession = completed.get(sessionOfLogin.get(login.id) ?? '')
+    const own = ofSession?.byLogin.get(login.id)
+    if (!ofSession || !own || ofSession.byLogin.size < fewestInLoop || isUsed(login)) return []
+    ofSession.inTime ??= [...ofSession.byLogin.values()].sort((one, other) => one.at - other.at)
+    const index = ofSession.inTime.indexOf(own)
+    const before = ofSession.inTime.slice(Math.max(0, index - mostNeighbours), index)
+    const after = ofSession.inTime.slice(index + 1, index + 1 + mostNeighbours)
+    const lastUsed = before.findLastIndex(one => isUsed(one.login))
+    const nextUsed = after.findIndex(one => isUsed(one.login))
+    return [...before.slice(lastUsed + 1), own, ...after.slice(0, nextUsed === -1 ? undefined : nextUsed)]
+  }
+
+  function timesInLoop(login: Login): number {
+    const unused = unusedAround(login)
+    const isInLoop = unused.some((one, first) => {
+      const three = unused.slice(first, first + fewestInLoop)
+      const isOneOf = three.length === fewestInLoop && three.some(each => each.login.id === login.id)
+      return isOneOf && three.at(-1)!.at - one.at <= loopMs
+    })
+    return isInLoop ? unused.length : 0
+  }
+
   return {
     forget,
 
@@ -68,6 +133,7 @@ export function createLoginComparison() {
       const marks = marksOf(login)
       marksOfLogin.set(login.id, marks)
       for (const mark of marks) counts.set(mark, (counts.get(mark) ?? 0) + 1)
+      addToSession(login)
       const signIn = firstSignIn(login)
       if (signIn?.about.userId === undefined) return
       const user = markOf(login, 'user', signIn.about.userId)
@@ -92,9 +158,16 @@ export function createLoginComparison() {
           newestSignIns(markOf(login, 'user', userId)).some(
             ({ loginId, at }) => loginId !== login.id && at > time.getTime(),
           ),
+        timesInLoop: () => timesInLoop(login),
       }
     },
   }
+}
+
+/** A client that calls the API, renews or signs out has found its session again. So has one whose answer had a fault. */
+function isUsed({ steps, leftOut }: Login): boolean {
+  const uses: RecordedStep['kind'][] = ['api', 'me', 'refresh', 'revoke']
+  return leftOut > 0 || steps.some(({ kind, fault }) => fault !== undefined || uses.includes(kind))
 }
 
 function marksOf(login: Login): Set<string> {

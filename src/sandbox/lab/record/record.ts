@@ -1,7 +1,7 @@
 // Turns a step into what the laboratory remembers of it. No secret gets past this file.
 import { beginningOf, createAllowance, mostStepBytes, mostStepValues, sizeInJson } from './allowance.ts'
 import type { Hide } from './hide.ts'
-import type { LabStep, RecordedStep } from './recorded.ts'
+import { identityOf, type LabStep, type RecordedStep } from './recorded.ts'
 
 /** In bytes. Longer ids of clients or users are cut; those of the platform are shorter. */
 const longestId = 200
@@ -11,11 +11,14 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   const { at, request, response, checks, about, ...rest } = step
   const { startPath, ...who } = about
   const { path, query } = splitUrl(request.url)
+  const portalSession = portalSessionOf(request.headers.cookie, step, hide)
   const recorded: RecordedStep = {
     ...rest,
     at,
     about: Object.fromEntries(
-      Object.entries(who).flatMap(([name, id]) => (id === undefined ? [] : [[name, beginningOf(id, longestId)]])),
+      Object.entries({ ...who, portalSession }).flatMap(([name, id]) =>
+        id === undefined ? [] : [[name, beginningOf(id, longestId)]],
+      ),
     ),
     start: undefined,
     request: { method: request.method, path: readPath(step.route, path), headers: {}, query: {}, body: {} },
@@ -48,6 +51,13 @@ export function recordStep(step: LabStep, hide: Hide): RecordedStep {
   recorded.isShortened = allowance.isExceeded()
   recorded.bytes -= Math.max(0, allowance.bytesLeft())
   return recorded
+}
+
+/** A hash of the session cookie of the portal (portal/session.ts), so that logins of one browser can be recognised. */
+function portalSessionOf(cookies: string | undefined, { at, listener }: LabStep, hide: Hide): string | undefined {
+  if (listener !== 'portal') return undefined
+  const [, value] = /(?:^|; *)__Host-portal-session=([^;]+)/.exec(cookies ?? '') ?? []
+  return value === undefined ? undefined : identityOf(hide.value('portal session', value, at))
 }
 
 /** The parameters that identify a login. */

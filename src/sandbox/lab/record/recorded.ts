@@ -56,7 +56,10 @@ export interface RecordedStep {
   durationMs: number
   request: { method: string; path: string; headers: Values; query: Values; body: Values }
   response: { status: number; headers: Values; body: Values /** Of the Location header. */; location: Values }
-  about: Omit<About, 'startPath'>
+  about: Omit<About, 'startPath'> & {
+    /** A hash of the portal's session cookie, if the browser sent one. */
+    portalSession?: string | undefined
+  }
   /** What identifies the login that the step begins or continues: client_id, state and code_challenge. */
   start: Values | undefined
   checks: RecordedCheck[]
@@ -102,6 +105,12 @@ export function stateOf({ request }: RecordedStep): Hidden | undefined {
 
 export function challengeOf({ request }: RecordedStep): string | undefined {
   return identityOf(firstOf(request.query, 'code_challenge'))
+}
+
+/** Whether the answer has tokens. An ordered fault may answer 200 without any before the platform has acted. */
+export function gaveTokens({ kind, response, fault }: RecordedStep): boolean {
+  const hasActed = fault?.acted !== 'before' || response.body.access_token !== undefined
+  return (kind === 'exchange' || kind === 'refresh') && response.status === 200 && hasActed
 }
 
 /** The first exchange of a login that gave a refresh token. */

@@ -1,5 +1,6 @@
 // Notices about the exchange of a code, and about the secrets that go with it.
 import { firstOf, identityOf, type RecordedStep, stateOf, stepsOf } from '../../record/recorded.ts'
+import { isDeclined } from '../login-status.ts'
 import { asFor, type Notice } from './notice.ts'
 
 const secrets = ['client_secret', 'code', 'refresh_token', 'code_verifier', 'token']
@@ -7,17 +8,22 @@ const secrets = ['client_secret', 'code', 'refresh_token', 'code_verifier', 'tok
 export const exchangeNotices: Notice[] = [
   {
     id: 'exchange-after-refusal',
+    severity: 'error',
     found: 'The visitor declined, but the client called the portal for tokens anyway.',
     why: 'An answer with an error ends the login. A code beside it cannot be trusted.',
     fix: 'Look for error in the answer first. If it is there, show that the login did not happen, and send nothing.',
     reference: 'RFC 6749 4.1.2.1',
-    find({ steps }) {
-      const declined = steps.findIndex(({ reason }) => reason === 'consent-declined')
-      return declined === -1 ? [] : steps.slice(declined).filter(({ kind }) => kind === 'exchange')
-    },
+    find: ({ steps }) =>
+      steps.filter((step, index) => {
+        const before = steps.slice(0, index)
+        const declined = before.findLastIndex(isDeclined)
+        // A visitor who starts again after that may allow it.
+        return step.kind === 'exchange' && declined !== -1 && !before.slice(declined + 1).some(goesOnAtPortal)
+      }),
   },
   {
     id: 'no-state-at-exchange',
+    severity: 'error',
     found: 'The login was started with a state, but the code was exchanged without it.',
     ...asFor('state-missing'),
     find(login) {
@@ -27,11 +33,14 @@ export const exchangeNotices: Notice[] = [
   },
   {
     id: 'invented-state',
+    severity: 'error',
     found: 'The code was exchanged with a state that did not start the login.',
     ...asFor('state-differs'),
     find(login) {
       const started = new Set(stepsOf(login, 'authorize').map(step => stateOf(step)?.hash))
-      if (started.size === 0) return []
+      // An ordered fault may have sent the client another state. What it did with that is a notice of its own.
+      const isOrdered = login.steps.some(({ fault }) => fault?.name.startsWith('redirect-'))
+      if (started.size === 0 || isOrdered) return []
       return stepsOf(login, 'exchange').filter(step => {
         const state = sentState(step)
         return state !== undefined && !started.has(state)
@@ -40,6 +49,7 @@ export const exchangeNotices: Notice[] = [
   },
   {
     id: 'state-not-compared',
+    severity: 'error',
     found: 'The client continued with an answer for another state, or for none.',
     why: 'The visitor is then signed in to somebody else’s account, and acts there without knowing.',
     fix: 'Compare the state twice: on the redirect before anything is sent, and in the token response before anything is kept.',
@@ -49,26 +59,46 @@ export const exchangeNotices: Notice[] = [
         const [, place] = /^(redirect|exchange)-state-(?!twice)/.exec(step.fault?.name ?? '') ?? []
         // It is right to revoke tokens that are not needed.
         const continues = place === 'redirect' ? ['exchange'] : ['api', 'me', 'refresh']
-        return place ? steps.slice(index + 1).filter(({ kind }) => continues.includes(kind)) : []
+        const later = steps.slice(index + 1)
+        const again = later.findIndex(goesOnAtPortal)
+        // If the browser starts again, a later exchange belongs to the new answer.
+        return place
+          ? later.slice(0, again === -1 ? undefined : again).filter(({ kind }) => continues.includes(kind))
+          : []
       }),
   },
   {
     id: 'code-sent-twice',
+    severity: 'warning',
     found: 'One code was sent to the portal more than once.',
     ...asFor('code-used'),
     find(login) {
       const seen = new Set<string>()
-      return stepsOf(login, 'exchange').filter(({ request }) => {
-        const code = identityOf(firstOf(request.body, 'code'))
+      return stepsOf(login, 'exchange').filter(step => {
+        const code = identityOf(firstOf(step.request.body, 'code'))
         if (code === undefined) return false
         const isAgain = seen.has(code)
-        seen.add(code)
+        if (!asksToRetry(step)) seen.add(code)
         return isAgain
       })
     },
   },
   {
+    id: 'json-exchange',
+    severity: 'info',
+    found: 'The fields of a call were sent as JSON.',
+    why: 'This portal reads them, but OAuth has forms here, and other portals refuse anything else.',
+    fix: 'Send application/x-www-form-urlencoded, in JavaScript a URLSearchParams as the body.',
+    reference: 'RFC 6749 4.1.3',
+    find: login =>
+      stepsOf(login, 'exchange', 'refresh', 'revoke').filter(({ request, reason }) => {
+        const type = firstOf(request.headers, 'content-type')
+        return !reason && typeof type === 'string' && /^application\/json\b/i.test(type)
+      }),
+  },
+  {
     id: 'secret-in-address',
+    severity: 'error',
     found: 'A client secret, a code or a token was sent in the address of a call.',
     ...asFor('field-misplaced'),
     find: login => [
@@ -80,6 +110,7 @@ export const exchangeNotices: Notice[] = [
   },
   {
     id: 'secret-in-header',
+    severity: 'error',
     found: 'The client secret was sent in an Authorization header.',
     why: 'This portal reads it only from the body, and refuses a request that says in two ways who sends it.',
     fix: 'Set your library to client_secret_post.',
@@ -90,6 +121,15 @@ export const exchangeNotices: Notice[] = [
       ),
   },
 ]
+
+/** Whether the answer says that the same request may come again: it is busy, or an ordered fault made it seem so. */
+function asksToRetry({ response: { status } }: RecordedStep): boolean {
+  return status === 429 || status === 503
+}
+
+function goesOnAtPortal({ kind, reason }: RecordedStep): boolean {
+  return kind === 'authorize' && !reason
+}
 
 function sentState({ request }: RecordedStep): string | undefined {
   const state = firstOf(request.body, 'state')

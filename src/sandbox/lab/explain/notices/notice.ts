@@ -3,10 +3,18 @@ import { type Guidance, reasons } from '../../../observe/reasons.ts'
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin, RecordedStep, StepReason } from '../../record/recorded.ts'
 
+/**
+ * `error` if a login is refused for it or can be taken over, `warning` if it makes a theft or a failure likelier, and `info`
+ * if this portal accepts it and others may not.
+ */
+export const severities = ['error', 'warning', 'info'] as const
+export type Severity = (typeof severities)[number]
+
 /** What it found, why that matters, how to fix it, and the reference: a sentence or two each. */
 export interface Notice extends Guidance {
   /** Stable: tests and documents name it. */
   id: string
+  severity: Severity
   /** Finds the steps of the login that show it. Must depend on nothing else: it is called each time somebody reads the login. */
   find(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): RecordedStep[]
 }

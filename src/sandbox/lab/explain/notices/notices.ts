@@ -2,7 +2,7 @@
 import type { OtherLogins } from '../../record/compare-logins.ts'
 import type { RecordedLogin } from '../../record/recorded.ts'
 import { exchangeNotices } from './exchange.ts'
-import type { Notice } from './notice.ts'
+import { type Notice, severities } from './notice.ts'
 import { startNotices } from './start.ts'
 import { tokenNotices } from './tokens.ts'
 
@@ -11,10 +11,11 @@ export const notices: readonly Notice[] = [...startNotices, ...exchangeNotices, 
 /** A notice of one login, with the ids of the steps that show it. */
 export type Noticed = Omit<Notice, 'find'> & { steps: string[] }
 
-/** Everything noticed about a login. The time it takes does not grow with the number of the other logins. */
+/** Everything noticed about a login, errors first. The time it takes does not grow with the number of the other logins. */
 export function findNotices(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins): Noticed[] {
-  return notices.flatMap(({ find, ...words }) => {
+  const found = notices.flatMap(({ find, ...words }) => {
     const steps = find(login, others)
     return steps.length > 0 ? [{ ...words, steps: steps.map(({ id }) => id) }] : []
   })
+  return found.sort((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity))
 }

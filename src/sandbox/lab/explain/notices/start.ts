@@ -18,6 +18,7 @@ function startsWithState(isWrong: (state: Hidden, others: OtherLogins) => boolea
 export const startNotices: Notice[] = [
   {
     id: 'no-state',
+    severity: 'error',
     found: 'The login was started without a state.',
     why: 'Anybody who makes a visitor open a link can then sign the visitor in to somebody else’s account.',
     fix: 'Create a random state for each login, keep it in a cookie of that browser, and compare it when the browser comes back.',
@@ -26,6 +27,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'short-state',
+    severity: 'warning',
     found: 'The state is short enough to be guessed.',
     why: 'Somebody who guesses the state of a login can finish it in the visitor’s place. That takes 128 random bits; a UUID has 122.',
     fix: 'Use 16 or more bytes from the random source of the operating system, in base64url.',
@@ -34,6 +36,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'guessable-state',
+    severity: 'error',
     found: 'The state can be guessed: it is the time, or it begins like the state of another login.',
     why: 'Somebody who guesses the state of a login can finish it in the visitor’s place.',
     fix: 'Take the whole state from the random source of the operating system, and put nothing else into it.',
@@ -46,6 +49,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'repeated-state',
+    severity: 'error',
     found: 'Two logins were started with the same state.',
     why: 'A state that stays the same is known to everybody who has seen one login, so it protects none.',
     fix: 'Create a new state for each login, also for a second tab of the same browser.',
@@ -54,6 +58,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'no-pkce',
+    severity: 'warning',
     found: 'The login was started without PKCE, which the portal offers.',
     why: 'A stolen code can then be redeemed in another login of the same client.',
     fix: 'Send code_challenge with code_challenge_method=S256 at the start, and code_verifier at the exchange.',
@@ -62,6 +67,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'repeated-verifier',
+    severity: 'warning',
     found: 'Two logins have the same PKCE verifier.',
     why: 'A verifier binds a code to one login only if no other login has the same one.',
     fix: 'Create 32 new random bytes for each login.',
@@ -74,6 +80,7 @@ export const startNotices: Notice[] = [
   },
   {
     id: 'other-redirect-uri',
+    severity: 'error',
     found: 'The redirect URI differs from the registered one, or from the one that started the login.',
     ...asFor('redirect-uri-unregistered'),
     find: refusedFor('redirect-uri-unregistered', 'redirect-uri-differs'),

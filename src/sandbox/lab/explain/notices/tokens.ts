@@ -1,50 +1,68 @@
 // Notices about what a client does with its tokens, and about the calls it makes with them.
 
-import { firstOf, firstSignIn, identityOf, type RecordedStep, stepsOf } from '../../record/recorded.ts'
+import { firstOf, firstSignIn, gaveTokens, identityOf, type RecordedStep, stepsOf } from '../../record/recorded.ts'
 import { guidanceOf } from '../guidance.ts'
 import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 
-/** Requests of one page load arrive together. A client that shares a renewal makes one of them. */
-const togetherMs = 2_000
+/** Requests of one page load arrive together. A client that shares a renewal makes one of them. No client restarts so soon. */
+const togetherMs = 1_000
 
 export const tokenNotices: Notice[] = [
   {
     id: 'old-refresh-token',
+    severity: 'warning',
     found: 'A refresh token was used after it had been replaced.',
     ...asFor('refresh-token-used'),
-    find: refusedFor('refresh-token-used'),
+    find: login =>
+      stepsOf(login, 'refresh').filter(step => {
+        const before = stepsOf(login, 'refresh').filter(other => other.at < step.at && isSameToken(other, step))
+        // A client that never got the answer cannot know the new token.
+        return step.reason === 'refresh-token-used' && !before.some(isAnswerLost)
+      }),
   },
   {
     id: 'many-renewals',
+    severity: 'warning',
     found: 'One refresh token was sent several times at once.',
     why: 'Only one of the answers is kept. A portal that allows no repetition would end the login.',
     fix: 'Let all requests that need a renewal wait for the same one.',
     reference: 'RFC 9700 4.14.2',
     find(login) {
-      const last = new Map<string, number>()
-      return stepsOf(login, 'refresh').filter(({ request, at }) => {
-        const token = identityOf(firstOf(request.body, 'refresh_token'))
-        if (token === undefined) return false
-        const before = last.get(token)
-        last.set(token, at.getTime())
-        return before !== undefined && at.getTime() - before < togetherMs
+      const renewals = stepsOf(login, 'refresh').sort((one, other) => one.at.getTime() - other.at.getTime())
+      return renewals.filter((step, index) => {
+        const before = renewals.slice(0, index).findLast(other => isSameToken(other, step))
+        return before !== undefined && isTogether(before, step)
       })
     },
   },
   {
     id: 'expired-token',
+    severity: 'warning',
     found: 'The application API was called with an access token that had expired.',
     ...asFor('token-expired'),
-    find: refusedFor('token-expired'),
+    find: login =>
+      refusedFor('token-expired')(login).filter(step => {
+        const given = login.steps.findLast(other => other.at < step.at && gaveTokens(other))
+        const seconds = Number(given && firstOf(given.response.body, 'expires_in'))
+        // A token that ends sooner than its client was told: by an ordered fault, or because a test let it expire.
+        return !given || Number.isNaN(seconds) || step.at.getTime() - given.at.getTime() >= seconds * 1000
+      }),
   },
   {
     id: 'revoked-token',
+    severity: 'warning',
     found: 'The application API was called with an access token that had been revoked.',
     ...asFor('token-revoked'),
-    find: refusedFor('token-revoked'),
+    find: login =>
+      refusedFor('token-revoked')(login).filter(step => {
+        // A client learns that a token was revoked when it does so itself, or from the first refusal.
+        const knew = (other: RecordedStep) => other.kind === 'revoke' || other.reason === 'token-revoked'
+        return login.steps.some(other => knew(other) && endOf(other) <= step.at.getTime() && other !== step)
+      }),
   },
   {
     id: 'token-in-query',
+    severity: 'error',
     found: 'An access token was sent in the address of a call.',
     why: 'Anybody who reads a log or a history can then act for the visitor.',
     fix: 'Send it as Authorization: Bearer.',
@@ -53,20 +71,44 @@ export const tokenNotices: Notice[] = [
   },
   {
     id: 'no-revocation',
+    severity: 'warning',
     found: 'The same person signed in again, but the tokens of the previous login were never revoked.',
     why: 'A refresh token that nobody needs any more can still be stolen.',
     fix: 'Send the refresh token to the revocation endpoint when a visitor signs out.',
     reference: 'RFC 7009; RFC 9700 4.14.2',
     find(login, others) {
       const given = firstSignIn(login)
+      // A client that has lost its session cannot give back its tokens.
+      if (others.timesInLoop() > 0) return []
       if (given?.about.userId === undefined || stepsOf(login, 'revoke').length > 0) return []
       const lastUse = login.steps.at(-1)!.at
       return others.signedInAfter(given.about.userId, lastUse) ? [given] : []
     },
   },
-  { id: 'followed-redirect', ...guidanceOf('redirect-followed'), find: login => stepsOf(login, 'trap') },
+  {
+    id: 'followed-redirect',
+    severity: 'error',
+    ...guidanceOf('redirect-followed'),
+    find: login => stepsOf(login, 'trap'),
+  },
+  {
+    id: 'flat-body',
+    severity: 'info',
+    found: 'The fields of an application were sent without the envelope.',
+    why: 'The API takes both, but its description has the envelope, and only that says what the fields are.',
+    fix: 'Send {"context": …, "type": "App", "data": { … }} with the fields in data.',
+    reference: 'specification part 2',
+    find: login =>
+      stepsOf(login, 'api').filter(
+        ({ request, route, reason }) =>
+          !reason &&
+          /^(POST \/apps\/v1|PUT \/apps\/v1\/:app_id)$/.test(`${request.method} ${route}`) &&
+          request.body.name !== undefined,
+      ),
+  },
   {
     id: 'browser-headers',
+    severity: 'warning',
     found: 'A call from the server had headers of the visitor’s browser.',
     why: 'Cookies, addresses and languages of a visitor are no business of the other side, and a Referer may hold a code.',
     fix: 'Give the call headers of its own, and copy none from the visitor’s request.',
@@ -74,6 +116,27 @@ export const tokenNotices: Notice[] = [
     find: ({ steps }) => steps.filter(step => isServerCall(step) && hasBrowserHeaders(step)),
   },
 ]
+
+function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
+  const [token, same] = [one, other].map(({ request }) => identityOf(firstOf(request.body, 'refresh_token')))
+  return token !== undefined && token === same
+}
+
+/** Whether the second of two renewals with the same token did not wait for the first, or did not keep what it got. */
+function isTogether(first: RecordedStep, second: RecordedStep): boolean {
+  const isSoon = second.at.getTime() - first.at.getTime() < togetherMs
+  const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first)
+  return isSoon && !isRetry
+}
+
+/** Whether no answer with tokens reached the client, as far as the sandbox can see. */
+function isAnswerLost({ response: { status }, fault }: RecordedStep): boolean {
+  return status !== 200 || fault !== undefined
+}
+
+function endOf({ at, durationMs }: RecordedStep): number {
+  return at.getTime() + durationMs
+}
 
 function hasBrowserHeaders({ request: { headers } }: RecordedStep): boolean {
   const text = (name: string) => {

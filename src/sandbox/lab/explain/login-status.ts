@@ -1,0 +1,79 @@
+// What became of a login. It depends on nothing but its steps and the time.
+import { gaveTokens, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
+
+export const outcomes = [
+  'under way',
+  'signed in',
+  'refused',
+  'declined',
+  'abandoned',
+  'never exchanged',
+  'no login',
+] as const
+
+/**
+ * `never exchanged` if the portal gave a code and nothing has happened for two minutes, `abandoned` if nothing has happened
+ * for two minutes and there was no code. `no login` is for requests that a program may make without a login.
+ */
+export type LoginOutcome = (typeof outcomes)[number]
+
+export interface LoginStatus {
+  outcome: LoginOutcome
+  /** The step that decided it. For a login that is under way, the last step that led on. */
+  step: RecordedStep
+  /** The calls that were refused after somebody had signed in. */
+  refusedCalls: RecordedStep[]
+}
+
+const abandonedMs = 2 * 60_000
+
+/** The steps with which a login goes on. */
+const loginKinds: RecordedStep['kind'][] = ['authorize', 'sign-in', 'sign-up', 'consent', 'exchange']
+const outsideLogins: RecordedStep['kind'][] = ['metadata', 'api', 'me', 'page', 'revoke']
+const calls: RecordedStep['kind'][] = ['exchange', 'refresh', 'revoke', 'api', 'me', 'trap']
+
+export function statusOf({ steps }: Pick<RecordedLogin, 'steps'>, now: Date): LoginStatus {
+  const last = steps.at(-1)!
+  const signIn = steps.findIndex(gaveTokens)
+  if (signIn !== -1) {
+    const refusedCalls = steps.slice(signIn + 1).filter(({ kind, reason }) => reason && calls.includes(kind))
+    return { outcome: 'signed in', step: steps[signIn]!, refusedCalls }
+  }
+  const because = (outcome: LoginOutcome, step: RecordedStep) => ({ outcome, step, refusedCalls: [] })
+  if (steps.every(({ kind }) => outsideLogins.includes(kind)))
+    return because(last.reason ? 'refused' : 'no login', last)
+
+  const led = steps.findLastIndex(step => loginKinds.includes(step.kind) && (!step.reason || isAskedAgain(step)))
+  const refused = steps.findLastIndex(step => step.reason !== undefined && !isAskedAgain(step))
+  if (refused > led) return because(isDeclined(steps[refused]!) ? 'declined' : 'refused', steps[refused]!)
+  const step = steps[led] ?? last
+  if (now.getTime() - endOf(last) < abandonedMs) return because('under way', step)
+  return because(hasCode(step) ? 'never exchanged' : 'abandoned', step)
+}
+
+/** Whether the portal shows its form once more, because of what the visitor typed. The login goes on. */
+export function isAskedAgain({ kind, reason }: RecordedStep): boolean {
+  const typed = ['password-wrong', 'fields-invalid', 'field-missing', 'field-too-long']
+  return (kind === 'sign-in' || kind === 'sign-up') && reason !== undefined && typed.includes(reason)
+}
+
+/** Whether the visitor declined. An exchange after that has the same reason, and is the client's mistake. */
+export function isDeclined({ kind, reason }: RecordedStep): boolean {
+  return kind !== 'exchange' && reason === 'consent-declined'
+}
+
+/** Whether the browser was sent back to the client with a code. */
+export function hasCode({ response }: RecordedStep): boolean {
+  return response.location.code !== undefined
+}
+
+function endOf({ at, durationMs }: RecordedStep): number {
+  return at.getTime() + durationMs
+}
+
+/** The status in a few words. */
+export function wordsFor({ outcome, refusedCalls }: LoginStatus, timesInLoop: number): string {
+  if (timesInLoop > 0) return 'signed in, possibly in a loop'
+  const count = refusedCalls.length
+  return count === 0 ? outcome : `${outcome}, then ${count} ${count === 1 ? 'call' : 'calls'} refused`
+}

@@ -1,0 +1,46 @@
+// The notices about several logins, grouped for each client, and how many there are of each severity.
+import type { RecordedLogin } from '../../record/recorded.ts'
+import { type Severity, severities } from './notice.ts'
+import type { Noticed } from './notices.ts'
+
+export interface ClientNotices {
+  clientId: string | undefined
+  /** Such as `2 errors, 1 warning`. */
+  words: string
+  notices: (Omit<Noticed, 'steps'> & { count: number; loginId: string })[]
+}
+
+/** `logins` is the newest first. A notice is listed once for each client, with its newest login and their number. */
+export function groupNotices(
+  logins: { login: Pick<RecordedLogin, 'id' | 'clientId'>; notices: Noticed[] }[],
+): ClientNotices[] {
+  const byClient = new Map<string | undefined, Map<string, ClientNotices['notices'][number]>>()
+  for (const { login, notices } of logins)
+    for (const { steps: _, ...notice } of notices) {
+      const ofClient = byClient.get(login.clientId) ?? new Map()
+      byClient.set(login.clientId, ofClient)
+      const known = ofClient.get(notice.id)
+      if (known) known.count++
+      else ofClient.set(notice.id, { ...notice, count: 1, loginId: login.id })
+    }
+  return [...byClient].map(([clientId, ofClient]) => {
+    const notices = [...ofClient.values()].sort(bySeverity)
+    return { clientId, words: countNotices(notices), notices }
+  })
+}
+
+function bySeverity(one: { severity: Severity }, other: { severity: Severity }): number {
+  return severities.indexOf(one.severity) - severities.indexOf(other.severity)
+}
+
+const plurals = { error: 'errors', warning: 'warnings', info: 'hints' }
+const singulars = { error: 'error', warning: 'warning', info: 'hint' }
+
+/** Such as `2 errors, 1 warning`. Empty if there are none. */
+export function countNotices(notices: { severity: Severity }[]): string {
+  return severities
+    .map(severity => [severity, notices.filter(notice => notice.severity === severity).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([severity, count]) => `${count} ${count === 1 ? singulars[severity] : plurals[severity]}`)
+    .join(', ')
+}

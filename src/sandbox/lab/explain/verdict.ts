@@ -1,0 +1,171 @@
+// The sentence at the top of a login: what happened, at which step, and what to do.
+import type { OtherLogins } from '../record/compare-logins.ts'
+import { firstOf, type RecordedLogin, type RecordedStep } from '../record/recorded.ts'
+import { explainRefusal } from './found.ts'
+import { hasCode, isAskedAgain, type LoginStatus, statusOf, wordsFor } from './login-status.ts'
+import { causesOfLoop, type LoopCause } from './loop-causes.ts'
+
+export interface Verdict extends Pick<LoginStatus, 'outcome'> {
+  /** The outcome, and how many calls were refused since. */
+  status: string
+  refusedCalls: number
+  isLoop: boolean
+  /** What happened, and at which step. Steps are counted from 1. */
+  sentence: string
+  /** What to do. Undefined if there is nothing to do. */
+  fix: string | undefined
+  /** The step that the sentence is about. */
+  step: RecordedStep | undefined
+  /** The step with the ordered fault that caused it. */
+  faulted: RecordedStep | undefined
+  /** Why a login may come round again and again, the likeliest cause first. Empty for all others. */
+  causes: LoopCause[]
+}
+
+type Said = Pick<Verdict, 'sentence' | 'fix' | 'step' | 'faulted'>
+
+export function verdictOf(login: Pick<RecordedLogin, 'steps'>, others: OtherLogins, now: Date): Verdict {
+  const status = statusOf(login, now)
+  const timesInLoop = others.timesInLoop()
+  return {
+    outcome: status.outcome,
+    status: wordsFor(status, timesInLoop),
+    refusedCalls: status.refusedCalls.length,
+    isLoop: timesInLoop > 0,
+    causes: timesInLoop > 0 ? causesOfLoop(login) : [],
+    ...(timesInLoop > 0 ? sayLoop(timesInLoop, status) : say(status, login)),
+  }
+}
+
+function say(status: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
+  const { outcome, step } = status
+  switch (outcome) {
+    case 'signed in':
+      return saySignedIn(status, login)
+    case 'refused':
+      return sayRefused('Refused', step, login)
+    case 'declined':
+      return sayRefused('Declined', step, login)
+    case 'no login':
+      return {
+        sentence: 'These requests belong to no login, and none was refused.',
+        fix: undefined,
+        step,
+        faulted: undefined,
+      }
+    default:
+      return sayUnfinished(status, login)
+  }
+}
+
+function sayRefused(how: string, step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): Said {
+  const { found, fix } = explainRefusal(step, login)
+  const faulted = causeOf(step, login)
+  const sentence = `${how} at step ${numberOf(step, login)}: ${found}`
+  if (!faulted) return { sentence, fix, step, faulted }
+  return {
+    sentence: `${sentence} The cause is ${nameFault(faulted, login)}.`,
+    fix: fixAfter(faulted, fix),
+    step,
+    faulted,
+  }
+}
+
+function saySignedIn({ step, refusedCalls }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
+  const signedIn = `${step.kind === 'refresh' ? 'Renewed' : 'Signed in'} at step ${numberOf(step, login)}`
+  // The first call that was refused since a call worked says why the others were refused.
+  const worked = login.steps.findLastIndex(({ kind, reason }) => (kind === 'api' || kind === 'refresh') && !reason)
+  const open = refusedCalls.find(call => login.steps.indexOf(call) > worked)
+  const refused = open ?? refusedCalls.at(-1)
+  if (!refused) {
+    const faulted = login.steps.findLast(({ fault }) => fault !== undefined)
+    const sentence = faulted ? `${signedIn}. There was ${nameFault(faulted, login)}.` : `${signedIn}.`
+    return { sentence, fix: undefined, step, faulted }
+  }
+  const count = `${refusedCalls.length} ${refusedCalls.length === 1 ? 'call was' : 'calls were'} refused`
+  const said = sayRefused(`${signedIn}, then ${count}. Refused`, refused, login)
+  return open ? said : { ...said, sentence: `${said.sentence} Later calls succeeded.` }
+}
+
+function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
+  const at = `step ${numberOf(step, login)}`
+  const isOver = outcome !== 'under way'
+  const name = `${outcome[0]!.toUpperCase()}${outcome.slice(1)}`
+  const since = isOver ? ' Nothing has happened for two minutes.' : ''
+  const faulted = login.steps.slice(login.steps.indexOf(step)).findLast(({ fault }) => fault !== undefined)
+  if (faulted)
+    return {
+      sentence: `${name}: the client has not gone on after ${nameFault(faulted, login)}.${since}`,
+      fix: fixAfter(faulted, 'After an answer of this kind a client shows an error, or tries again.'),
+      step: faulted,
+      faulted,
+    }
+  if (hasCode(step)) {
+    const address = firstOf(step.response.location, 'redirect_uri')
+    return {
+      sentence: `${name}: the portal gave a code at ${at}, and no client has exchanged it.${since}`,
+      fix: `Look at what answers at ${typeof address === 'string' ? address : 'the redirect URI'}: it must send the code to /api/exchangeToken.`,
+      step,
+      faulted,
+    }
+  }
+  if (step.kind === 'exchange')
+    return {
+      sentence: `${name}: the exchange at ${at} was answered ${step.response.status || 'with nothing'}, and gave no tokens.${since}`,
+      fix: 'Look at the answer of this step.',
+      step,
+      faulted,
+    }
+  const doing = isAskedAgain(step)
+    ? `at ${at} the portal asked the visitor again. ${explainRefusal(step, login).found}`
+    : `the visitor was at the portal at ${at}, and has not finished there.`
+  const fix = isOver ? 'Nothing is wrong with your client, unless the page of the portal did not appear.' : undefined
+  return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
+}
+
+function sayLoop(times: number, { step }: LoginStatus): Said {
+  return {
+    sentence: `Signed in ${times} times in one browser, and no call came between: the login is possibly in a loop.`,
+    fix: 'Probably your client does not get its session cookie back, and starts again. Check these causes in turn.',
+    step,
+    faulted: undefined,
+  }
+}
+
+/**
+ * The refusals that a fault of an earlier step can cause, by the place of the fault. After a redirect with another state,
+ * say, the client may send that state; its secret is wrong for another reason.
+ */
+const causedBy: [place: RegExp, reasons: RegExp][] = [
+  [/^redirect-/, /^(state-|code-|consent-|field-missing|verifier-|client-unknown)/],
+  [/^exchange-/, /^(code-(used|revoked)|token-|refresh-token-|field-missing)/],
+  [/^refresh-/, /^(token-|refresh-token-|renewed-too-often)/],
+  [
+    /^(create|update|remove|secret|link|unlink|make-group|api)-/,
+    /^(changed-meanwhile|not-found|member-already|invited-already|link-unknown)$/,
+  ],
+]
+
+/** The step whose ordered fault caused that this step was refused. */
+function causeOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): RecordedStep | undefined {
+  if (step.fault) return step
+  return steps
+    .slice(0, steps.indexOf(step))
+    .findLast(({ fault }) =>
+      causedBy.some(([place, reasons]) => fault && place.test(fault.name) && reasons.test(step.reason ?? '')),
+    )
+}
+
+function nameFault(step: RecordedStep, login: Pick<RecordedLogin, 'steps'>): string {
+  return `the ordered fault ${step.fault!.name} at step ${numberOf(step, login)}`
+}
+
+function fixAfter({ fault, kind }: RecordedStep, fix: string): string {
+  if (kind === 'trap') return fix
+  if (!fault!.name.startsWith('redirect-')) return fix
+  return 'Check error, state and iss of the redirect before you send anything, and show the visitor that the login has failed.'
+}
+
+function numberOf(step: RecordedStep, { steps }: Pick<RecordedLogin, 'steps'>): number {
+  return steps.indexOf(step) + 1
+}

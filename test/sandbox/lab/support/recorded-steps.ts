@@ -1,0 +1,67 @@
+// Steps and logins as the laboratory records them, for tests of what it says about them.
+import { randomBytes } from 'node:crypto'
+import { createHide } from '../../../../src/sandbox/lab/record/hide.ts'
+import { recordStep } from '../../../../src/sandbox/lab/record/record.ts'
+import type { LabStep, RecordedLogin, RecordedStep } from '../../../../src/sandbox/lab/record/recorded.ts'
+
+const hide = createHide()
+export const start = Date.parse('2026-03-01T12:00:00Z')
+
+type Told = { query?: Record<string, string>; body?: Record<string, string>; headers?: Record<string, string> }
+export type More = Pick<Partial<LabStep>, 'reason' | 'about' | 'fault' | 'checks'> & {
+  atMs?: number
+  durationMs?: number
+  method?: string
+  route?: string
+  status?: number
+  answer?: Record<string, unknown>
+  /** The Location header of the answer. */
+  location?: string
+}
+
+let count = 0
+export function step(
+  kind: LabStep['kind'],
+  { query = {}, body = {}, headers = {} }: Told = {},
+  more: More = {},
+): RecordedStep {
+  const {
+    atMs = 0,
+    durationMs = 1,
+    method = 'GET',
+    route = '/',
+    status = 200,
+    answer = {},
+    reason,
+    about = {},
+    fault,
+    checks = [],
+    location,
+  } = more
+  return recordStep(
+    {
+      id: `step-${++count}`,
+      requestId: `request-${count}`,
+      at: new Date(start + atMs),
+      listener: kind === 'api' ? 'api' : 'portal',
+      kind,
+      route,
+      durationMs,
+      request: { method, url: `/?${new URLSearchParams(query)}`, headers, body },
+      response: { status, headers: location === undefined ? {} : { location }, body: answer },
+      about,
+      checks,
+      reason,
+      fault,
+    },
+    hide,
+  )
+}
+
+export const login = (...steps: RecordedStep[]): RecordedLogin => ({
+  id: `login-${++count}`,
+  clientId: 'app-1',
+  steps,
+  leftOut: 0,
+})
+export const random = () => randomBytes(16).toString('base64url')

@@ -1,0 +1,329 @@
+// The sentence at the top of a login, and its status.
+import t from 'tap'
+import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
+import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
+import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
+import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { buildTestLab } from '../support/call-lab.ts'
+import { login, type More, random, start, step } from './support/recorded-steps.ts'
+
+const registered = 'http://localhost:3000/cb'
+
+function verdict(one: RecordedLogin, { afterMs = 1_000, others = [] as RecordedLogin[] } = {}) {
+  const comparison = createLoginComparison()
+  for (const each of [...others, one]) comparison.update(each)
+  return verdictOf(one, comparison.othersOf(one), new Date(start + afterMs))
+}
+
+const fault = (name: string, acted: 'before' | 'after' = 'before') => ({ id: '1', name, acted })
+const cookie = (session: string) => ({ cookie: `__Host-portal-session=${session}` })
+
+/** The steps of a login. Those with the same session are of one browser. */
+function steps({ session = random(), atMs = 0, state = random(), code = random() } = {}) {
+  const authorize = (more: More = {}) =>
+    step(
+      'authorize',
+      { query: { client_id: 'app-1', state, redirect_uri: registered }, headers: cookie(session) },
+      { atMs, ...more },
+    )
+  return {
+    authorize,
+    withCode: (more: More = {}) => authorize({ atMs: atMs + 500, location: `${registered}?code=${code}`, ...more }),
+    signIn: (more: More = {}) => step('sign-in', {}, { atMs: atMs + 300, ...more }),
+    declined: (more: More = {}) => step('consent', {}, { atMs: atMs + 500, reason: 'consent-declined', ...more }),
+    exchange: (more: More = {}) =>
+      step('exchange', { body: { code, state } }, { atMs: atMs + 1_000, answer: { access_token: 'a' }, ...more }),
+    api: (more: More = {}) => step('api', { headers: { authorization: 'Bearer a' } }, { atMs: atMs + 2_000, ...more }),
+    refresh: (more: More = {}) =>
+      step(
+        'refresh',
+        { body: { refresh_token: random() } },
+        { atMs: atMs + 3_000, answer: { access_token: 'b' }, ...more },
+      ),
+    revoke: (more: More = {}) => step('revoke', { body: { token: 'a' } }, { atMs: atMs + 4_000, ...more }),
+  }
+}
+
+const refused = (reason: More['reason'], more: More = {}): More => ({ reason, status: 401, answer: {}, ...more })
+const uriCheck = (received: string | undefined, expected = registered): More['checks'] => [
+  { name: 'redirect_uri', passed: false, expected, received },
+]
+
+t.test('each end of a login has its status and one sentence, with the step', async t => {
+  const { authorize, withCode, signIn, declined, exchange, api, refresh, revoke } = steps()
+  const long = { afterMs: 130_000 }
+  const rows: [status: string, sentence: RegExp, RecordedLogin, { afterMs?: number }?][] = [
+    ['under way', /the visitor was at the portal at step 1/, login(authorize())],
+    [
+      'under way',
+      /at step 2 the portal asked the visitor again. The e-mail/,
+      login(authorize(), signIn({ reason: 'password-wrong' })),
+    ],
+    ['under way', /a code at step 1, and no client has exchanged it/, login(withCode())],
+    ['under way', /the visitor was at the portal at step 3/, login(authorize(), declined(), authorize({ atMs: 900 }))],
+    ['abandoned', /Abandoned: the visitor was at the portal at step 1.*two minutes/, login(authorize()), long],
+    [
+      'abandoned',
+      /the exchange at step 2 was answered 500/,
+      login(withCode(), exchange({ status: 500, answer: {} })),
+      long,
+    ],
+    ['never exchanged', /Never exchanged: the portal gave a code at step 2/, login(authorize(), withCode()), long],
+    ['declined', /^Declined at step 2: The visitor did not allow/, login(authorize(), declined()), long],
+    [
+      'refused',
+      /^Refused at step 3: The visitor did not allow/,
+      login(authorize(), declined(), exchange(refused('consent-declined'))),
+    ],
+    [
+      'refused',
+      /^Refused at step 2: The client_secret is neither/,
+      login(withCode(), exchange(refused('secret-wrong'))),
+    ],
+    ['refused', /^Refused at step 1: The call came without/, login(api(refused('token-missing')))],
+    ['signed in', /^Signed in at step 3\.$/, login(withCode(), exchange(refused('state-missing')), exchange()), long],
+    ['signed in', /^Signed in at step 2\.$/, login(withCode(), exchange(), api(), refresh(), revoke())],
+    ['signed in', /^Renewed at step 1\.$/, login(refresh())],
+    [
+      'signed in, then 1 call refused',
+      /then 1 call was refused. Refused at step 3: The access token has expired/,
+      login(withCode(), exchange(), api(refused('token-expired'))),
+    ],
+    [
+      'signed in, then 3 calls refused',
+      /3 calls were refused. Refused at step 3: The code was already used at step 2\.$/,
+      login(
+        withCode(),
+        exchange(),
+        exchange(refused('code-used')),
+        api(refused('token-revoked')),
+        refresh(refused('refresh-token-expired')),
+      ),
+    ],
+    [
+      'signed in, then 1 call refused',
+      /at step 3: The access token has expired. Later calls succeeded\.$/,
+      login(withCode(), exchange(), api(refused('token-expired')), refresh(), api({ atMs: 4_000 })),
+    ],
+    ['no login', /belong to no login/, login(step('metadata')), long],
+  ]
+  for (const [status, sentence, one, options] of rows) {
+    const found = verdict(one, options)
+    t.equal(found.status, status, sentence.source)
+    t.match(found.sentence, sentence)
+  }
+})
+
+t.test('a redirect URI that differs is described by its difference', async t => {
+  const { authorize, exchange, withCode } = steps()
+  const rows: [received: string | undefined, sentence: string][] = [
+    [`${registered}/`, 'Refused at step 1: redirect_uri ends with /, the registered one does not.'],
+    [
+      'http://127.0.0.1:3000/cb',
+      'Refused at step 1: redirect_uri has the host 127.0.0.1, the registered one has localhost.',
+    ],
+    ['http://localhost:3001/cb', 'Refused at step 1: redirect_uri has the port 3001, the registered one has 3000.'],
+    [
+      'https://localhost:3000/cb',
+      'Refused at step 1: redirect_uri has the scheme https:, the registered one has http:.',
+    ],
+    [
+      'http://localhost:3000/callback',
+      'Refused at step 1: redirect_uri has the path /callback, the registered one has /cb.',
+    ],
+    [
+      'http://localhost:3000/CB',
+      `Refused at step 1: redirect_uri has other capital letters, the registered one is ${registered}.`,
+    ],
+    [
+      'https://elsewhere.test/',
+      `Refused at step 1: redirect_uri is https://elsewhere.test/, the registered one is ${registered}.`,
+    ],
+    ['not an address', `Refused at step 1: redirect_uri is not an address, the registered one is ${registered}.`],
+    [undefined, 'Refused at step 1: redirect_uri is missing.'],
+  ]
+  for (const [received, sentence] of rows) {
+    const one = login(authorize(refused('redirect-uri-unregistered', { checks: uriCheck(received) })))
+    t.equal(verdict(one).sentence, sentence)
+  }
+  const several = uriCheck(`${registered}/`, `https://other.test/, ${registered}`)
+  t.match(verdict(login(authorize(refused('redirect-uri-unregistered', { checks: several })))).sentence, /ends with \//)
+  const atExchange = exchange(refused('redirect-uri-differs', { checks: uriCheck(`${registered}/`) }))
+  t.match(verdict(login(withCode(), atExchange)), {
+    sentence: 'Refused at step 2: redirect_uri ends with /, the one that started the login does not.',
+    fix: 'Send the same text both times.',
+  })
+})
+
+t.test('a field that is missing is named', async t => {
+  const { authorize, exchange } = steps()
+  const noCancelUrl = [{ name: 'cancel_url' as const, passed: false, expected: 'http://localhost:3000' }]
+  t.match(
+    verdict(login(authorize(refused('cancel-url-foreign', { checks: noCancelUrl })))).sentence,
+    'cancel_url is missing.',
+  )
+  const noSecret = exchange(refused('field-missing', { answer: { error_description: 'client_secret is missing.' } }))
+  t.match(verdict(login(noSecret)).sentence, 'Refused at step 1: client_secret is missing.')
+})
+
+t.test('an ordered fault is named as the cause, but only of what it can cause', async t => {
+  const { authorize, withCode, exchange, api, refresh } = steps()
+  const other = withCode({ fault: fault('redirect-state-other', 'after') })
+  const rows: [faultName: string | undefined, sentence: RegExp, RecordedLogin][] = [
+    [
+      'redirect-state-other',
+      /^Refused at step 2: .* The cause is the ordered fault redirect-state-other at step 1\.$/,
+      login(other, exchange(refused('state-differs'))),
+    ],
+    [undefined, /^Refused at step 2: The client_secret [^.]*\.$/, login(other, exchange(refused('secret-wrong')))],
+    [
+      'exchange-503',
+      /the client has not gone on after the ordered fault exchange-503 at step 2/,
+      login(withCode(), exchange({ status: 503, answer: {}, fault: fault('exchange-503') })),
+    ],
+    [
+      'refresh-500-after',
+      /at step 4: .* The cause is the ordered fault refresh-500-after at step 3/,
+      login(
+        withCode(),
+        exchange(),
+        refresh({ status: 500, answer: {}, fault: fault('refresh-500-after', 'after') }),
+        refresh(refused('refresh-token-used')),
+      ),
+    ],
+    [
+      undefined,
+      /at the portal at step 2/,
+      login(step('metadata', {}, { status: 503, fault: fault('metadata-503') }), authorize()),
+    ],
+    [
+      'list-503',
+      /^Signed in at step 2. There was the ordered fault list-503 at step 3\.$/,
+      login(withCode(), exchange(), api({ status: 503, fault: fault('list-503') })),
+    ],
+  ]
+  for (const [name, sentence, one] of rows) {
+    const found = verdict(one)
+    t.match(found.sentence, sentence)
+    t.equal(found.faulted?.fault?.name, name, found.sentence)
+  }
+})
+
+t.test('three logins of one browser within a minute, without a call between them, may be a loop', async t => {
+  const session = random()
+  const times = [0, 3_000, 6_000, 9_000, 12_000]
+  const complete = (atMs: number, more: { session?: string } = {}) => {
+    const { withCode, exchange } = steps({ session, atMs, ...more })
+    return login(withCode(), exchange())
+  }
+  const loop = times.map(atMs => complete(atMs))
+  for (const one of loop) {
+    const found = verdict(one, { others: loop.filter(other => other !== one) })
+    t.match(found, { status: 'signed in, possibly in a loop', outcome: 'signed in', isLoop: true })
+    t.match(found.sentence, /Signed in 5 times in one browser/)
+    t.match(
+      found.causes.map(({ cause }) => cause),
+      [/Strict/, /Secure/, /127\.0\.0\.1/, /too large/, /keys/],
+    )
+    for (const { check } of found.causes) t.match(check, /^(Look|Compare|Measure)/)
+  }
+  const used = (atMs: number) => {
+    const { withCode, exchange, api } = steps({ session, atMs })
+    return login(withCode(), exchange(), api())
+  }
+  const signedOut = (atMs: number) => {
+    const { withCode, exchange, revoke } = steps({ session, atMs })
+    return login(withCode(), exchange(), revoke())
+  }
+  const unfinished = (atMs: number) => login(steps({ session, atMs }).withCode())
+  const faulted = (atMs: number) => {
+    const { withCode, exchange } = steps({ session, atMs })
+    return login(withCode(), exchange({ fault: fault('exchange-state-other', 'after') }))
+  }
+  const innocent: Record<string, RecordedLogin[]> = {
+    'two logins': [0, 3_000].map(atMs => complete(atMs)),
+    'a visitor who uses the client each time': [0, 20_000, 40_000].map(used),
+    'a visitor who signs out and in three times': [0, 20_000, 40_000].map(signedOut),
+    'a call between them': [complete(0), used(3_000), complete(6_000)],
+    'three visitors': [0, 3_000, 6_000].map(atMs => complete(atMs, { session: random() })),
+    'three logins within an hour': [0, 1_200_000, 2_400_000].map(atMs => complete(atMs)),
+    'logins that gave no tokens': [0, 3_000, 6_000].map(unfinished),
+    'answers with an ordered fault, after which a client starts again': [0, 3_000, 6_000].map(faulted),
+    'logins of three clients': [0, 3_000, 6_000].map((atMs, index) => ({
+      ...complete(atMs),
+      clientId: `app-${index}`,
+    })),
+  }
+  for (const [name, logins] of Object.entries(innocent))
+    for (const one of logins)
+      t.equal(verdict(one, { others: logins.filter(other => other !== one) }).isLoop, false, name)
+})
+
+t.test('a browser that goes round at the real portal is seen in the list, in the login and on their pages', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  const browser = openBrowser(sandbox)
+  const goRound = async () => {
+    const state = random()
+    const page = browser.cookies.size > 0 ? await browser.get(startUrl({ state })) : await signIn(browser, { state })
+    const answer = page.statusCode === 303 ? page : await browser.submit(page, { decision: 'allow' })
+    const code = new URL(locationOf(answer)).searchParams.get('code') ?? ''
+    t.equal((await exchange(sandbox, { code, state })).statusCode, 200)
+    sandbox.passTime(2_000)
+  }
+  const readLogins = async () => (await lab('GET', 'logins')).json().logins
+  await goRound()
+  await goRound()
+  t.match(await readLogins(), [
+    { status: 'signed in', isLoop: false },
+    { status: 'signed in', isLoop: false },
+  ])
+  await goRound()
+  const [newest, ...others] = await readLogins()
+  t.equal(others.length, 2)
+  t.match(newest, { status: 'signed in, possibly in a loop', isLoop: true, outcome: 'signed in' })
+  t.match(newest.verdict, { sentence: /^Signed in 3 times in one browser/, causes: [{ cause: /Strict/ }] })
+  const whole = (await lab('GET', `logins/${newest.id}`)).json()
+  t.same(whole.verdict, newest.verdict)
+  t.notOk(
+    whole.noticed.some(({ id }: { id: string }) => id === 'no-revocation'),
+    'it could not give the tokens back',
+  )
+  const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
+  for (const page of [await read('/'), await read(`/logins/${newest.id}`)])
+    t.match(page, 'Signed in 3 times in one browser')
+  t.match(await read(`/logins/${newest.id}`), 'Compare the address that you open with the redirect URI')
+})
+
+t.test('the sentence comes before the evidence, and notices come last', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  await exchange(sandbox, { code: (await logIn(sandbox, { state: 'k7Rq' })).get('code') ?? '', state: 'another' })
+  const [login] = (await lab('GET', 'logins')).json().logins
+  t.match(login.verdict, {
+    sentence: /^Refused at step 5: The state of the exchange differs/,
+    fix: /^Keep the state/,
+    step: { number: 5, url: `${login.url}#step-5` },
+  })
+  const headers = { host: '127.0.0.1:4002' }
+  const page = (await sandbox.lab!.inject({ url: `/logins/${login.id}`, headers })).body
+  const places = ['Refused at <a href="#step-5">step 5</a>', 'What happened', 'What we noticed'].map(one =>
+    page.indexOf(one),
+  )
+  t.ok(!places.includes(-1), String(places))
+  t.same(
+    places,
+    places.toSorted((one, other) => one - other),
+  )
+  t.match(page, /<summary>Errors: 1<\/summary>.*<summary>Warnings: 2<\/summary>/s)
+  const list = (await sandbox.lab!.inject({ url: '/', headers })).body
+  t.match(list, `Refused at <a href="/logins/${login.id}#step-5">step 5</a>`)
+  t.match(list, /<summary><bdi>[^<]+<\/bdi>: 1 error, 2 warnings<\/summary>/)
+})
+
+t.test('a login is abandoned after two minutes by the clock of the sandbox', async t => {
+  const { sandbox, lab } = await buildTestLab(t)
+  await sandbox.portal.inject(startUrl())
+  const read = async () => (await lab('GET', 'logins')).json().logins[0].outcome
+  t.equal(await read(), 'under way')
+  sandbox.passTime(121_000)
+  t.equal(await read(), 'abandoned')
+})
