@@ -1,5 +1,6 @@
 // Which addresses belong to one site, as browsers count: scheme and registrable domain, whatever the port.
 import { isIP } from 'node:net'
+import { getDomain, getPublicSuffix } from 'tldts'
 
 export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
@@ -14,17 +15,17 @@ function siteOf({ protocol, hostname }: URL): string {
   return `${protocol}//${registrableDomain(hostname)}`
 }
 
-/**
- * The last two labels of a name; an address, or a name of one label, is a domain by itself.
- * The list of public suffixes is left out on purpose: see docs/decisions/050-an-honest-browser.md.
- */
+/** The list of public suffixes as browsers use it, with those of private owners such as `github.io`. */
+const asBrowsers = { allowPrivateDomains: true }
+
+/** The part of a name that somebody can own. An address, a public suffix or a name of one label is a domain by itself. */
 export function registrableDomain(host: string): string {
-  return isAddress(host) ? host : host.split('.').slice(-2).join('.')
+  return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)
 }
 
 /** Whether nobody can own the name: a cookie for it would be read by strangers. */
 export function isPublicSuffix(domain: string): boolean {
-  return !isAddress(domain) && !domain.includes('.')
+  return !isAddress(domain) && getPublicSuffix(domain, asBrowsers) === domain
 }
 
 /** Whether it is an IP address, in the form that `URL.hostname` has. */
