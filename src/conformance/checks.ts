@@ -1,5 +1,6 @@
 // Every check, by group. A group is a folder of `checks/`, and `rows.ts` there has its checks.
 import type { Check, Row } from './check.ts'
+import { apiAnswers } from './checks/api-answers/rows.ts'
 import { apiFaults } from './checks/api-faults/rows.ts'
 import { callback } from './checks/callback/rows.ts'
 import { cookie } from './checks/cookie/rows.ts'
@@ -38,6 +39,7 @@ export const groups: { id: string; title: string; rows: Row[] }[] = [
   { id: 'metadata', title: "The portal's metadata", rows: metadata },
   { id: 'portal-faults', title: 'Faults of the portal', rows: portalFaults },
   { id: 'api-faults', title: 'Faults of the API', rows: apiFaults },
+  { id: 'api-answers', title: 'What answers bring along', rows: apiAnswers },
   { id: 'log', title: 'What is logged', rows: log },
 ]
 

@@ -371,6 +371,7 @@ const catalogue = {
     'A failing or malformed answer of the platform ends on a page that says so: never a crash, never a session, never the end of one.',
   ),
   'UP-07': contract('A creation is not repeated by itself; what was refused as one too many is not repeated at once.'),
+  'UP-13': contract('Answers of the platform are not passed through: none of their headers reaches the browser.'),
   'UP-14': contract(
     'A 401 leads to one renewal or to the login, a 403 to neither; other refusals of the API end on a page that says so.',
   ),

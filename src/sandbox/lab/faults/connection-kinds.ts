@@ -21,7 +21,7 @@ const bothWithOwnBody: Kind['when'] = ['after', 'before']
 const after: Kind['when'] = ['after']
 
 /** Unpacked: more than a client should ever hold of one answer, and no harm to the machine of a developer. */
-const bombMiB = 64
+const bombMiB = 32
 const bombPieceMiB = 16
 
 /** A gzip file may have several members, one after the other (RFC 1952 2.2). */

@@ -1,4 +1,5 @@
 // Mistakes that clients really make, one at a time: each is the small client with one part replaced by a wrong one.
+import { apiAnswers } from './api-answers.ts'
 import { apiFaults } from './api-faults.ts'
 import { callback } from './callback.ts'
 import { cookie } from './cookie.ts'
@@ -36,5 +37,6 @@ export const faults: Fault[] = [
   metadata,
   portalFaults,
   apiFaults,
+  apiAnswers,
   log,
 ].flat()

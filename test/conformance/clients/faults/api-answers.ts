@@ -1,0 +1,130 @@
+// Clients that believe what an answer of the platform brings along.
+import { type Parts, right } from '../parts.ts'
+import { type Call, call, isRecord } from '../platform.ts'
+import { Refusal, type Visit } from '../visit.ts'
+import { type Fault, fault, memoryOf } from './fault.ts'
+
+const isList = ({ method, url }: Call) => method === 'GET' && url.endsWith('/apps/v1')
+const isCreation = ({ method, url }: Call) => method === 'POST' && url.endsWith('/apps/v1')
+
+/** An answer with its headers, which the right client never looks at. */
+function callWithHeaders(visit: Visit, request: Call, hear: (headers: Headers) => void): Promise<[number, unknown]> {
+  return call(
+    {
+      ...visit.parts,
+      readBody(response, most) {
+        hear(response.headers)
+        return right.readBody(response, most)
+      },
+    },
+    request,
+  )
+}
+
+const idOf = (made: unknown) => (isRecord(made) ? made['@id'] : undefined)
+
+/** The page of what was created is found by its id. */
+function leadsTo(address: (id: string, visit: Visit) => string): Partial<Parts> {
+  return {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (isCreation(request) && status === 201) memoryOf(visit).set('created', idOf(answer))
+      return [status, answer]
+    },
+    created: visit => ({ status: 303, headers: { location: address(String(memoryOf(visit).get('created')), visit) } }),
+  }
+}
+
+const rawErrors: Partial<Parts> = {
+  parse: text => {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
+  },
+  async send(visit, request) {
+    const [status, answer] = await right.send(visit, request)
+    if (!isList(request) || status < 400 || status === 401) return [status, answer]
+    throw new Refusal(502, typeof answer === 'string' ? answer : JSON.stringify(answer))
+  },
+}
+
+const rawMessages: Partial<Parts> = { html: text => text.replace(/"/g, '&quot;') }
+
+const unpacked: Partial<Parts> = { unpacks: true, readBody: response => response.text() }
+
+const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
+
+const headersOf = new WeakMap<Visit, Headers>()
+
+/** Whatever header came with the last answer goes on to the browser. */
+const passesHeadersOn: Partial<Parts> = {
+  send: (visit, request) => callWithHeaders(visit, request, headers => headersOf.set(visit, headers)),
+  async around(visit, next) {
+    const answer = await next()
+    const own = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'set-cookie']
+    const headers = headersOf.get(visit) ?? new Headers()
+    visit.setCookies.push(...headers.getSetCookie())
+    return {
+      ...answer,
+      headers: { ...Object.fromEntries([...headers].filter(([name]) => !own.includes(name))), ...answer.headers },
+    }
+  },
+}
+
+export const apiAnswers: Fault[] = [
+  fault('id-pasted-into-a-link', ['list-id-path', 'list-id-query'], {
+    itemOf: ({ parts }, { id, name }) => `<a href="/applications/${parts.html(id)}">${parts.html(name)}</a>`,
+  }),
+  fault('id-pasted-into-a-page', 'list-id-markup', {
+    itemOf: ({ parts }, { id, name }) => `<b title="${id}">${parts.html(name)}</b>`,
+  }),
+  fault('long-id-is-a-crash', 'list-id-long', {
+    itemOf(visit, application) {
+      if (application.id.length > 1000) throw new RangeError('too long')
+      return right.itemOf(visit, application)
+    },
+  }),
+  fault('id-taken-for-a-text', 'list-id-type', {
+    readList(answer) {
+      for (const item of (answer as { ItemList: Record<string, string>[] }).ItemList) item['@id']!.toLowerCase()
+      return right.readList(answer)
+    },
+  }),
+  fault(
+    'created-id-is-an-address',
+    'create-id-elsewhere',
+    leadsTo((id, { settings }) => new URL(id, `${settings.publicUrl}/applications/`).href),
+  ),
+  fault(
+    'created-id-is-a-header',
+    'create-id-header',
+    leadsTo(id => `/applications/${id}`),
+  ),
+  fault('answers-unpacked-without-bound', ['list-gzip-bomb', 'exchange-gzip-bomb'], unpacked),
+  fault('list-walked-level-by-level', 'list-deep', {
+    readList(answer) {
+      if (isRecord(answer)) depthOf(answer.ItemList)
+      return right.readList(answer)
+    },
+  }),
+  fault('api-error-is-markup', 'list-error-escaped', { ...rawErrors, html: text => text }),
+  fault('api-error-in-its-words', 'list-error-own-words', rawErrors),
+  fault('field-messages-are-markup', 'create-error-escaped', rawMessages),
+  fault(
+    'headers-of-the-platform-passed-back',
+    ['list-headers-not-passed-back', 'exchange-headers-not-passed-back'],
+    passesHeadersOn,
+  ),
+  fault('cookie-jar-for-all-visitors', 'api-cookie-not-kept', {
+    send(visit, request) {
+      const kept = memoryOf(visit).get('jar')
+      const headers = { ...request.headers, ...(typeof kept === 'string' && { cookie: kept }) }
+      return callWithHeaders(visit, { ...request, headers }, answered => {
+        const [line] = answered.getSetCookie()
+        if (line) memoryOf(visit).set('jar', line.split(';')[0])
+      })
+    },
+  }),
+]
