@@ -52,7 +52,7 @@ const rawErrors: Partial<Parts> = {
 
 const rawMessages: Partial<Parts> = { html: text => text.replace(/"/g, '&quot;') }
 
-const unpacked: Partial<Parts> = { unpacks: true, readBody: response => response.text() }
+const unpacked: Partial<Parts> = { unpacks: true, deadlineMs: 7000, readBody: response => response.text() }
 
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
 

@@ -158,7 +158,7 @@ export const renewalFaults: Fault[] = [
   fault(
     'renewal-unpacked-without-bound',
     'refresh-gzip-bomb',
-    renewing({ unpacks: true, readBody: response => response.text() }),
+    renewing({ unpacks: true, deadlineMs: 7000, readBody: response => response.text() }),
   ),
   ...[5, 9].map(size =>
     fault(`renewed-token-of-${size}-kb-lost`, `refresh-access-token-${size}-kb`, {
