@@ -6,6 +6,7 @@ export type Size = { bare: boolean; sandbox: boolean }
 /** What compares, shows, tests or describes this repository, and what makes starters. */
 const always = [
   'bench',
+  'bin',
   'docs/screenshots',
   'compose.yaml',
   'compose.scale.yaml',
@@ -19,6 +20,7 @@ const always = [
   // The starter's continuous integration runs only npm test.
   'test/conformance/clients/faulty-clients.ci.ts',
   'test/conformance/clients/right-clients.ci.ts',
+  'test/archive.ci.ts',
   'test/container',
   'test/eject',
   'test/screenshots.test.ts',

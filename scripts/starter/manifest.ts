@@ -5,6 +5,8 @@ export type Manifest = {
   name: string
   version: string
   description?: string
+  bin?: string
+  files?: string[]
   scripts: Record<string, string>
   dependencies: Record<string, string>
   devDependencies: Record<string, string>
@@ -13,7 +15,8 @@ export type Manifest = {
 
 /** Call this after the files have been removed. */
 export function slim(manifest: Manifest, name: string): Manifest {
-  const { scripts, dependencies, devDependencies, allowScripts } = manifest
+  // A starter is deployed, not packed: bin and files belong to the archive of the sandbox and the suite.
+  const { scripts, dependencies, devDependencies, allowScripts, bin: _, files: __, ...rest } = manifest
   const code = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts']).map(path => readFileSync(path, 'utf8'))
   const isImported = (dependency: string) =>
     code.some(text => text.includes(`'${dependency}'`) || text.includes(`'${dependency}/`))
@@ -32,7 +35,7 @@ export function slim(manifest: Manifest, name: string): Manifest {
     return [script, works(checked) ? checked : checked.replace('scripts/lend.ts ', '')]
   })
   return {
-    ...manifest,
+    ...rest,
     name,
     version: '0.1.0',
     description: 'A client of the platform',

@@ -34,10 +34,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   const problems = problemsOfReportFiles(settings)
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
-  const command = [
-    process.env.npm_lifecycle_event ? 'npm run conformance --' : 'node src/conformance/main.ts',
-    ...settings.repeat.map(quote),
-  ].join(' ')
+  const command = [commandName(process.env.npm_lifecycle_event), ...settings.repeat.map(quote)].join(' ')
   // The client is a process group of its own, so nothing else would tell it.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
@@ -68,6 +65,12 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   say(summarize(report))
   for (const problem of unwritten) process.stderr.write(`${printable(problem)}\n`)
   return unwritten.length > 0 && report.exitCode !== 1 ? 2 : report.exitCode
+}
+
+/** How this program was started, so that the command for repeating a check can be copied. */
+function commandName(event: string | undefined): string {
+  if (event === 'npx') return `npx ./application-client-${readVersion()}.tgz conformance`
+  return event ? 'npm run conformance --' : 'node src/conformance/main.ts'
 }
 
 function describeSettings(values: Record<string, string>): string {

@@ -1,0 +1,77 @@
+// The archive of "npm pack" in an empty folder: what its commands do there. npm installs their packages, from its cache where it can.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { findFreePort } from './support/free-port.ts'
+
+t.setTimeout(300_000)
+
+// A folder above with node_modules would be the project to npm, so this one is not below the repository.
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'archive-')))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+const environment = { ...process.env, LAB_PORT: undefined }
+const archive = String(
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { env: environment }),
+).trim()
+
+function start(...options: string[]): { child: ChildProcess; output: () => string } {
+  const child = spawn('npx', ['--yes', '--prefer-offline', `./${archive}`, ...options], {
+    cwd: folder,
+    env: { ...environment, PORTAL_PORT: '0', API_PORT: '0' },
+    detached: true,
+  })
+  const parts: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', part => parts.push(String(part)))
+  t.teardown(() => {
+    // npx does not always pass a signal on; the group holds npx and the program.
+    if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
+  })
+  return { child, output: () => parts.join('') }
+}
+
+t.test('it holds the suite and the sandbox, and nothing of the client', async t => {
+  const names = String(execFileSync('tar', ['-tzf', join(folder, archive)]))
+  for (const path of ['bin/application.mjs', 'src/conformance/main.ts', 'src/sandbox/main.ts', 'views/sandbox/'])
+    t.ok(names.includes(`package/${path}`), path)
+  t.notMatch(names, /src\/client|\/test\/|\.env/)
+})
+
+t.test('conformance judges a client from an empty folder', async t => {
+  const port = await findFreePort()
+  const client = `${process.execPath} ${resolve('test/conformance/clients/main.ts')}`
+  const { child, output } = start(
+    ...['conformance', '--client', `http://localhost:${port}`, '--only', '^login-works$', '--start', client],
+  )
+  const [code] = await once(child, 'close')
+  t.equal(code, 0, output())
+  t.match(output(), /1 passed, 0 failed/)
+})
+
+t.test('the command that repeats a failed check can be copied', async t => {
+  const port = await findFreePort()
+  const client = `${process.execPath} -e "require('http').createServer((_, r) => r.end()).listen(${port})"`
+  const { child, output } = start(
+    ...['conformance', '--client', `http://localhost:${port}`, '--only', '^start-leads-to-portal$', '--start', client],
+  )
+  const [code] = await once(child, 'close')
+  t.equal(code, 1, output())
+  t.match(output(), `npx ./${archive} conformance --client`)
+})
+
+t.test('the sandbox starts in an empty folder and keeps its data there', async t => {
+  const { child, output } = start('sandbox')
+  while (!output().includes('the sandbox is ready') && child.exitCode === null)
+    await Promise.race([once(child.stdout!, 'data'), once(child, 'close')])
+  t.match(output(), 'the sandbox is ready')
+  t.ok(readdirSync(folder).includes('data'), 'the database is in data/')
+})
+
+t.test('without the name of a program it says which there are', async t => {
+  const { child, output } = start()
+  const [code] = await once(child, 'close')
+  t.equal(code, 1)
+  t.match(output(), 'Say which program: conformance or sandbox.')
+})
