@@ -7,6 +7,7 @@ import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { buildClient } from './clients/client.ts'
 import { headersWith } from './clients/faults/fault.ts'
+import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { type Parts, right } from './clients/parts.ts'
 import { type Login, Refusal } from './clients/visit.ts'
@@ -207,4 +208,14 @@ t.test('a client that fails by itself is not told to change what has nothing to 
 t.test('no advice names a library or a function of one language', t => {
   for (const { id, fix } of checks) t.notMatch(fix, /URLSearchParams|AbortSignal|\bfetch\(|redirect: "manual"/, id)
   t.end()
+})
+
+t.test('the id of a session that the server keeps may live longer than the access token', async t => {
+  const other = await openStage(otherClientOptions)
+  t.teardown(other.close)
+  const results = await other.judge(
+    buildOtherClient,
+    checks.filter(({ id }) => id === 'cookie-max-age'),
+  )
+  t.match(results, [{ verdict: 'not applicable', reason: 'too short to hold the access token' }])
 })

@@ -133,7 +133,8 @@ export function buildOtherClient(settings: Settings): Server {
     return {
       status: 303,
       headers: { location: login.next, 'referrer-policy': 'no-referrer' },
-      cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${lasts}`],
+      // It holds no token, and leads to nothing once the token that it stands for has ended.
+      cookies: [`sid=${sid}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=2592000`],
     }
   }
 
