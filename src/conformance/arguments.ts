@@ -21,6 +21,7 @@ Where things are at the client; what it does not have is given as an empty text,
 What is checked and reported
   --only REGEX         only checks whose id or group matches
   --expect-fail FILE   known failures: on each line an id and a reason
+  --watch              goes on: repeats what failed whenever the client is started anew, or at Enter
   --strict             a SHOULD and advice that are not kept fail, too
   --allow-undecided    exit code 0 although checks stayed undecided
   --json FILE  --junit FILE  --html FILE   reports
@@ -65,6 +66,7 @@ const options = {
   only: { type: 'string' },
   'expect-fail': { type: 'string' },
   strict: { type: 'boolean', default: false },
+  watch: { type: 'boolean', default: false },
   'allow-undecided': { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -91,7 +93,7 @@ export function readArguments(args: string[]) {
 /** The arguments that repeat one check: it writes no report over that of the whole run. */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })
-  const dropped = ['only', 'json', 'junit', 'html', 'expect-fail', 'list']
+  const dropped = ['only', 'watch', 'json', 'junit', 'html', 'expect-fail', 'list']
   return tokens.flatMap(token =>
     token.kind !== 'option' || dropped.includes(token.name)
       ? []

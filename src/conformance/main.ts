@@ -1,17 +1,22 @@
 // The command: settings, a run, reports, and an exit code (exit-code.ts).
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { SettingsError, usage } from './arguments.ts'
+import type { Check } from './check.ts'
 import { checks, pickChecks } from './checks.ts'
 import { exitCodeOf } from './exit-code.ts'
 import { compareWithExpected } from './expected-failures.ts'
 import { problemsOfReportFiles, writeReportFiles } from './report/files.ts'
 import { printable } from './report/printable.ts'
 import { showProgress } from './report/progress.ts'
+import { needsAttention, standingOf } from './report/report.ts'
 import { describeFailures, listChecks, summarize } from './report/terminal.ts'
-import { CannotRun, run } from './run.ts'
+import { CannotRun, type RunningClient, type RunOptions, run } from './run.ts'
+import type { Result } from './run-checks.ts'
 import { readSettings, type Settings } from './settings.ts'
 
-const say = (text: string) => process.stdout.write(text)
+const say = (text: string) => void process.stdout.write(text)
+const isTerminal = Boolean(process.stdout.isTTY)
 
 try {
   const settings = readSettings(process.argv.slice(2), process.env)
@@ -38,33 +43,72 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   // The client is a process group of its own, so nothing else would tell it.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
-  const progress = showProgress(picked.length, Boolean(process.stdout.isTTY), say)
+  let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
+  const report = (results: Result[]): { exitCode: number; left: Check[] } => {
+    progress.end()
+    say('\n')
+    const outcome = compareWithExpected(
+      results,
+      settings.expectFail,
+      checks.map(({ id }) => id),
+    )
+    const all = {
+      version: readVersion(),
+      client: settings.client,
+      startedAt: roundAt,
+      durationMs: Date.now() - roundAt.getTime(),
+      command,
+      results,
+      outcome,
+      expected: settings.expectFail,
+      allowUndecided: settings.allowUndecided,
+      exitCode: exitCodeOf(results, outcome, settings.allowUndecided),
+    }
+    say(describeFailures(all))
+    const unwritten = writeReportFiles(settings, all)
+    say(summarize(all))
+    for (const problem of unwritten) process.stderr.write(`${printable(problem)}\n`)
+    const wrong = new Set(results.filter(result => needsAttention(standingOf(result, all))).map(({ id }) => id))
+    const exitCode = unwritten.length > 0 && all.exitCode !== 1 ? 2 : all.exitCode
+    return { exitCode, left: picked.filter(({ id }) => wrong.has(id)) }
+  }
+  let exitCode = 0
+  const nextRound: RunOptions['nextRound'] = async (results, client) => {
+    const said = report(results)
+    exitCode = said.exitCode
+    const next = said.left.length > 0 ? said.left : picked
+    const what = said.left.length > 0 ? `${next.length} checks are repeated` : 'All checks run again'
+    say(`\n${what} when the client is started anew${isTerminal ? ', or at Enter' : ''}. Ctrl+C ends.\n`)
+    await untilWanted(client, stop.signal)
+    if (stop.signal.aborted) return undefined
+    roundAt = new Date()
+    progress = showProgress(next.length, isTerminal, say)
+    return next
+  }
   const results = await run(picked, settings, process.env, {
     onSettings: values => say(describeSettings(values)),
     onWaiting: () => say(`Waiting for the client at ${settings.client} …\n`),
-    onResult: progress.result,
+    onResult: result => progress.result(result),
     stop: stop.signal,
-  }).finally(progress.end)
-  say('\n')
-  const ids = checks.map(({ id }) => id)
-  const outcome = compareWithExpected(results, settings.expectFail, ids)
-  const report = {
-    version: readVersion(),
-    client: settings.client,
-    startedAt,
-    durationMs: Date.now() - startedAt.getTime(),
-    command,
-    results,
-    outcome,
-    expected: settings.expectFail,
-    allowUndecided: settings.allowUndecided,
-    exitCode: exitCodeOf(results, outcome, settings.allowUndecided),
+    ...(settings.isWatching && { nextRound }),
+  }).finally(() => progress.end())
+  return settings.isWatching ? exitCode : report(results).exitCode
+}
+
+/** Resolves when the client was started anew, when somebody presses Enter, or when it is to end. */
+async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<void> {
+  const done = new AbortController()
+  const signal = AbortSignal.any([stop, done.signal])
+  const pressed = async () => {
+    if (!process.stdin.isTTY) return new Promise<never>(() => undefined)
+    process.stdin.resume()
+    await once(process.stdin, 'data', { signal }).catch(() => undefined)
+    process.stdin.pause()
+    if (!signal.aborted) await client.restart().catch((error: Error) => say(`${printable(error.message)}\n`))
   }
-  say(describeFailures(report))
-  const unwritten = writeReportFiles(settings, report)
-  say(summarize(report))
-  for (const problem of unwritten) process.stderr.write(`${printable(problem)}\n`)
-  return unwritten.length > 0 && report.exitCode !== 1 ? 2 : report.exitCode
+  const ended = once(stop, 'abort', { signal: done.signal }).catch(() => undefined)
+  await Promise.race([client.untilRestart(signal), pressed(), ended])
+  done.abort()
 }
 
 /** How this program was started, so that the command for repeating a check can be copied. */

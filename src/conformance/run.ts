@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
+import { untilRestart } from './client-restarts.ts'
 import { forwardTo } from './forward.ts'
 import { findObstacle } from './obstacle.ts'
 import type { Platform } from './platform.ts'
@@ -20,6 +21,16 @@ export interface RunOptions {
   onResult?: (result: Result) => void
   /** Ends the run and stops everything that it started. */
   stop?: AbortSignal
+  /** Asked after each round; gives the checks of another one, or undefined to end. Their results replace the former. */
+  nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
+}
+
+/** The client between two rounds. */
+export interface RunningClient {
+  /** Resolves when somebody has started the client anew, or when the signal aborts. */
+  untilRestart(signal: AbortSignal): Promise<void>
+  /** Starts a client of --start anew. */
+  restart(): Promise<void>
 }
 
 /** `environment`: what a started client is given beside its settings. Throws CannotRun. */
@@ -27,7 +38,7 @@ export async function run(
   checks: Check[],
   settings: Settings,
   environment: Record<string, string | undefined> = {},
-  { onSettings, onWaiting, onResult, stop }: RunOptions = {},
+  { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
   // Loaded only now: --help, --list and a wrong option need none of the sandbox, which takes longest.
   const { startPlatform } = await import('./platform.ts')
@@ -83,8 +94,20 @@ export async function run(
         throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
     }
     const parts = { settings, platform, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
-    const running = findObstacle(parts).then(obstacle => runChecks(checks, { ...parts, obstacle }))
-    return await Promise.race([running, stopped])
+    const runRound = (round: Check[]) => {
+      const running = findObstacle(parts).then(obstacle => runChecks(round, { ...parts, obstacle }))
+      return Promise.race([running, stopped])
+    }
+    const client: RunningClient = {
+      untilRestart: signal => untilRestart(settings.client, isAnswering, signal),
+      restart: async () => clientProcess?.restart(),
+    }
+    let results = await runRound(checks)
+    for (let next = await nextRound?.(results, client); next; next = await nextRound?.(results, client)) {
+      const again = new Map((await runRound(next)).map(result => [result.id, result]))
+      results = results.map(result => again.get(result.id) ?? result)
+    }
+    return results
   } finally {
     await clientProcess?.stop()
     await forward?.close()

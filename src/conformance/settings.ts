@@ -31,6 +31,8 @@ export interface Settings {
   allowUndecided: boolean
   /** What is a SHOULD or advice fails as well. */
   isStrict: boolean
+  /** Goes on after the run, and repeats what failed. */
+  isWatching: boolean
   isHelp: boolean
   isList: boolean
   json: string | undefined
@@ -94,6 +96,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     expectFail: readExpectedFailures(values['expect-fail'], problems),
     allowUndecided: values['allow-undecided'],
     isStrict: values.strict,
+    isWatching: values.watch,
     isHelp: values.help,
     isList: values.list,
     json: values.json,

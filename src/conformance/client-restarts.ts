@@ -1,0 +1,44 @@
+// Notices that a client was started anew: a connection to it closes, and the next one is refused for a moment.
+import { connect } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+
+const everyMs = 100
+
+/** Resolves when the client at this origin has gone away and answers again, or when the signal aborts. */
+export async function untilRestart(
+  origin: string,
+  isAnswering: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    // A server also closes a connection on which nobody asks: then the next one is there at once.
+    const wasThere = await untilClosed(origin, signal)
+    if (wasThere) continue
+    while (!signal.aborted && !(await isAnswering())) await pause(signal)
+    return
+  }
+}
+
+/** Whether there was a connection. */
+async function untilClosed(origin: string, signal: AbortSignal): Promise<boolean> {
+  const { hostname, port, protocol } = new URL(origin)
+  const socket = connect({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+  })
+  let wasOpen = false
+  socket.on('connect', () => {
+    wasOpen = true
+  })
+  socket.on('error', () => undefined)
+  socket.resume()
+  const giveUp = () => socket.destroy()
+  signal.addEventListener('abort', giveUp)
+  await new Promise<void>(resolve => socket.on('close', () => resolve()))
+  signal.removeEventListener('abort', giveUp)
+  return wasOpen
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await wait(everyMs, undefined, { signal }).catch(() => undefined)
+}

@@ -1,0 +1,58 @@
+// --watch: after the run the command goes on, and repeats what failed whenever the client is started anew.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { findFreePort } from '../support/free-port.ts'
+
+const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
+const environment = { PATH, TMPDIR, NODE_COMPILE_CACHE }
+
+/** Leads to the portal, and does no more: `atCallback` is run for each callback. */
+const startsLogins = (atCallback: string) => `
+  import { createServer } from 'node:http'
+  import { randomBytes } from 'node:crypto'
+  const { LOGIN_URL, CLIENT_ID: client_id, REDIRECT_URI: redirect_uri, PORT } = process.env
+  createServer((request, response) => {
+    if (request.url.startsWith('/exchangeToken')) ${atCallback}
+    const state = randomBytes(24).toString('base64url')
+    const query = { grant_type: 'authorization', response_type: 'code', client_id, redirect_uri, cancel_url: redirect_uri, state }
+    response.writeHead(302, { location: LOGIN_URL + '/?' + new URLSearchParams(query) }).end()
+  }).listen(PORT, 'localhost')`
+
+t.test('with --watch what failed is repeated when the client is started anew', async t => {
+  const folder = t.testdir({
+    'client.mjs': startsLogins(`{ console.log('first'); response.writeHead(500); return response.end() }`),
+  })
+  const file = join(folder, 'client.mjs')
+  const client = `http://localhost:${await findFreePort()}`
+  const only = '^(callback-nothing|start-leads-to-portal)$'
+  const start = `exec "${process.execPath}" --watch "${file}"`
+  const child = spawn(
+    process.execPath,
+    ['src/conformance/main.ts', '--client', client, '--start', start, '--only', only, '--watch'],
+    { stdio: ['ignore', 'pipe', 'inherit'], env: environment },
+  )
+  t.teardown(() => child.kill('SIGTERM'))
+  let output = ''
+  const until = async (wanted: RegExp) => {
+    for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+      output += chunk
+      if (wanted.test(output)) break
+    }
+    const seen = output
+    output = ''
+    return seen
+  }
+  const first = await until(/Ctrl\+C ends\./)
+  t.match(first, '1 passed, 1 failed')
+  t.match(first, '1 checks are repeated when the client is started anew')
+  writeFileSync(file, startsLogins(`{ response.writeHead(400); return response.end('no') }`))
+  const second = await until(/Ctrl\+C ends\./)
+  t.match(second, '2 passed, 0 failed')
+  t.match(second, 'All checks run again')
+  child.kill('SIGINT')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, 'the last round passed')
+})
