@@ -156,7 +156,7 @@ export const apiFaults = [
       return [status, answer]
     },
   }),
-  fault('refused-token-is-a-crash', 'list-401-once', {
+  fault('refused-token-is-an-error-of-the-page', 'list-401-once', {
     async send(visit, request) {
       const [status, answer] = await right.send(visit, request)
       if (status === 401) throw new Error('Unauthorized')
