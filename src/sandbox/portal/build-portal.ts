@@ -149,6 +149,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
   requireVisitor(account, services)
   const profile = profileRoutes(services)
   account.get('/account', profile.show)
+  account.get('/account/sign-out-everywhere', profile.askToEndEverywhere)
   account.post('/account', profile.endEverywhere)
   const password = passwordRoutes(services)
   account.get('/account/password', password.show)
@@ -172,6 +173,7 @@ function accountRoutes(account: FastifyInstance, services: Services): void {
 
   const allowed = allowedApplicationsRoutes(services)
   account.get('/account/applications', allowed.show)
+  account.get('/account/applications/:client_id/withdraw', allowed.askToWithdraw)
   account.post('/account/applications', allowed.withdraw)
   account.post('/account/applications/renew', allowed.renewSecret)
   account.get('/account/applications/remove', allowed.confirmRemoval)

@@ -66,6 +66,19 @@ export async function listConsents(db: Db, userId: string, limit: number): Promi
   return rows.map(row => ({ ...row, allowedAt: new Date(row.allowedAt) }))
 }
 
+/** An application that the user has allowed. Undefined for any other id. */
+export async function findAllowedName(db: Db, userId: string, applicationId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('consents')
+    .innerJoin('applications', 'applications.id', 'consents.application_id')
+    .select('applications.name')
+    .where('consents.user_id', '=', userId)
+    .where('consents.application_id', '=', applicationId)
+    .where(isPresent)
+    .executeTakeFirst()
+  return row?.name
+}
+
 /** The user is asked again next time. This does not end what the application was given. */
 export async function deleteConsent(db: Db, userId: string, applicationId: string): Promise<void> {
   await db.deleteFrom('consents').where('user_id', '=', userId).where('application_id', '=', applicationId).execute()

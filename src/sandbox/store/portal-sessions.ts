@@ -44,6 +44,25 @@ export async function findPortalSession(db: Db, idHash: string, now: Date): Prom
   return { user, startedAt: new Date(startedAt), expiresAt: new Date(expiresAt) }
 }
 
+export interface ListedSession {
+  idHash: string
+  startedAt: Date
+}
+
+/** The sessions of a user that have not expired, the newest first, at most `limit`. */
+export async function listPortalSessions(db: Db, userId: string, now: Date, limit: number): Promise<ListedSession[]> {
+  const rows = await db
+    .selectFrom('portal_sessions')
+    .select(['id_hash as idHash', 'created_at as startedAt'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now.getTime())
+    .orderBy('created_at', 'desc')
+    .orderBy('id_hash')
+    .limit(limit)
+    .execute()
+  return rows.map(({ idHash, startedAt }) => ({ idHash, startedAt: new Date(startedAt) }))
+}
+
 /** The end never moves back: of two requests at once the later end counts. A session that has ended stays ended. */
 export async function extendPortalSession(
   db: Db,

@@ -3,7 +3,7 @@ import { locationOf, openBrowser, signIn } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callWith, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 
 const denied = { error: { status: 403, message: 'Permission denied' } }
 
@@ -125,8 +125,10 @@ for (const database of await openDatabases(t)) {
         const { developer, appId, callers } = await makeThroughClient(sandbox)
         const kept = callers[0] as (typeof callers)[0]
         const browser = await openAsDeveloper(sandbox)
-        const path = way === 'withdrawal' ? '/account/applications' : '/account'
-        t.match(await submitForm(browser, await browser.get(path), path), { statusCode: 303 })
+        const isWithdrawal = way === 'withdrawal'
+        const question = isWithdrawal ? await askToWithdraw(browser) : await browser.get('/account/sign-out-everywhere')
+        const action = isWithdrawal ? '/account/applications' : '/account'
+        t.match(await submitForm(browser, question, action), { statusCode: 303 })
         t.match(await developer.call('GET', '/apps/v1'), { statusCode: 401 }, `${way}: the login’s token has ended`)
         t.equal((await kept.call('GET', '/apps/v1')).json().ItemList.length, 1)
         t.match(await kept.call('GET', `/apps/v1/${appId}`), { statusCode: 200 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 import { holdLock } from '../support/hold-lock.ts'
 
 const changed = { error: { status: 412, message: 'App was changed in the meantime.' } }
@@ -68,8 +68,8 @@ for (const database of await openDatabases(t)) {
     t.equal(await readTag(), tag)
 
     const browser = await openAsDeveloper(sandbox)
-    for (const action of ['/account/applications', '/account/applications/renew'])
-      await submitForm(browser, await browser.get('/account/applications'), action)
+    await submitForm(browser, await askToWithdraw(browser), '/account/applications')
+    await submitForm(browser, await browser.get('/account/applications'), '/account/applications/renew')
     const answer = await (await callFromPortal(sandbox, browser)).call('GET', path)
     t.equal(answer.statusCode, 200)
     t.notOk(seen.has(String(answer.headers.etag)), 'a new secret that the portal made')

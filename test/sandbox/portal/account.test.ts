@@ -9,7 +9,14 @@ import { buildTestSandbox, portalUrl, seeded, type TestSandbox } from '../suppor
 import { callAsDeveloper } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
 import { addApplications } from '../support/fill-groups.ts'
-import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
+import {
+  askToWithdraw,
+  newcomer,
+  openAsDeveloper,
+  openAsNewcomer,
+  readHiddenFields,
+  submitForm,
+} from '../support/forms.ts'
 import { holdLock } from '../support/hold-lock.ts'
 import { refresh } from '../support/put-under-load.ts'
 
@@ -302,13 +309,42 @@ for (const database of databases) {
   )
 
   t.test(
+    `the account shows groups, applications, sessions and tokens at a glance, and only its own (${database.name})`,
+    async t => {
+      const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
+      const browser = openBrowser(sandbox)
+      await browser.submit(await signIn(browser), { decision: 'allow' })
+      for (const name of ['One', 'Two', 'Three', 'Four', 'Five', '<b>Six']) {
+        sandbox.passTime(1000)
+        await submitForm(browser, await browser.get('/account/groups'), '/account/groups', { name })
+      }
+      for (const _ of [1, 2]) await submitForm(browser, await browser.get('/account/token'), '/account/token')
+      const { body } = await browser.get('/account')
+      t.match(body, /href="\/account\/groups\/[0-9a-f-]{36}"><bdi>Two</)
+      t.notMatch(body, 'Six', 'five of each')
+      t.match(body, /All \d groups/)
+      t.match(body, '<li><bdi>Reference client</bdi></li>')
+      t.match(body, '2 access tokens for the application API are valid.')
+      t.match(body, '<a class="target" href="/account/password">Change your password</a>')
+
+      const other = (await (await openAsNewcomer(sandbox)).get('/account')).body
+      t.match(other, 'You are not in a group yet.')
+      t.match(other, 'No application has access to your account.')
+      t.match(other, 'You have no valid access token for the application API.')
+      t.equal(other.match(/, signed in <time/g)?.length, 1)
+      sandbox.passTime(9 * 3_600_000)
+      const later = (await (await openAsDeveloper(sandbox)).get('/account')).body
+      t.equal(later.match(/, signed in <time/g)?.length, 1, 'the earlier session has ended')
+    },
+  )
+
+  t.test(
     `a login that is under way gives no tokens if its consent is withdrawn meanwhile (${database.name})`,
     async t => {
       const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
       const { store } = sandbox
       const browser = openBrowser(sandbox)
-      const withdraw = async () =>
-        submitForm(browser, await browser.get('/account/applications'), '/account/applications')
+      const withdraw = async () => submitForm(browser, await askToWithdraw(browser), '/account/applications')
       const allow = async () => browser.submit(await browser.get(startUrl()), { decision: 'allow' })
       const { write, transaction } = store
       t.teardown(() => Object.assign(store, { write, transaction }))
@@ -372,16 +408,13 @@ for (const database of databases) {
       const read = async (address: string) => {
         const { body } = await browser.get(address)
         return [
-          [...body.matchAll(/>Withdraw access</g)].length,
+          [...body.matchAll(/\/withdraw">Withdraw access</g)].length,
           /You have allowed more/.test(body),
           /role="status"/.test(body),
         ]
       }
       t.strictSame(await read('/account/applications'), [100, true, false])
-      t.equal(
-        (await submitForm(browser, await browser.get('/account/applications'), '/account/applications')).statusCode,
-        303,
-      )
+      t.equal((await submitForm(browser, await askToWithdraw(browser), '/account/applications')).statusCode, 303)
       t.strictSame(await read('/account/applications'), [100, false, true])
     },
   )
@@ -409,7 +442,14 @@ for (const database of databases) {
 
       const page = await browser.get('/account/applications')
       t.match(page.body, 'Reference client')
-      const answer = await submitForm(browser, page, '/account/applications')
+      const question = await askToWithdraw(browser)
+      t.match(question.body, '<h1>Withdraw access from <bdi>Reference client</bdi>?</h1>')
+      t.equal((await listApplications(sandbox, tokens.access_token)).statusCode, 200, 'the question changes nothing')
+      const elsewhere = await (await openAsNewcomer(sandbox, { ...newcomer, email: 'third@example.test' })).get(
+        `/account/applications/${seeded.clientId}/withdraw`,
+      )
+      t.equal(locationOf(elsewhere), '/account/applications', 'who has not allowed it is not asked')
+      const answer = await submitForm(browser, question, '/account/applications')
       t.equal(answer.statusCode, 303)
       const after = await browser.get(locationOf(answer))
       t.match(after.body, /role="status"><strong><bdi>Reference client/)
@@ -442,14 +482,15 @@ t.test('a forged address puts no notice of a withdrawal on the page, and a notic
   await browser.submit(await signIn(browser), { decision: 'allow' })
   for (const withdrawn of [seeded.clientId, 'nobody', '%00', 'a%00', '<b>'])
     t.notMatch((await browser.get(`/account/applications?withdrawn=${withdrawn}`)).body, 'role="status"', withdrawn)
-  const page = await browser.get('/account/applications')
-  const answer = await submitForm(browser, page, '/account/applications', { clientId: "nul\0'" })
+  const answer = await submitForm(browser, await askToWithdraw(browser), '/account/applications', {
+    clientId: "nul\0'",
+  })
   t.equal(answer.statusCode, 303)
   const unchanged = await browser.get(locationOf(answer))
   t.match(unchanged.body, 'Reference client', 'nothing was withdrawn')
   t.notMatch(unchanged.body, 'role="status"')
 
-  const withdrawn = await submitForm(browser, unchanged, '/account/applications')
+  const withdrawn = await submitForm(browser, await askToWithdraw(browser), '/account/applications')
   t.equal(locationOf(withdrawn), '/account/applications')
   t.match((await browser.get('/account/applications')).body, /role="status"><strong><bdi>Reference client/)
   t.notMatch((await browser.get('/account/applications')).body, 'role="status"', 'after a reload')
@@ -464,7 +505,13 @@ for (const database of databases) {
       const tokens = (await exchange(sandbox, { code: (await logIn(sandbox)).get('code') ?? '' })).json()
       const [browser, elsewhere] = [await openAsDeveloper(sandbox), await openAsDeveloper(sandbox)]
       const other = await openAsNewcomer(sandbox)
-      const answer = await submitForm(browser, await browser.get('/account'), '/account')
+      const overview = (await browser.get('/account')).body
+      t.equal(overview.match(/<li>This browser, signed in <time/g)?.length, 1)
+      t.equal(overview.match(/<li>Another browser, signed in <time/g)?.length, 2, 'of this user only')
+      const question = await browser.get('/account/sign-out-everywhere')
+      t.match(question.body, '<h1>Sign out everywhere?</h1>')
+      t.match((await elsewhere.get('/account')).body, '<h1>Your account</h1>', 'the question ends nothing')
+      const answer = await submitForm(browser, question, '/account')
       t.equal(locationOf(answer), '/signed-out')
       const page = await browser.get('/signed-out')
       t.match(page.body, 'You are signed out everywhere')
@@ -498,7 +545,7 @@ for (const database of databases) {
         return page.statusCode === 303 ? page : browser.submit(page, { decision: 'allow' })
       }
       const signOutEverywhere = async (browser: Browser) =>
-        submitForm(browser, await browser.get('/account'), '/account')
+        submitForm(browser, await browser.get('/account/sign-out-everywhere'), '/account')
       const changePassword = async (browser: Browser) => {
         const [present, newPassword] = [password, `${password} again`]
         password = newPassword

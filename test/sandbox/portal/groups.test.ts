@@ -337,7 +337,10 @@ for (const database of await openDatabases(t)) {
     const { maker, friend, friendId, makerId, groupId, path } = await openTwoPages(sandbox)
     const { call } = await callFromPortal(sandbox, maker)
     const created = await call('POST', '/apps/v1', makeCreateBody(groupId, { name: 'Tides <b>' }))
-    t.match((await maker.get(path)).body, `<bdi>Tides &lt;b&gt;</bdi> <code class="soft">${created.json()['@id']}`)
+    t.match(
+      (await maker.get(path)).body,
+      `<bdi>Tides &lt;b&gt;</bdi> <span class="soft">Client ID <code>${created.json()['@id']}`,
+    )
     const ask = `${path}/members/${friendId}/remove`
     t.equal(locationOf(await maker.get(ask)), path, 'whoever is no member has no name here')
     await change(maker, path, { change: 'invite', userId: friendId })

@@ -4,7 +4,7 @@ import { type Browser, exchange, locationOf, openBrowser, signIn } from '../supp
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callWith, makeCreateBody } from '../support/call-api.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { openAsDeveloper, readHiddenFields, submitForm } from '../support/forms.ts'
+import { askToWithdraw, openAsDeveloper, readHiddenFields, submitForm } from '../support/forms.ts'
 
 const path = '/account/applications'
 const renewPath = `${path}/renew`
@@ -14,11 +14,11 @@ const removePath = `${path}/remove`
 async function openWithOwnToken(sandbox: TestSandbox) {
   const browser = await openAsDeveloper(sandbox)
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
-  return { browser, own: await callWith(sandbox, readSecrets(shown.body).at(-1) ?? '') }
+  return { browser, own: await callWith(sandbox, /data-copy="access token">([^<]+)</.exec(shown.body)?.[1] ?? '') }
 }
 
 async function withdraw(browser: Browser): Promise<string> {
-  const answer = await submitForm(browser, await browser.get(path), path, { clientId: seeded.clientId })
+  const answer = await submitForm(browser, await askToWithdraw(browser), path, { clientId: seeded.clientId })
   return (await browser.get(locationOf(answer))).body
 }
 

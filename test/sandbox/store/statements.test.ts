@@ -6,7 +6,7 @@ import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbo
 import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { buildTestLab, type CallLab } from '../support/call-lab.ts'
 import { openDatabases } from '../support/each-database.ts'
-import { openAsDeveloper, submitForm } from '../support/forms.ts'
+import { askToWithdraw, openAsDeveloper, submitForm } from '../support/forms.ts'
 import { link, openTwo, unlink } from '../support/group-calls.ts'
 import { refresh } from '../support/put-under-load.ts'
 import { type Recorder, recordStatements } from '../support/record-statements.ts'
@@ -106,8 +106,9 @@ async function useLinks(sandbox: TestSandbox): Promise<void> {
 async function useAccount(sandbox: TestSandbox): Promise<void> {
   const browser = await openAsDeveloper(sandbox)
   for (const path of ['/account', '/account/groups', '/account/token', '/account/applications']) await browser.get(path)
-  for (const action of ['/account/groups', '/account/token', '/account/applications'])
+  for (const action of ['/account/groups', '/account/token'])
     await submitForm(browser, await browser.get(action), action, { name: 'New' })
+  await submitForm(browser, await askToWithdraw(browser), '/account/applications')
   const made = await browser.get('/account/applications')
   t.equal((await submitForm(browser, made, '/account/applications/renew')).statusCode, 200)
   const question = /href="(\/account\/applications\/remove[^"]+)"/.exec(made.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
@@ -115,5 +116,5 @@ async function useAccount(sandbox: TestSandbox): Promise<void> {
   t.equal((await submitForm(browser, asked, '/account/applications/remove')).statusCode, 303)
   await submitForm(browser, await browser.get('/account'), '/sign-out')
   const other = await openAsDeveloper(sandbox)
-  await submitForm(other, await other.get('/account'), '/account')
+  await submitForm(other, await other.get('/account/sign-out-everywhere'), '/account')
 }

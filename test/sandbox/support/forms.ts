@@ -23,6 +23,13 @@ export async function submitForm(
   return browser.post(action, { ...readHiddenFields(page, action), ...fields })
 }
 
+/** The page that asks before the first application on the list loses its access. The list if there is none. */
+export async function askToWithdraw(browser: Browser): Promise<LightMyRequestResponse> {
+  const list = await browser.get('/account/applications')
+  const path = /href="(\/account\/applications\/[0-9a-f-]{36}\/withdraw)"/.exec(list.body)?.[1]
+  return path === undefined ? list : browser.get(path)
+}
+
 /** Every field good. */
 export const newcomer = {
   email: 'newcomer@example.test',

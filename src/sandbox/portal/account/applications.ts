@@ -5,15 +5,27 @@ import { withdrawConsent } from '../../grants/consents.ts'
 import { findMade, removeMadeByClient, renewMadeByClient } from '../../grants/made-by-clients.ts'
 import type { Services } from '../../services.ts'
 import { findApplication } from '../../store/applications.ts'
-import { listConsents } from '../../store/consents.ts'
+import { findAllowedName, listConsents } from '../../store/consents.ts'
 import { listMadeByClients } from '../../store/made-by-clients.ts'
+import { isId } from '../../values/is-id.ts'
 import { redirectWithNotice, takeNotice } from '../notice.ts'
-import { accountFormLifetimeMs, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+import {
+  accountFormLifetimeMs,
+  askFirst,
+  makeAccountForm,
+  readAccountForm,
+  showAccountPage,
+  visitorOf,
+} from './account.ts'
 
 const path = '/account/applications'
 export const madePath = `${path}#made`
 // A person reads the lists, so they are short. Withdrawn and removed entries leave a list. Renewed ones move to its end.
 const mostShown = 100
+
+interface OneClient {
+  Params: { client_id: string }
+}
 
 export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = services
@@ -28,10 +40,26 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
       applications: applications.slice(0, mostShown),
       hasMore: applications.length > mostShown,
       withdrawn: notice?.about === 'withdrawn' ? await findApplication(store.read, notice.clientId) : undefined,
-      formToken: makeAccountForm(services, request, 'withdraw'),
       made: made.slice(0, mostShown),
       hasMoreMade: made.length > mostShown,
       renewToken: makeAccountForm(services, request, 'renew'),
+    })
+  }
+
+  async function askToWithdraw(request: FastifyRequest<OneClient>, reply: FastifyReply) {
+    const { client_id: clientId } = request.params
+    const name = isId(clientId) ? await findAllowedName(store.read, visitorOf(request).id, clientId) : undefined
+    if (name === undefined) return reply.redirect(path, 303)
+    return askFirst(reply, {
+      heading: ['Withdraw access from ', name, '?'],
+      texts: [
+        'It can no longer act as you, from this moment on. The next time you sign in to it, it has to ask you again.',
+        'What it created as you stays. Your applications page lists it afterwards, so that you can renew its secrets or remove it.',
+      ],
+      action: path,
+      fields: { formToken: makeAccountForm(services, request, 'withdraw'), clientId },
+      button: 'Withdraw access',
+      cancel: path,
     })
   }
 
@@ -74,5 +102,5 @@ export function allowedApplicationsRoutes(services: Pick<Services, 'store' | 'ke
     return reply.redirect(madePath, 303)
   }
 
-  return { show, withdraw, renewSecret, confirmRemoval, remove }
+  return { show, askToWithdraw, withdraw, renewSecret, confirmRemoval, remove }
 }

@@ -1,21 +1,51 @@
-// GET /account: shows the user's details and links to the other pages of the account. Its form signs out everywhere.
+// GET /account: what belongs to the account, at a glance, with links to the other pages. Its form signs out everywhere.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../services.ts'
+import { listConsents } from '../../store/consents.ts'
+import { listPortalGrants } from '../../store/grants.ts'
 import { listInvitationsOf } from '../../store/invitations.ts'
-import { signOutEverywhere } from '../../store/portal-sessions.ts'
+import { listGroupsOf } from '../../store/memberships.ts'
+import { listPortalSessions, signOutEverywhere } from '../../store/portal-sessions.ts'
 import { redirectWithNotice } from '../notice.ts'
 import { signedOutPath } from '../sign-in.ts'
-import { makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+import { askFirst, makeAccountForm, readAccountForm, showAccountPage, visitorOf } from './account.ts'
+
+const path = '/account'
+/** Of each kind. The pages of the account have the rest. */
+const mostShown = 5
 
 export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'clock'>) {
   const { store, clock } = services
 
   async function show(request: FastifyRequest, reply: FastifyReply) {
-    const [invitation] = await listInvitationsOf(store.read, visitorOf(request).id, 1)
+    const { id: userId, proof } = visitorOf(request)
+    const [invitation] = await listInvitationsOf(store.read, userId, 1)
+    const sessions = await listPortalSessions(store.read, userId, clock(), mostShown + 1)
     return showAccountPage(reply, 'account/profile', {
       title: 'Your account',
       isInvited: invitation !== undefined,
-      formToken: makeAccountForm(services, request, 'sign out everywhere'),
+      mostShown,
+      groups: await listGroupsOf(store.read, userId),
+      applications: await listConsents(store.read, userId, mostShown + 1),
+      sessions: sessions.map(({ idHash, startedAt }) => ({
+        startedAt,
+        isThis: 'sessionHash' in proof && proof.sessionHash === idHash,
+      })),
+      tokens: await listPortalGrants(store.read, userId, clock()),
+    })
+  }
+
+  async function askToEndEverywhere(request: FastifyRequest, reply: FastifyReply) {
+    return askFirst(reply, {
+      heading: ['Sign out everywhere?'],
+      texts: [
+        'This ends your sessions at the login portal in every browser, this one included. Your access tokens end, too, and so does the access of the applications that you signed in to: none of them can act as you until you sign in to it again.',
+        'What they created stays, and they may know its secrets.',
+      ],
+      action: path,
+      fields: { formToken: makeAccountForm(services, request, 'sign out everywhere') },
+      button: 'Sign out everywhere',
+      cancel: path,
     })
   }
 
@@ -28,5 +58,5 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     return redirectWithNotice(services, reply, { path: signedOutPath, notice: { about: 'signed out everywhere' } })
   }
 
-  return { show, endEverywhere }
+  return { show, askToEndEverywhere, endEverywhere }
 }
