@@ -5,11 +5,12 @@ import { openPage } from '../../support/open-page.ts'
 import { openPortal } from '../support/open-portal.ts'
 import { walkPortal } from '../support/walk-portal.ts'
 
-/** Runs in the page. Links within a sentence may be as small as its letters. */
+/** Runs in the page. Links within a sentence may be as small as its letters. A hidden form is not pressed. */
 const look = `(() => {
   const root = document.documentElement
   const width = root.scrollWidth
   const tooSmall = [...document.querySelectorAll('button, input:not([type=hidden]), select, nav a')]
+    .filter(element => element.checkVisibility())
     .map(element => ({ html: element.outerHTML, box: element.getBoundingClientRect() }))
     .filter(({ box }) => box.width < 24 || box.height < 24).map(({ html }) => html)
   root.style.fontSize = '200%'
