@@ -59,6 +59,12 @@ export function isInTheWay(obstacle: Obstacle, { id, needs }: Check): boolean {
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
+/** Whether a pass says nothing: the check asked something that comes later in a login than the obstacle. */
+function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
+  if (verdict !== 'passed') return false
+  return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')
+}
+
 /**
  * One cause, one failure: what was not run refers to the check that failed for it. Where none did, such as with --only,
  * the first of those that were not run has failed.
@@ -71,9 +77,11 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   const cause = found ?? waiting.find(({ id }) => id === 'login-works') ?? waiting[0]!
   const message = hide(obstacle.message)
   return results.map(result => {
-    if (!result.isNotRun) return result
-    if (result !== cause)
-      return { ...result, reason: `Not run, because of ${cause.id}: ${message}`, notRunBecause: cause.id }
+    if (!result.isNotRun && !provesNothing(obstacle, result)) return result
+    if (result !== cause) {
+      const reason = `Not run, because of ${cause.id}: ${message}`
+      return { ...result, verdict: 'undecided', isNotRun: true, reason, notRunBecause: cause.id }
+    }
     const { isNotRun, isApart, ...own } = result
     return {
       ...own,

@@ -59,12 +59,14 @@ t.test(
 t.test('a login path that leads nowhere fails one check', async t => {
   const results = await judge(
     { afterStart: visit => page(visit, 404, 'Not found', '<p>There is no such page.</p>') },
-    /^(start-leads-to-portal|start-grant-type|login-works|state-once|logout-ends-session)$/,
+    /^(start-leads-to-portal|start-grant-type|login-works|state-once|logout-ends-session|start-host|callback-many)$/,
   )
   t.same(briefly(results), {
     'start-leads-to-portal': 'failed',
     'start-grant-type': 'start-leads-to-portal',
     'login-works': 'start-leads-to-portal',
+    'start-host': 'start-leads-to-portal',
+    'callback-many': 'start-leads-to-portal',
     'state-once': 'start-leads-to-portal',
     'logout-ends-session': 'start-leads-to-portal',
   })
