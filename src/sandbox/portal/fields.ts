@@ -26,9 +26,11 @@ export function readFields<Fields>(request: FastifyRequest): SentFields<Fields> 
   const { body: schema } = request.routeOptions.schema as { body: { properties: Record<string, object> } }
   const known = Object.keys(schema.properties)
   refuseMisplaced(request, known)
-  const sent = Object.entries(requireBodyFields(request)).filter(([, value]) => value !== '')
+  const arrived = Object.entries(requireBodyFields(request))
+  const sent = arrived.filter(([, value]) => value !== '')
   const fields = Object.fromEntries(sent) as Fields & Record<string, unknown>
-  const errors = findErrors(request, fields)
+  const isSame = sent.length === arrived.length
+  const errors = firstErrors(isSame ? request.validationError?.validation : validateAgain(request, fields))
   for (const field of known) refuseUnlessText(field, fields[field], errors.get(field))
 
   function refuseFirst(names: readonly PropertyKey[]): void {
@@ -58,20 +60,27 @@ const reasons: Record<string, Reason> = {
   enum: 'grant-type-unsupported',
 }
 
-/** The first error of each field. Fastify has checked the body as it came, but here empty fields count as left out. */
-function findErrors(request: FastifyRequest, fields: object): Map<string, ErrorObject> {
+/** Fastify has validated the body as it came. Here empty fields count as left out. */
+function validateAgain(request: FastifyRequest, fields: object): ErrorObject[] | null | undefined {
   const validate = request.getValidationFunction('body')
   validate?.(fields)
-  const errors = new Map<string, ErrorObject>()
-  for (const error of (validate?.errors ?? []) as ErrorObject[]) {
+  return validate?.errors as ErrorObject[] | null | undefined
+}
+
+type ValidationError = Pick<ErrorObject, 'keyword' | 'instancePath' | 'params'>
+
+/** The first error of each field. */
+function firstErrors(errors: readonly ValidationError[] | null | undefined): Map<string, ValidationError> {
+  const first = new Map<string, ValidationError>()
+  for (const error of errors ?? []) {
     const field = error.params.missingProperty ?? error.instancePath.slice(1)
-    if (!errors.has(field)) errors.set(field, error)
+    if (!first.has(field)) first.set(field, error)
   }
-  return errors
+  return first
 }
 
 /** No schema says what UTF-8 cannot encode, or counts in UTF-16 units. */
-function refuseUnlessText(field: string, value: unknown, error: ErrorObject | undefined): void {
+function refuseUnlessText(field: string, value: unknown, error: ValidationError | undefined): void {
   if (Array.isArray(value)) throw new Refusal('field-repeated', { field })
   if (error?.keyword === 'type') throw new Refusal('fields-invalid', { field })
   if (typeof value !== 'string') return

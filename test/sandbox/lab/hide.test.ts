@@ -3,11 +3,11 @@ import t from 'tap'
 import { mostStepBytes, mostStepValues } from '../../../src/sandbox/lab/record/allowance.ts'
 import { createHide } from '../../../src/sandbox/lab/record/hide.ts'
 import { recordStep } from '../../../src/sandbox/lab/record/record.ts'
-import { type Hidden, identityOf, type Values } from '../../../src/sandbox/lab/record/recorded.ts'
+import { type HiddenState, identityOf, type Values } from '../../../src/sandbox/lab/record/recorded.ts'
 import type { Step } from '../../../src/sandbox/observe/steps.ts'
 
 const at = new Date('2026-03-01T12:00:00Z')
-const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as Hidden
+const hidden = (text: string) => createHide(Buffer.alloc(32)).value('state', text, at) as HiddenState
 
 t.test('a secret leaves a hash by which equal ones are known, and by which nobody finds it', async t => {
   const hide = createHide()
@@ -46,7 +46,7 @@ t.test('a name that stands twice keeps both values, and any name can be one', as
   t.equal([values['data.list']].flat().length, 2)
 })
 
-t.test('the bits of a value are an upper bound of how random it can be', async t => {
+t.test('the bits of a state are an upper bound of how random it can be', async t => {
   const rows: [string, number, number][] = [
     [randomBytes(16).toString('base64url'), 128, 132],
     [randomBytes(16).toString('hex'), 128, 128],
@@ -60,6 +60,11 @@ t.test('the bits of a value are an upper bound of how random it can be', async t
     const { bits } = hidden(text)
     t.ok(bits >= least && bits <= most, `${text}: ${bits} bits`)
   }
+})
+
+t.test('of a value other than a state only its hash and its length are kept', async t => {
+  const value = createHide().value('code_verifier', randomBytes(32).toString('base64url'), at)
+  t.same(Object.keys(value), ['hash', 'length'])
 })
 
 t.test('the time is known as the time, in seconds and in milliseconds', async t => {

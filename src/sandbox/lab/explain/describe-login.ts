@@ -136,16 +136,19 @@ export const loginSchemas: Record<string, Schema> = {
     description: 'The value as it was sent. A value that could be a secret is replaced by what can be said about it.',
     anyOf: [
       text,
-      object({
-        hash: { ...text, description: 'Equal values have the same hash.' },
-        length: count,
-        bits: {
-          type: 'number',
-          description: 'At most so many random bits, estimated from the length and the alphabet.',
+      object(
+        {
+          hash: { ...text, description: 'Equal values have the same hash.' },
+          length: count,
+          bits: {
+            type: 'number',
+            description: 'Only of a state: at most so many random bits, estimated from the length and the alphabet.',
+          },
+          beginning: { ...text, description: 'Only of a state: the hash of the first half. Empty for short values.' },
+          isTime: { type: 'boolean', description: 'Only of a state: whether it is the time of the request.' },
         },
-        beginning: { ...text, description: 'The hash of the first half. Empty for short values.' },
-        isTime: { type: 'boolean', description: 'Whether the value is the time of the request.' },
-      }),
+        { optional: ['bits', 'beginning', 'isTime'] },
+      ),
     ],
   },
   LoginSummary: object(summary),

@@ -2,7 +2,7 @@
 import { hash as digest, randomBytes } from 'node:crypto'
 import { beginningOf, createAllowance } from './allowance.ts'
 import { bitsOf } from './entropy.ts'
-import type { Hidden, Value, Values } from './recorded.ts'
+import type { HiddenState, Value, Values } from './recorded.ts'
 
 /** Names whose values are readable. All other values are hidden, because a client under construction may misspell a name. */
 const readableNames = new Set(
@@ -37,10 +37,11 @@ export type Hide = ReturnType<typeof createHide>
 /** Each process has a random key, so a hash that somebody wrote down is of no use after a restart. */
 export function createHide(bytes: Buffer = randomBytes(32)) {
   const key = bytes.toString('base64url')
-  // A one-shot hash, because a step has about twenty values. HMAC is not needed: a cut hash allows no length extension.
+  // A one-shot hash, because a step has about ten hidden values. HMAC is not needed: a cut hash allows no length extension.
   const hash = (text: string) => digest('sha256', key + text, 'base64url').slice(0, 10)
 
-  function hide(text: string, at: Date): Hidden {
+  /** Only notices about the state of a login ask how hard a value is to guess. For other values that is not computed. */
+  function hideState(text: string, at: Date): HiddenState {
     return {
       hash: hash(text),
       length: text.length,
@@ -50,8 +51,10 @@ export function createHide(bytes: Buffer = randomBytes(32)) {
     }
   }
 
-  const hideUnlessReadable = (name: string, text: string, at: Date): Value =>
-    readableNames.has(name.toLowerCase()) ? beginningOf(text, longestReadable) : hide(text, at)
+  function hideUnlessReadable(name: string, text: string, at: Date): Value {
+    if (readableNames.has(name.toLowerCase())) return beginningOf(text, longestReadable)
+    return name === 'state' ? hideState(text, at) : { hash: hash(text), length: text.length }
+  }
 
   return {
     /** One value of this name. */

@@ -22,11 +22,15 @@ export interface LabStep extends Omit<Step, 'kind' | 'reason'> {
   fault?: StepFault | undefined
 }
 
-/** A value that is not shown. Equal values have the same hash. The other fields say how good a secret it would be. */
+/** A value that is not shown. Equal values have the same hash. */
 export interface Hidden {
   hash: string
   /** In characters. */
   length: number
+}
+
+/** A state that is not shown, and how hard it is to guess. */
+export interface HiddenState extends Hidden {
   /** At most so many random bits, estimated from the length and the alphabet. */
   bits: number
   /** The hash of the first half, because values that begin alike can be guessed. Empty for short values. */
@@ -35,7 +39,7 @@ export interface Hidden {
   isTime: boolean
 }
 
-export type Value = string | Hidden
+export type Value = string | Hidden | HiddenState
 /** Values by name. A name that was sent more than once has a list. */
 export type Values = Record<string, Value | Value[]>
 
@@ -98,9 +102,9 @@ export function stepsOf({ steps }: Pick<RecordedLogin, 'steps'>, ...kinds: Recor
 }
 
 /** The state that starts the login. Undefined if it is missing or empty. */
-export function stateOf({ request }: RecordedStep): Hidden | undefined {
+export function stateOf({ request }: RecordedStep): HiddenState | undefined {
   const state = firstOf(request.query, 'state')
-  return typeof state === 'object' && state.length > 0 ? state : undefined
+  return typeof state === 'object' && 'bits' in state && state.length > 0 ? state : undefined
 }
 
 export function challengeOf({ request }: RecordedStep): string | undefined {

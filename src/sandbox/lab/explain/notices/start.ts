@@ -1,13 +1,13 @@
 // Notices about the start of a login: its state, PKCE and the redirect URI.
 import type { OtherLogins } from '../../record/compare-logins.ts'
-import { challengeOf, firstOf, type Hidden, stateOf, stepsOf } from '../../record/recorded.ts'
+import { challengeOf, firstOf, type HiddenState, stateOf, stepsOf } from '../../record/recorded.ts'
 import { asFor, type Notice, refusedFor } from './notice.ts'
 
 /** RFC 6749 10.10. */
 const enoughBits = 128
 
 /** For `find` of a notice about the state: the steps that start the login with a state that is wrong in this way. */
-function startsWithState(isWrong: (state: Hidden, others: OtherLogins) => boolean): Notice['find'] {
+function startsWithState(isWrong: (state: HiddenState, others: OtherLogins) => boolean): Notice['find'] {
   return (login, others) =>
     stepsOf(login, 'authorize').filter(step => {
       const state = stateOf(step)
