@@ -56,9 +56,9 @@ if (!inGit && existsSync(leftBehindFolder))
   fail(`${leftBehindFolder} is there already. Move it away: this command keeps there what it removes.`)
 checkNpm()
 
-const going = outermost(leftBehind(size).filter(path => existsSync(path)))
-const documents = globSync('docs/**/*.md').filter(path => !isGoing(path))
-const changing = [
+const removed = outermost(leftBehind(size).filter(path => existsSync(path)))
+const documents = globSync('docs/**/*.md').filter(path => !isRemoved(path))
+const changed = [
   'package.json',
   'package-lock.json',
   'README.md',
@@ -95,7 +95,7 @@ try {
 cleanUp()
 
 console.log(`Removed, to be brought back ${inGit ? 'by git' : `from ${leftBehindFolder}`}:
-${going.map(path => `  ${path}`).join('\n')}
+${removed.map(path => `  ${path}`).join('\n')}
 ${name} is ready:
   npm ci
   npm test
@@ -105,7 +105,7 @@ What to change first is in docs/make-it-yours.md.`)
 
 /** Makes the whole starter in a new folder. */
 function makeStarter(copy: string): void {
-  const isCopied = (path: string) => !isGoing(path) && basename(path) !== 'node_modules'
+  const isCopied = (path: string) => !isRemoved(path) && basename(path) !== 'node_modules'
   for (const path of readdirSync('.').filter(path => !notCopied.includes(path) && isCopied(path)))
     cpSync(path, join(copy, path), { recursive: true, verbatimSymlinks: true, filter: isCopied })
   const record = formatRecord({
@@ -154,13 +154,13 @@ function makeStarter(copy: string): void {
   }
 }
 
-/** Moves files that go or change to `before`, and moves changed and new files from the copy. */
+/** Moves files that are removed or changed to `before`, and moves changed and new files from the copy. */
 function replaceWith(copy: string, before: string): void {
   const away = (path: string): Move => ({ from: path, to: join(before, path) })
   const fromCopy = (path: string): Move => ({ from: join(copy, path), to: path })
   // With a handler, Ctrl-C ends the process only after the moves.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-  renameAll([...[...going, ...changing].map(away), ...[...changing, ...added].map(fromCopy)])
+  renameAll([...[...removed, ...changed].map(away), ...[...changed, ...added].map(fromCopy)])
 }
 
 function cleanUp(): void {
@@ -215,8 +215,8 @@ function outermost(paths: string[]): string[] {
   return [...all].filter(path => ![...all].some(other => path !== other && path.startsWith(join(other, '/'))))
 }
 
-function isGoing(path: string): boolean {
-  return going.some(one => normalize(path) === one || normalize(path).startsWith(join(one, '/')))
+function isRemoved(path: string): boolean {
+  return removed.some(one => normalize(path) === one || normalize(path).startsWith(join(one, '/')))
 }
 
 function rewrite(path: string, change: (text: string) => string): void {

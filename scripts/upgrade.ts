@@ -58,7 +58,7 @@ function upgrade(folder: string): number {
   const [old, next] = [join(work, 'old'), join(work, 'next')] as const
   makeStarter(newer, from, join(old, prefix), record)
   const version = makeStarter(newer, to, join(next, prefix), record)
-  const settled = settlePackages(join(old, prefix), join(next, prefix))
+  const packageConflicts = mergePackages(join(old, prefix), join(next, prefix))
   const yours = mergeYours(record.yours, readYours(join(old, prefix)), readYours(join(next, prefix)))
   writeFileSync(join(next, prefix, recordFile), formatRecord({ ...record, version, commit: to, yours }))
   cpSync(recordFile, join(old, prefix, recordFile))
@@ -67,9 +67,9 @@ function upgrade(folder: string): number {
   const before = commitFolder(old, 'The starter before the upgrade')
   const after = commitFolder(next, `The starter at ${version}`, before)
   const { removed, conflicts } = applyCommit(after)
-  report({ version, to, removed, conflicts: [...conflicts, ...settled] })
+  report({ version, to, removed, conflicts: [...conflicts, ...packageConflicts] })
   for (const duty of duties) console.log(duty)
-  return conflicts.length + settled.length > 0 ? 1 : 0
+  return conflicts.length + packageConflicts.length > 0 ? 1 : 0
 }
 
 /** Everything must be committed, so that git can undo the upgrade. */
@@ -121,10 +121,10 @@ function makeStarter(newer: string, commit: string, folder: string, { name, bare
 }
 
 /**
- * Merges package.json key by key, and the lock file with it. `next` gets the result, and `old` this project's own files, so that
- * git has nothing to merge there. Returns the conflicts.
+ * Merges package.json and package-lock.json key by key, because git merges lines. `next` gets the merged files. `old` gets
+ * this project's own files, so git finds only the merged changes. Returns the conflicts.
  */
-function settlePackages(old: string, next: string): string[] {
+function mergePackages(old: string, next: string): string[] {
   const merge = (path: string) => mergeJson(readJson(join(old, path)), readJson(path), readJson(join(next, path)))
   const [manifest, lock] = [merge('package.json'), merge('package-lock.json')]
   for (const [path, { value }] of [
