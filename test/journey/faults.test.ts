@@ -43,7 +43,7 @@ t.test('F-19: while the API is gone, signing in and out work, and so does everyt
   t.match(out, { status: 200, text: 'You are signed out.' })
 })
 
-t.test('AP-18: whoever removes the very application that this client is gets a page, and no loop', async t => {
+t.test('AP-18: a visitor who removes the application of this client gets a page, and no loop', async t => {
   const both = await startBoth(t)
   const { publicUrl, clientId, front } = both
   const browser = new HttpBrowser()

@@ -12,10 +12,10 @@ import { startBoth } from './support/start-both.ts'
 
 const databases = await openDatabases(t)
 
-/** Two processes of the client, and a visitor who has allowed the job and signed out. */
+/** Starts two processes of the client. A visitor signs in, allows the job, and signs out again. */
 async function connectAndLeave(t: Test) {
   const connectionString = await databases.find(({ name }) => name === 'PostgreSQL')!.makeEmpty(t)
-  // The database is dropped before the pool has ended.
+  // Dropping the database cuts the idle connections of the pool, and each emits an error.
   const pool = new pg.Pool({ connectionString }).on('error', () => {})
   t.teardown(() => pool.end())
   await makeTable(pool)

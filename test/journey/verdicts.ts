@@ -1,5 +1,5 @@
-// `node test/journey/verdicts.ts [PATTERN]`: what the suite says of clients that are not the reference client, as the table
-// in docs/conformance.md; with a pattern, of those alone whose name matches.
+// `node test/journey/verdicts.ts [PATTERN]` runs the suite against clients other than the reference client, and prints the
+// table in docs/conformance.md. With a pattern, it runs only clients whose name matches.
 import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { checks } from '../../src/conformance/checks.ts'
@@ -85,7 +85,7 @@ function started(file: string, options: string[]): Client[1] {
     ]
     const ports = ['--portal-port', '0', '--api-port', '0', '--lab-port', '0']
     const settings = readSettings([...client, ...ports, ...options])
-    // The client is a process group of its own, so nothing else would tell it.
+    // The client has a process group of its own, so Ctrl-C does not reach it.
     const stop = new AbortController()
     const end = () => stop.abort()
     process.once('SIGINT', end).once('SIGTERM', end)

@@ -23,19 +23,19 @@ const exposeHeadRoute = true
 
 const icon = readAsset('api-icon.svg')
 
-/** Reading is all that an application's own token is for. */
+/** An application's own token is only for reading. */
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
-const usersAlone = whoMay()
+const onlyUsers = whoMay()
 const toRemove = whoMay({ refusal: refusalToRemove })
-// Who is in a group is for its people to say, on the portal's page or with a token from there: a client to which they
-// signed in cannot bring anybody in.
+// Only people change the members of a group: on the portal's page, or with a token from there. A client that they have
+// signed in to cannot add anybody.
 const portalTokensOnly = whoMay({
   kinds: ['portal'],
   refusal: () => "Permission denied. Use an access token that the portal's own page gave.",
 })
 
 /** Fields are checked by the schema of the route. The handler looks at the result once it knows that the caller may do this. */
-function route(schema: object, config = usersAlone) {
+function route(schema: object, config = onlyUsers) {
   return { schema, config, attachValidation: true, exposeHeadRoute }
 }
 

@@ -1,4 +1,4 @@
-// The part of the identities API that a developer of applications needs: groups, and who is in them.
+// The part of the identities API that a developer of applications needs: groups and their members.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { type FieldProblems, findTextProblems } from '../applications/fields.ts'

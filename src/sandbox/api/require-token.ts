@@ -25,7 +25,7 @@ export function whoMay(answer: Partial<WhoMay> = {}): object {
   return { ...step('api').config, ...answer }
 }
 
-/** Who makes this request; only in a scope that called requireToken. */
+/** The caller of this request. Works only in a scope that called requireToken. */
 export function callerOf(request: FastifyRequest): Caller {
   return request.getDecorator<Caller>(decoratorName)
 }

@@ -189,7 +189,7 @@ export function pickFields(application: ApplicationFields): ApplicationFields {
   return Object.fromEntries(names.map(name => [name, application[name]])) as unknown as ApplicationFields
 }
 
-/** The data of an application of which only the client matters. The caller adds the group. Throws InvalidFields. */
+/** The data of an application that only needs a client. The caller adds the group. Throws InvalidFields. */
 export function dataOfClient({ name, redirectUris }: { name: string; redirectUris: readonly string[] }) {
   const data = { ...emptyFields, name, redirectUris: redirectUris.join() }
   const problems = findFieldProblems(data, findNameProblems(name))

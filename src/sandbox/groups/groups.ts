@@ -1,4 +1,5 @@
-// Groups and who is in them: make or rename a group, invite, accept, leave, remove. Ids are taken as they came from outside.
+// Groups and their members: make or rename a group, invite, accept, leave, remove. Functions take ids that nobody has
+// checked yet.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../observe/refusal.ts'
 import type { Services } from '../services.ts'
@@ -59,7 +60,7 @@ export async function inviteUser(
 ): Promise<Invitation & { groupName: string }> {
   return store.transaction(async db => {
     const group = await requireGroup(db, groupId)
-    // Check the member before the user: asking about somebody else's group must not tell who has an account.
+    // Check the member before the user: a caller outside the group must not learn who has an account.
     if (!(await isMember(db, groupId, inviterId))) throw new Refusal('not-allowed')
     await requireUser(db, userId)
     if (await isMember(db, groupId, userId)) throw new Refusal('member-already')

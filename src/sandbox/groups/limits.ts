@@ -1,5 +1,5 @@
-// How many of each thing there may be, so that no list is longer than one answer can hold. Each check runs under the lock
-// of what it counts, in the transaction that writes.
+// How many groups, applications and invitations there may be, so that every list fits into one answer. The caller locks
+// the rows that a check counts, and writes in the same transaction.
 import { Refusal } from '../observe/refusal.ts'
 import { countApplicationsIn } from '../store/applications.ts'
 import { countGroupsOf } from '../store/memberships.ts'
@@ -11,7 +11,7 @@ export const limits = {
   /** The fields of all applications of a group, as JSON. */
   bytesInGroup: 256 * 1024,
   openInvitations: 20,
-  /** From one person to another, to any group: a person who declines is left in peace. */
+  /** From one person to another, to all groups together. So nobody can annoy a person who declines. */
   invitationsADay: 20,
 }
 

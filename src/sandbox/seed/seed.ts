@@ -83,7 +83,7 @@ export async function seedStore(
   }
 }
 
-/** Returns the seeded user's id. Undefined if there is none, or the account is somebody else's. */
+/** Returns the seeded user's id. Undefined if no user is seeded, or if the account belongs to another person. */
 async function seedUser(
   db: Db,
   { seed, passwordHash, isPasswordChanged, isForced, now, report }: Seeding,

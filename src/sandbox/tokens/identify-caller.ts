@@ -1,4 +1,4 @@
-// Who makes a call with an access token. The step of the call is attributed to the client that the token was given to.
+// Finds the caller by the access token. The step of the call belongs to the client that got the token.
 import type { FastifyRequest } from 'fastify'
 import { noteAbout } from '../observe/observe.ts'
 import type { Services } from '../services.ts'

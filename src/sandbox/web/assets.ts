@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 export const viewsFolder = fileURLToPath(new URL('../../../views/sandbox', import.meta.url))
 
 export interface Asset {
-  /** By which templates find it. */
+  /** The name that templates use. */
   name: string
-  /** Where it is served. */
+  /** The path of its address. */
   path: string
   type: string
   content: Buffer

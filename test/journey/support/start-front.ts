@@ -49,9 +49,9 @@ export async function startFront(t: Teardown, port: number, targets: number[]) {
   const front = {
     /** Every request, in the order of arrival. */
     seen: [] as Seen[],
-    /** What is done with a request; tests put their own here. */
+    /** Handles each request. Tests replace it. */
     handle: passOn as (exchange: Exchange) => Promise<void>,
-    /** The methods and addresses of what has come since the last call. */
+    /** The methods and addresses of the requests since the last call. */
     takeSeen: (): string[] => front.seen.splice(0).map(({ method, url }) => `${method} ${url}`),
     /** Afterwards every request passes again. */
     passAll: () => {
