@@ -30,7 +30,7 @@ const looks = [320, 1280].flatMap(width =>
 )
 
 t.test(
-  'axe-core finds nothing on the laboratory’s pages, and none scrolls sideways, in light and in dark, at 320 and 1280 pixels',
+  'axe-core finds nothing on the laboratory’s pages, and none scrolls sideways, in light and in dark, at 320 and 1280 pixels, and with doubled text',
   { skip },
   async t => {
     const { sandbox, labUrl } = await openLab(t)
@@ -44,6 +44,11 @@ t.test(
         const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
         t.ok(width <= viewport.width, `${seen}: it is ${width} pixels wide`)
       }
+      await page.setViewportSize({ width: 320, height: 800 })
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      const large = (await page.evaluate('document.documentElement.scrollWidth')) as number
+      t.ok(large <= 320, `${name}, with doubled text: it is ${large} pixels wide`)
+      await page.evaluate("document.documentElement.style.fontSize = ''")
     }
     await page.goto(labUrl)
     await look('none')
@@ -57,7 +62,7 @@ t.test(
     await page.getByRole('link', { name: 'faults for it' }).click()
     await page.getByRole('button', { name: 'exchange-html' }).click()
     await page.getByText('exchange-html waiting').waitFor()
-    await page.locator('summary').click()
+    for (const details of await page.locator('summary').all()) await details.click()
     await look('client')
     await page.goto(`${labUrl}/logins/none`)
     await look('no such login')

@@ -4,6 +4,7 @@ import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
+import { seeded } from '../support/build-test-sandbox.ts'
 import { buildTestLab } from '../support/call-lab.ts'
 import { login, type More, random, start, step } from './support/recorded-steps.ts'
 
@@ -220,7 +221,7 @@ t.test('three logins of one browser within a minute, without a call between them
   for (const one of loop) {
     const found = verdict(one, { others: loop.filter(other => other !== one) })
     t.match(found, { status: 'signed in, possibly in a loop', outcome: 'signed in', isLoop: true })
-    t.match(found.sentence, /Signed in 5 times in one browser/)
+    t.match(found.sentence, /^Signed in at step 2. This is one of 5 logins in one browser without a call between them/)
     t.match(
       found.causes.map(({ cause }) => cause),
       [/Strict/, /Secure/, /127\.0\.0\.1/, /too large/, /keys/],
@@ -281,7 +282,7 @@ t.test('a browser that goes round at the real portal is seen in the list, in the
   const [newest, ...others] = await readLogins()
   t.equal(others.length, 2)
   t.match(newest, { status: 'signed in, possibly in a loop', isLoop: true, outcome: 'signed in' })
-  t.match(newest.verdict, { sentence: /^Signed in 3 times in one browser/, causes: [{ cause: /Strict/ }] })
+  t.match(newest.verdict, { sentence: /one of 3 logins in one browser/, causes: [{ cause: /Strict/ }] })
   const whole = (await lab('GET', `logins/${newest.id}`)).json()
   t.same(whole.verdict, newest.verdict)
   t.notOk(
@@ -290,7 +291,7 @@ t.test('a browser that goes round at the real portal is seen in the list, in the
   )
   const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
   for (const page of [await read('/'), await read(`/logins/${newest.id}`)])
-    t.match(page, 'Signed in 3 times in one browser')
+    t.match(page, 'one of 3 logins in one browser')
   t.match(await read(`/logins/${newest.id}`), 'Compare the address that you open with the redirect URI')
 })
 
@@ -317,6 +318,18 @@ t.test('the sentence comes before the evidence, and notices come last', async t 
   const list = (await sandbox.lab!.inject({ url: '/', headers })).body
   t.match(list, `Refused at <a href="/logins/${login.id}#step-5">step 5</a>`)
   t.match(list, /<summary><bdi>[^<]+<\/bdi>: 1 error, 2 warnings<\/summary>/)
+})
+
+t.test('the page marks where a redirect URI differs, and a line never ends inside a word of it', async t => {
+  const { sandbox } = await buildTestLab(t)
+  const read = async (url: string) => (await sandbox.lab!.inject({ url, headers: { host: '127.0.0.1:4002' } })).body
+  const sent = seeded.redirectUri.replace('exchangeToken', 'exchangetoken')
+  await sandbox.portal.inject(startUrl({ redirect_uri: sent }))
+  const [, path] = /href="(\/logins\/[^"#]+)"/.exec(await read('/')) ?? []
+  const page = await read(path!)
+  t.match(page, /exchange<mark>T<\/mark>oken/)
+  t.match(page, /exchange<mark>t<\/mark>oken/)
+  t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
 })
 
 t.test('a login is abandoned after two minutes by the clock of the sandbox', async t => {

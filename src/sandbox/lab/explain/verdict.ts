@@ -33,7 +33,7 @@ export function verdictOf(login: Pick<RecordedLogin, 'steps'>, others: OtherLogi
     refusedCalls: status.refusedCalls.length,
     isLoop: timesInLoop > 0,
     causes: timesInLoop > 0 ? causesOfLoop(login) : [],
-    ...(timesInLoop > 0 ? sayLoop(timesInLoop, status) : say(status, login)),
+    ...(timesInLoop > 0 ? sayLoop(timesInLoop, status, login) : say(status, login)),
   }
 }
 
@@ -123,10 +123,10 @@ function sayUnfinished({ outcome, step }: LoginStatus, login: Pick<RecordedLogin
   return { sentence: `${name}: ${doing}${since}`, fix, step, faulted }
 }
 
-function sayLoop(times: number, { step }: LoginStatus): Said {
+function sayLoop(times: number, { step }: LoginStatus, login: Pick<RecordedLogin, 'steps'>): Said {
   return {
-    sentence: `Signed in ${times} times in one browser, and no call came between: the login is possibly in a loop.`,
-    fix: 'Probably your client does not get its session cookie back, and starts again. Check these causes in turn.',
+    sentence: `Signed in at step ${numberOf(step, login)}. This is one of ${times} logins in one browser without a call between them: possibly a loop.`,
+    fix: 'Probably your client does not get its session cookie back, and starts again. Check the causes that the login lists, one after the other.',
     step,
     faulted: undefined,
   }
