@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { exchange, locationOf, logIn, openBrowser, type StartParameters, signIn, startUrl } from '../support/browser.ts'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
+import { callAsDeveloper, makeCreateBody } from '../support/call-api.ts'
 import { makeOtherClient, refresh, type Tokens } from '../support/tokens.ts'
 
 const random = () => randomBytes(32).toString('base64url')
@@ -17,6 +18,7 @@ interface Told {
   steps: { kind: string; reason: string | null; checks: { name: string; passed: boolean }[]; start?: unknown }[]
   noticed: { id: string }[]
   outcome: string
+  verdict: { fault: string | null }
 }
 
 /** All logins, the newest first. */
@@ -299,6 +301,31 @@ const mistakes: Record<string, Mistake> = {
     reason: 'token-missing',
     notice: 'token-in-query',
   },
+  'an exchange in JSON': {
+    make: async sandbox => {
+      const fields = {
+        ...(await begin(sandbox)),
+        grant_type: 'authorization_code',
+        client_id: seeded.clientId,
+        client_secret: seeded.clientSecret,
+        redirect_uri: seeded.redirectUri,
+      }
+      const headers = { 'content-type': 'application/json' }
+      const payload = JSON.stringify(fields)
+      const answer = await sandbox.portal.inject({ method: 'POST', url: '/api/exchangeToken', headers, payload })
+      t.equal(answer.statusCode, 200)
+    },
+    notice: 'json-exchange',
+  },
+  'an application without the envelope': {
+    make: async sandbox => {
+      const { call, groupId } = await callAsDeveloper(sandbox)
+      const authorization = `Bearer ${(await getTokens(sandbox)).access_token}`
+      const answer = await call('POST', '/apps/v1', makeCreateBody(groupId).data, { authorization })
+      t.equal(answer.statusCode, 201)
+    },
+    notice: 'flat-body',
+  },
   'headers of the visitor’s browser': {
     make: async sandbox =>
       callApi(sandbox, {
@@ -330,3 +357,31 @@ for (const [name, { make, reason, notice, check, kind }] of Object.entries(mista
       )
     }
   })
+
+t.test('a client that tries again after an ordered fault is not accused, and the fault is named', async t => {
+  const sandbox = await buildWatched(t)
+  const { refresh_token: token } = await getTokens(sandbox)
+  const order = (fault: string) =>
+    sandbox.lab!.inject({
+      method: 'POST',
+      url: '/lab/v1/faults',
+      headers: { host: '127.0.0.1:4002' },
+      payload: { fault, options: { retryAfter: 0 } },
+    })
+  await order('refresh-503')
+  t.equal((await refresh(sandbox, token)).statusCode, 503)
+  t.equal((await refresh(sandbox, token)).statusCode, 200)
+  await order('exchange-503')
+  const login = await begin(sandbox)
+  t.equal((await exchange(sandbox, login)).statusCode, 503)
+  t.equal((await exchange(sandbox, login)).statusCode, 200)
+  const logins = await readLogins(sandbox)
+  t.same(
+    logins.flatMap(({ noticed }) => noticed.map(({ id }) => id)).filter(id => id !== 'no-revocation'),
+    [],
+  )
+  t.match(
+    logins.map(({ verdict }) => verdict.fault),
+    ['exchange-503', 'refresh-503'],
+  )
+})

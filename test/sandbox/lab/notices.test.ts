@@ -100,6 +100,14 @@ t.test('each mistake is noticed by its own notice, and by no other', async t => 
     ['secret-in-address', login(begun({ client_secret: 's' }))],
     ['secret-in-header', login(step('exchange', { body: { code }, headers: { authorization: 'Basic YTpi' } }))],
     ['old-refresh-token', login(step('refresh', { body: { refresh_token: code } }, { reason: 'refresh-token-used' }))],
+    [
+      'many-renewals',
+      login(
+        ...[0, 50].map(atMs =>
+          step('refresh', { body: { refresh_token: code } }, { atMs, durationMs: 400, status: 503 }),
+        ),
+      ),
+    ],
     ['many-renewals', login(...[0, 50].map(atMs => step('refresh', { body: { refresh_token: code } }, { atMs })))],
     ['expired-token', login(step('api', {}, { reason: 'token-expired', status: 401 }))],
     [
@@ -291,6 +299,11 @@ t.test('a client that does the right thing after something went wrong gets no no
       'many-renewals',
       'a retry after Retry-After',
       login(renewed({ status: 503, fault: fault('refresh-503', 'before') }), renewed({ atMs: 900 })),
+    ],
+    [
+      'many-renewals',
+      'a retry at once, which began when the answer had hardly been sent',
+      login(renewed({ status: 503, durationMs: 25, fault: fault('refresh-503', 'before') }), renewed({ atMs: 24 })),
     ],
     [
       'many-renewals',

@@ -7,6 +7,9 @@ import { asFor, isServerCall, type Notice, refusedFor } from './notice.ts'
 /** Requests of one page load arrive together. A client that shares a renewal makes one of them. No client restarts so soon. */
 const togetherMs = 1_000
 
+/** Times are whole milliseconds, and a step ends a little later than its answer. */
+const roundingMs = 50
+
 export const tokenNotices: Notice[] = [
   {
     id: 'old-refresh-token',
@@ -28,7 +31,7 @@ export const tokenNotices: Notice[] = [
     fix: 'Let all requests that need a renewal wait for the same one.',
     reference: 'RFC 9700 4.14.2',
     find(login) {
-      const renewals = stepsOf(login, 'refresh').sort((one, other) => one.at.getTime() - other.at.getTime())
+      const renewals = stepsOf(login, 'refresh')
       return renewals.filter((step, index) => {
         const before = renewals.slice(0, index).findLast(other => isSameToken(other, step))
         return before !== undefined && isTogether(before, step)
@@ -124,8 +127,9 @@ function isSameToken(one: RecordedStep, other: RecordedStep): boolean {
 
 /** Whether the second of two renewals with the same token did not wait for the first, or did not keep what it got. */
 function isTogether(first: RecordedStep, second: RecordedStep): boolean {
-  const isSoon = second.at.getTime() - first.at.getTime() < togetherMs
-  const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first)
+  // Steps are recorded in the order of their answers, so the second may have begun before the first.
+  const isSoon = Math.abs(second.at.getTime() - first.at.getTime()) < togetherMs
+  const isRetry = isAnswerLost(first) && second.at.getTime() >= endOf(first) - roundingMs
   return isSoon && !isRetry
 }
 
