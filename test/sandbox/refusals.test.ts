@@ -10,7 +10,7 @@ import { oauthAnswerOf } from '../../src/sandbox/portal/oauth-errors.ts'
 
 const sandbox = 'src/sandbox'
 
-/** Pages show these beside the form that was sent. */
+/** Pages show these refusals beside the form. */
 const besideForms: Reason[] = ['password-wrong', 'too-many-failures', 'fields-invalid']
 
 /** The reasons that a file or the files of a folder name. */

@@ -20,7 +20,7 @@ const groupBody = {
   data: { name: 'New' },
 }
 
-// Whoever adds a route to what takes an access token adds it here: say it on the consent page, or refuse it to clients.
+// If you add a route that takes an access token, add it here. Mention it on the consent page, or refuse it to clients.
 const rules: Record<string, Rule> = {
   'GET /api/me': { says: 'See: your user ID, e-mail address and name' },
   'GET /apps/v1': { says: 'See: your groups, and every application in them' },

@@ -15,7 +15,7 @@ import { openDatabases } from '../support/each-database.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const missing = 'Missing data for required field.'
 
-/** A group of somebody else; with `member`, a user who is in it too. */
+/** A group of another user. `member` becomes a member, too. */
 async function makeForeignGroup({ store, now }: TestSandbox, member?: string): Promise<string> {
   return store.transaction(async db => {
     const other = { email: `${now().getTime()}@example.test`, firstName: 'O', lastName: 'T', passwordHash: '' }

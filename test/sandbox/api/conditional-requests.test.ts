@@ -1,4 +1,4 @@
-// ETag and If-Match (RFC 9110 13.1.1): a caller who says what it has read overwrites nothing that it has not seen.
+// ETag and If-Match (RFC 9110 13.1.1): an update with If-Match cannot overwrite a version that its caller has not read.
 import t from 'tap'
 import { buildTestSandbox, seeded, type TestSandbox } from '../support/build-test-sandbox.ts'
 import { callAsDeveloper, callAsStranger, callFromPortal, callWith, makeCreateBody } from '../support/call-api.ts'

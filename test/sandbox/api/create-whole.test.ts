@@ -30,7 +30,7 @@ function failAt({ store }: TestSandbox, failing: number): void {
     })
 }
 
-/** Sends the call again and again, each time with a later statement failing, until there is none left to fail. */
+/** Repeats the call. Each time a later statement fails, until no statement is left. */
 async function failEverywhere(t: Test, sandbox: TestSandbox, send: () => Promise<LightMyRequestResponse>) {
   const { transaction } = sandbox.store
   const before = await readRows(sandbox)

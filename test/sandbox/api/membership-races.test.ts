@@ -18,7 +18,7 @@ const databases = [
   },
 ]
 
-/** Two instances on one database, for as long as the file runs; each test has people of its own, who can call either. */
+/** Two instances on one database, for the whole file. Each test makes its own people, who can call both. */
 async function openBoth(databaseUrl: string) {
   const sandbox = await buildTestSandbox(t, { databaseUrl })
   const other = await buildTestSandbox(t, { databaseUrl })

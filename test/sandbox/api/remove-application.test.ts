@@ -8,7 +8,7 @@ import { callAsDeveloper, callAsStranger, makeCreateBody } from '../support/call
 import { openDatabases } from '../support/each-database.ts'
 import { getCode, getTokens, isAccepted, refresh } from '../support/tokens.ts'
 
-/** The next change that is to be stored comes just after the application was removed. */
+/** Removes the application just before the next change is stored. */
 function removeBeforeNextChange({ store }: TestSandbox): void {
   const { write, transaction } = store
   const removeOnce = async () => {

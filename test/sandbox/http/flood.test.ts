@@ -11,7 +11,7 @@ import { newcomer, readHiddenFields } from '../support/forms.ts'
 import { memoryOf } from '../support/memory-of.ts'
 import { preload, type SandboxProcess, startSandbox, underLimit } from '../support/start-sandbox.ts'
 
-/** Hashes at next to no cost in a process of its own: here they are only counted. */
+/** Makes password hashes cheap in the process of the sandbox. This test only counts them. */
 const quickHashes = preload(`
   import crypto from 'node:crypto'
   import { syncBuiltinESMExports } from 'node:module'

@@ -1,4 +1,4 @@
-// What the headers of answers tell about the program that gives them: nothing; and of https where that is on.
+// The headers of answers say nothing about the program. With https, they ask browsers to stay with it.
 import t from 'tap'
 import { openBrowser, startUrl } from '../support/browser.ts'
 import { buildTestSandbox } from '../support/build-test-sandbox.ts'

@@ -115,7 +115,7 @@ t.test(
     const { labPort } = JSON.parse(sandbox.logLines.find(line => line.includes('the sandbox is ready'))!)
     const ports = [sandbox.portalPort, sandbox.apiPort, labPort]
     const doors = ports.flatMap(port => addresses.map(address => ({ port, address })))
-    /** Undefined where it was closed without an answer. */
+    /** Undefined if the connection was closed without an answer. */
     const open = async ({ port, address }: (typeof doors)[number]) => {
       const socket = connect(port, address).on('error', () => undefined)
       t.teardown(() => socket.destroy())

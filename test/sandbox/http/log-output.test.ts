@@ -16,7 +16,7 @@ const fillDisk = `
   fs.write = (...call) => (isFull ? setImmediate(call.at(-1), noSpace) : write(...call))
 `
 
-/** Asks so often for what is not there, eight times at once on one connection, and gives the statuses that came. */
+/** Sends so many requests for a page that does not exist, eight at once on one connection. Returns the statuses. */
 async function askInVain(port: number, count: number): Promise<string[]> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1')
   const found = new Set<string>()

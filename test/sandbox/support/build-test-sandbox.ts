@@ -29,7 +29,7 @@ export interface TestSandbox extends Sandbox {
   logLines: string[]
   config: SandboxConfig
   now(): Date
-  /** Moves the clock, unless it has one of its own. */
+  /** Moves the clock. Not for a sandbox that was built with its own clock. */
   passTime(ms: number): void
 }
 

@@ -47,7 +47,7 @@ export async function callAsStranger(sandbox: Api, email = 'stranger@example.tes
   return callWith(sandbox, tokens.json().access_token)
 }
 
-/** Whoever is signed in there, with a token from the portal's own page. */
+/** A caller who is signed in to the portal, with a token from the portal's own page. */
 export async function callFromPortal(sandbox: Api, browser: Browser): Promise<ApiCaller> {
   const shown = await submitForm(browser, await browser.get('/account/token'), '/account/token')
   const accessToken = /data-copy="access token">([^<]+)</.exec(shown.body)?.[1]
@@ -55,7 +55,7 @@ export async function callFromPortal(sandbox: Api, browser: Browser): Promise<Ap
   return callWith(sandbox, accessToken)
 }
 
-/** Whoever has this access token. */
+/** A caller with this access token. */
 export async function callWith({ api }: Api, accessToken: string): Promise<ApiCaller> {
   description ??= readDescription(api)
   const checkAnswer = await description
@@ -94,7 +94,7 @@ export function makeCreateBody(groupId: string, fields: Record<string, unknown> 
   }
 }
 
-/** Fields that are the API's own, whoever sends them (AP-06). */
+/** Fields that only the API sets, whatever a caller sends (AP-06). */
 export const forbiddenFields = {
   id: 'mine',
   '@id': 'mine',

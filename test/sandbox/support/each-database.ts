@@ -14,7 +14,7 @@ export interface TestDatabase {
   makeEmpty(t: Test): Promise<string>
 }
 
-/** Starts what is needed for as long as the given test (usually the file itself) runs. */
+/** Starts the databases, and stops them at the end of the given test, which usually is the whole file. */
 export async function openDatabases(t: Test): Promise<TestDatabase[]> {
   const url = (await borrow('postgres')) ?? (await startPostgres(t, { isShared: true })).url
   const postgres = new pg.Client({ connectionString: url })

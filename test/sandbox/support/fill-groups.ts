@@ -1,4 +1,4 @@
-// People, groups and applications in number, put where they are without asking anybody.
+// Writes many people, groups and applications straight into the store.
 import { randomUUID } from 'node:crypto'
 import { emptyFields } from '../../../src/sandbox/applications/fields.ts'
 import { type ApplicationFields, insertApplication } from '../../../src/sandbox/store/applications.ts'

@@ -3,7 +3,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { type Browser, openBrowser } from './browser.ts'
 import { seeded } from './build-test-sandbox.ts'
 
-/** What the first form that leads to `action` carries unseen. Throws when there is none. */
+/** The hidden fields of the first form that leads to `action`. Throws if there is no such form. */
 export function readHiddenFields(page: LightMyRequestResponse, action: string): Record<string, string> {
   const form = [...page.body.matchAll(/<form\b.*?<\/form>/gs)].find(([text]) =>
     text.includes(`action="${action}"`),

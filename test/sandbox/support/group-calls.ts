@@ -1,4 +1,4 @@
-// The calls of the API about groups and who is in them.
+// The calls of the API about groups and their members.
 import type { LightMyRequestResponse } from 'fastify'
 import { contexts } from '../../../src/sandbox/api/schemas.ts'
 import type { TestSandbox } from './build-test-sandbox.ts'

@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const needed = ['initdb', 'pg_ctl', 'postgres', 'pg_dump', 'pg_restore', 'createdb']
 const folders = [...globSync('/usr/lib/postgresql/*/bin').sort().reverse(), ...(process.env.PATH ?? '').split(':')]
 
-/** Where server and tools of one version are; undefined where they are not installed. */
+/** The folder with the server and the tools of one version. Undefined if they are not installed. */
 export const installedPostgres = folders.find(folder => needed.every(name => existsSync(join(folder, name))))
 
 /** Resolves to the address of its one database. Ends with the test. */

@@ -7,7 +7,7 @@ import { callAsDeveloper, makeCreateBody } from './call-api.ts'
 import { createGroup } from './group-calls.ts'
 import type { SandboxProcess } from './start-sandbox.ts'
 
-/** A signed-in user who has given consent; good for every process on the same database. */
+/** A signed-in user who has given consent. Works with every process on the same database. */
 export interface Visitor {
   cookies: Map<string, string>
   accessToken: string

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** A connection to the listener, which takes a free port unless it has one. Whoever is refused early may find it cut. */
+/** Connects to the listener, which takes a free port unless it has one. After an early refusal the connection may be cut. */
 export async function openSocket(listener: FastifyInstance): Promise<Socket> {
   if (!listener.server.listening) await listener.listen({ host: '127.0.0.1', port: 0 })
   const socket = connect((listener.server.address() as AddressInfo).port, '127.0.0.1')

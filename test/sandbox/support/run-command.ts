@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const folder = new URL('../../../src/sandbox/commands/', import.meta.url)
 
-/** `settings` are all that it knows of the environment, but for where compiled code is kept. */
+/** Its environment has only `settings`, and the folder for compiled code. */
 export async function runCommand(
   name: 'backup' | 'register' | 'rotate-keys' | 'seed',
   settings: Record<string, string>,

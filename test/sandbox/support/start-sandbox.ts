@@ -1,4 +1,4 @@
-// The sandbox as a process of its own: started, asked over real connections, and killed.
+// Starts the sandbox as a process of its own, sends requests over real connections, and kills it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'

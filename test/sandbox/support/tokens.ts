@@ -41,7 +41,7 @@ export async function isAccepted({ api }: Pick<TestSandbox, 'api'>, accessToken:
   return answer.statusCode === 200
 }
 
-/** An application beside the seeded one, as the fields by which its client authenticates. */
+/** Makes another application than the seeded one. Returns the fields with which its client authenticates. */
 export async function makeOtherClient(sandbox: TestSandbox) {
   const { call, groupId } = await callAsDeveloper(sandbox)
   const { client } = (await call('POST', '/apps/v1', makeCreateBody(groupId))).json()
