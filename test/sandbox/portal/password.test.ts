@@ -347,6 +347,6 @@ t.test('the consent page offers another account, and the login goes on with it',
     termsAccepted: 'on',
   }
   const other = await browser.get(locationOf(await submitForm(browser, page, '/sign-up', fields)))
-  t.match(other.body, 'You are signed in as <strong>other@example.test')
+  t.match(other.body, '<dt>Signed in as</dt><dd><span><strong>other@example.test')
   t.match((await browser.submit(other, { decision: 'allow' })).headers.location, /[?&]state=a-state/)
 })

@@ -22,7 +22,7 @@ export function accessTokenRoutes(services: Pick<Services, 'addresses' | 'store'
   async function show(request: FastifyRequest, reply: FastifyReply) {
     const userId = visitorOf(request).id
     return showAccountPage(reply, 'account/token', {
-      title: 'Access token',
+      title: 'Access tokens',
       groups: await listGroupsOf(store.read, userId),
       tokens: await listPortalGrants(store.read, userId, clock()),
       notice: takeNotice(services, reply, { path, userId }),

@@ -39,7 +39,8 @@ export function profileRoutes(services: Pick<Services, 'store' | 'keyRing' | 'cl
     return askFirst(reply, {
       heading: ['Sign out everywhere?'],
       texts: [
-        'This ends your sessions at the login portal in every browser, this one included. Your access tokens end, too, and so does the access of the applications that you signed in to: none of them can act as you until you sign in to it again.',
+        'Your sessions at the login portal end in every browser, including this one. Your access tokens end, too.',
+        'The applications that you signed in to lose access: none of them can act as you until you sign in to it again.',
         'What they created stays, and they may know its secrets.',
       ],
       action: path,
