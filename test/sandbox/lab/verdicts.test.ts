@@ -1,6 +1,7 @@
 // The sentence at the top of a login, and its status.
 import t from 'tap'
 import { verdictOf } from '../../../src/sandbox/lab/explain/verdict.ts'
+import { markDifference, nearestOf } from '../../../src/sandbox/lab/pages/marked-value.ts'
 import { createLoginComparison } from '../../../src/sandbox/lab/record/compare-logins.ts'
 import type { RecordedLogin } from '../../../src/sandbox/lab/record/recorded.ts'
 import { exchange, locationOf, logIn, openBrowser, signIn, startUrl } from '../support/browser.ts'
@@ -241,6 +242,12 @@ t.test('three logins of one browser within a minute, without a call between them
     const { withCode, exchange } = steps({ session, atMs })
     return login(withCode(), exchange({ fault: fault('exchange-state-other', 'after') }))
   }
+  const asking = [0, 3_000, 6_000].map(atMs => {
+    const { withCode, exchange } = steps({ session, atMs })
+    return login(withCode(), exchange(), step('me', {}, { atMs: atMs + 1_100 }))
+  })
+  const asked = verdict(asking[0]!, { others: asking.slice(1) })
+  t.equal(asked.isLoop, true, 'a client that asks at its callback who signed in')
   const innocent: Record<string, RecordedLogin[]> = {
     'two logins': [0, 3_000].map(atMs => complete(atMs)),
     'a visitor who uses the client each time': [0, 20_000, 40_000].map(used),
@@ -329,6 +336,18 @@ t.test('the page marks where a redirect URI differs, and a line never ends insid
   t.match(page, /exchange<mark>T<\/mark>oken/)
   t.match(page, /exchange<mark>t<\/mark>oken/)
   t.match(page, 'http:<wbr>/<wbr>/<wbr>localhost:<wbr>')
+})
+
+t.test('of several registered addresses the nearest one is compared', async t => {
+  const registered = 'https://localhost:3000/exchangeToken, http://localhost:3000/exchangeToken, https://other.test/'
+  t.equal(nearestOf(registered, 'http://localhost:3000/exchangeToken/'), 'http://localhost:3000/exchangeToken')
+  t.equal(nearestOf(registered, 'https://localhost:3001/exchangeToken'), 'https://localhost:3000/exchangeToken')
+  t.equal(nearestOf(registered, 'https://other.test'), 'https://other.test/')
+  const parts = markDifference('/cb/', '/cb').map(({ words, isDifferent }) => [words.join(''), isDifferent])
+  t.same(parts, [
+    ['/cb', false],
+    ['/', true],
+  ])
 })
 
 t.test('a login is abandoned after two minutes by the clock of the sandbox', async t => {

@@ -25,6 +25,20 @@ export function markDifference(text: string, other: string | undefined): MarkedP
     .map(part => ({ words: wordsOf(part.text.join('')), isDifferent: part.isDifferent }))
 }
 
+/** Of several addresses, separated by commas, the one that differs least from the received one. */
+export function nearestOf(expected: string, received: string): string {
+  const differentIn = (one: string) =>
+    Math.max(...[markDifference(one, received), markDifference(received, one)].map(differentLetters))
+  return expected.split(', ').toSorted((one, other) => differentIn(one) - differentIn(other))[0]!
+}
+
+function differentLetters(parts: MarkedPart[]): number {
+  return parts
+    .filter(part => part.isDifferent)
+    .flatMap(({ words }) => words)
+    .join('').length
+}
+
 /** A line of an address may end after each of these characters, and nowhere else. */
 function wordsOf(text: string): string[] {
   return text.split(/(?<=[/?&=:.,;\s])/)

@@ -14,7 +14,7 @@ import { catalogue, describeFault } from '../faults/catalogue.ts'
 import { describeOrdered, type OrderedFaults } from '../faults/orders.ts'
 import type { RecordedStep, Values } from '../record/recorded.ts'
 import { labPageHeaders } from '../security-headers.ts'
-import { markDifference } from './marked-value.ts'
+import { markDifference, nearestOf } from './marked-value.ts'
 
 const mostListed = 100
 
@@ -110,6 +110,7 @@ export function pageRoutes({ orderedFaults, namesOf, ...reader }: PageSources) {
         title: clientId ? `Login of ${name ?? clientId}` : 'A request without a client ID',
         name,
         markDifference,
+        nearestOf,
         numberOf: (id: string) => login.steps.findIndex(step => step.id === id) + 1,
         login: {
           id: login.id,

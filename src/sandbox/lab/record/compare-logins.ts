@@ -164,9 +164,12 @@ export function createLoginComparison() {
   }
 }
 
-/** A client that calls the API, renews or signs out has found its session again. So has one whose answer had a fault. */
+/**
+ * A client that calls the API, renews or signs out has found its session again. It may ask who signed in before that, at its
+ * callback. After an ordered fault it is right to start again.
+ */
 function isUsed({ steps, leftOut }: Login): boolean {
-  const uses: RecordedStep['kind'][] = ['api', 'me', 'refresh', 'revoke']
+  const uses: RecordedStep['kind'][] = ['api', 'refresh', 'revoke']
   return leftOut > 0 || steps.some(({ kind, fault }) => fault !== undefined || uses.includes(kind))
 }
 
