@@ -8,6 +8,7 @@ import { addGroups, addUsers } from '../support/fill-groups.ts'
 import { newcomer, openAsDeveloper, openAsNewcomer, readHiddenFields, submitForm } from '../support/forms.ts'
 import { listLinks } from '../support/group-calls.ts'
 
+const databases = await openDatabases(t)
 const groupsPath = '/account/groups'
 const invitationsPath = '/account/invitations'
 const unknownId = '8a2b6c9e-0a4e-4f7d-9b52-2a0a4cf2b0d1'
@@ -167,7 +168,7 @@ t.test('a notice is shown once, on its own page, to its own user', async t => {
   t.match((await maker.get(groupsPath)).body, 'You left <strong><bdi>Weather')
 })
 
-for (const database of await openDatabases(t)) {
+for (const database of databases) {
   t.test(`a new group has its maker as member, and sending its form twice makes one (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const browser = await openAsNewcomer(sandbox)

@@ -5,6 +5,8 @@ import { buildTestSandbox, type TestSandbox } from '../support/build-test-sandbo
 import { openDatabases } from '../support/each-database.ts'
 import { newcomer, openAsNewcomer, submitForm } from '../support/forms.ts'
 
+const databases = await openDatabases(t)
+
 async function signUp(sandbox: TestSandbox, fields: Record<string, string>): Promise<LightMyRequestResponse> {
   const browser = openBrowser(sandbox)
   return submitForm(browser, await browser.get(startUrl()), '/sign-up', { ...newcomer, ...fields })
@@ -180,7 +182,7 @@ t.test('neither names nor addresses nor passwords of a sign-up are logged', asyn
   t.notMatch(sandbox.logLines.join(''), /Nora|newcomer|pass phrase/i)
 })
 
-for (const database of await openDatabases(t)) {
+for (const database of databases) {
   t.test(`of ten sign-ups at once with the same address one makes the account (${database.name})`, async t => {
     const sandbox = await buildTestSandbox(t, { databaseUrl: await database.make(t) })
     const answers = await Promise.all(
