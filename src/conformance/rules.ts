@@ -313,6 +313,7 @@ const catalogue = {
 
   // Pages.
   'PG-02': contract("The client's own address comes from its configuration, never from Host or a forwarded header."),
+  'own-redirects': advice("A redirect within the client is relative, or has the client's own address in front."),
   'PG-05': contract('Addresses that users typed are loaded neither by pages nor by the server.'),
   'PG-06': contract('Addresses that users typed become links only if they are http or https.'),
   'PG-07': contract('Every value is escaped for the place on the page where it stands.'),

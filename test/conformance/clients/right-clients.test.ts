@@ -5,6 +5,7 @@ import { checks } from '../../../src/conformance/checks.ts'
 import type { Result } from '../../../src/conformance/run-checks.ts'
 import { openStage } from '../support/stage.ts'
 import { buildClient } from './client.ts'
+import { crashIf } from './faults/fault.ts'
 import { metadataReader } from './faults/metadata.ts'
 import { buildFaultyClient } from './faulty-client.ts'
 import { right } from './parts.ts'
@@ -40,5 +41,31 @@ t.test('a random state that stands in its cookie as it is, is not called a guess
   t.same(
     results.map(({ verdict }) => verdict),
     ['passed'],
+  )
+})
+
+t.test('a server that hangs up on what is no address of a request is blamed for nothing', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judge(
+    settings => buildClient(settings, { ...right, ...crashIf(({ target }) => target === '%') }),
+    checks.filter(({ id }) => id.startsWith('raw-escapes')),
+  )
+  t.same(results.filter(isBlamed).map(tell), [])
+})
+
+t.test('a server that makes a relative Location whole breaks no rule, where nobody may keep the answer', async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judge(
+    settings => buildFaultyClient(settings, 'redirects-from-host'),
+    checks.filter(({ id }) => id.startsWith('host-not-')),
+  )
+  t.same(
+    results.map(({ id, verdict }) => [id, verdict]),
+    [
+      ['host-not-believed', 'passed'],
+      ['host-not-in-redirects', 'not followed'],
+    ],
   )
 })

@@ -1,6 +1,6 @@
 // The client's pages: who sees them, what they hold and load, and which forms they take.
 
-import type { Browser, Page } from '../../browser/browser.ts'
+import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, statusOf } from '../../findings.ts'
@@ -294,28 +294,57 @@ export const pages: Row[] = [
   },
   {
     id: 'host-not-believed',
-    title: 'A foreign Host makes no link and no redirect to it',
+    title: 'A foreign Host makes no link to it, and no redirect that may be kept',
     rule: 'PG-02',
-    why: 'A cache keeps such a page for everybody.',
+    why: 'A cache keeps such an answer for everybody.',
     fix: 'Build addresses from the configuration, or relative ones.',
     async run(context) {
-      const paths = ['/', context.settings.page].filter(path => path !== '')
-      for (const path of paths)
-        for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }] as Record<
-          string,
-          string
-        >[]) {
-          const answer = await context.request(path, {
-            headers: { ...headers, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
-          })
-          const address = headerOf(answer, 'location') ?? ''
-          expect(!address.includes('//evil.example'), `It led to ${address}.`, answer)
-          expect(!addressesIn(answer).some(one => one.includes('//evil.example')), 'The page links there.', answer)
-        }
+      for (const answer of await answersToForeignHost(context)) {
+        if (mayBeKept(answer)) expectNoForeignRedirect(answer)
+        expect(!addressesIn(answer).some(one => one.includes('//evil.example')), 'The page links there.', answer)
+      }
+    },
+  },
+  {
+    id: 'host-not-in-redirects',
+    title: 'A foreign Host makes no redirect to it',
+    rule: 'own-redirects',
+    why: 'Some servers put Host in front of a relative Location; one day something on the way keeps such an answer.',
+    fix: 'Build addresses from the configuration, or switch this off at the server.',
+    async run(context) {
+      for (const answer of await answersToForeignHost(context)) expectNoForeignRedirect(answer)
     },
   },
   ...creating,
 ]
+
+/** What the start page and the page behind the login answer to a request for another host. */
+async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> {
+  const answers: Exchange[] = []
+  for (const path of ['/', context.settings.page].filter(path => path !== ''))
+    for (const name of ['host', 'x-forwarded-host'])
+      answers.push(
+        await context.request(path, {
+          headers: { [name]: 'evil.example', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+        }),
+      )
+  return answers
+}
+
+function expectNoForeignRedirect(answer: Exchange): void {
+  const address = headerOf(answer, 'location') ?? ''
+  expect(!address.includes('//evil.example'), `It led to ${address}.`, answer)
+}
+
+/** Statuses that a cache keeps without being told so. */
+const keptByThemselves = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
+
+function mayBeKept(answer: Exchange): boolean {
+  const control = headerOf(answer, 'cache-control') ?? ''
+  if (/no-store/i.test(control)) return false
+  const isTold = /public|max-age/i.test(control) || headerOf(answer, 'expires') !== undefined
+  return isTold || keptByThemselves.includes(statusOf(answer))
+}
 
 /** The page behind the login, signed in. */
 async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {

@@ -148,7 +148,9 @@ const families: {
 ]
 
 function get(context: CheckContext, target: string, headers: Record<string, string | undefined> = {}): Odd {
-  return { what: `GET ${shorten(target)}`, head: requestText(context, 'GET', target, { headers }) }
+  const head = requestText(context, 'GET', target, { headers })
+  // A target begins with a slash or is a whole address: some servers close the connection at any other, and go on.
+  return { what: `GET ${shorten(target)}`, head, isNoHttp: !/^(\/|https?:)/.test(target) }
 }
 
 function shorten(text: string): string {

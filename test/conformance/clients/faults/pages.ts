@@ -8,6 +8,13 @@ const anyForm = { isFormOf: () => true }
 const lax = sessionWith(text => text.replace('Strict', 'Lax'))
 const words = (error: unknown) => (error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
 
+/** As a server that makes a relative Location whole. */
+const redirectsFromHost = answerWith((answer, { headers }) => {
+  const location = answer.headers?.location
+  if (!location?.startsWith('/')) return answer
+  return { ...answer, headers: { ...answer.headers, location: `http://${headers.host}${location}` } }
+})
+
 export const pages = [
   fault(
     'page-kept-in-caches',
@@ -199,6 +206,11 @@ export const pages = [
     'not-found',
     answerWith(answer => (answer.status === 404 ? { ...answer, status: 200 } : answer)),
   ),
+  fault('redirects-from-host', 'host-not-in-redirects', redirectsFromHost),
+  fault('kept-redirects-from-host', 'host-not-believed', {
+    ...redirectsFromHost,
+    ...headersWith(({ url }) => (url.pathname === '/applications' ? { 'cache-control': 'public, max-age=60' } : {})),
+  }),
   fault(
     'links-from-host',
     'host-not-believed',
