@@ -165,18 +165,25 @@ t.test(
   },
 )
 
-t.test('F-41: a form that is sent again while it is under way creates one application', { skip }, async t => {
-  const { page, front, publicUrl, troubles } = await startVisit(t, { at: '/applications' })
-  await fillNew(page, publicUrl)
-  const { reach, release } = holdAnswers(front, isCreation)
-  await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
-  await reach(1)
-  // The button has the focus still.
-  await page.keyboard.press('Enter')
-  await reach(2)
-  release()
-  await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
-  t.equal(front.seen.filter(seen => isCreation({ seen } as Exchange)).length, 2)
-  t.equal(await countApplications(page, publicUrl), 1)
-  t.same(troubles, [])
-})
+t.test(
+  'F-41: without JavaScript, a form that is sent again while it is under way creates one application',
+  { skip },
+  async t => {
+    const { page, front, publicUrl, troubles } = await startVisit(t, {
+      at: '/applications',
+      browser: { javaScriptEnabled: false },
+    })
+    await fillNew(page, publicUrl)
+    const { reach, release } = holdAnswers(front, isCreation)
+    await page.getByRole('button', { name: 'Create application' }).click({ noWaitAfter: true })
+    await reach(1)
+    // The button has the focus still.
+    await page.keyboard.press('Enter')
+    await reach(2)
+    release()
+    await page.getByRole('heading', { name: 'Weather station is registered' }).waitFor()
+    t.equal(front.seen.filter(seen => isCreation({ seen } as Exchange)).length, 2)
+    t.equal(await countApplications(page, publicUrl), 1)
+    t.same(troubles, [])
+  },
+)

@@ -170,7 +170,7 @@ export async function visitEveryPage(
   await visit('signed-out', '/applications')
 
   await follow('Sign in')
-  await page.getByRole('heading', { name: 'No applications yet' }).waitFor()
+  await page.getByText('No applications yet').waitFor()
   await lab.order('api-reset', { times: 'always' })
   await visit('api-down', '/applications')
 }
