@@ -58,6 +58,16 @@ export const tokenKinds: Kinds = {
     ...tokens,
     state: randomBytes(32).toString('base64url'),
   })),
+  'unknown-member': change('There is one more member, which no document names.', tokens => ({
+    ...tokens,
+    unknown_member: { of: ['this', 'answer'] },
+  })),
+  'tokens-with-status': {
+    does: 'The tokens come with the status that you give, which says that there are none.',
+    when: ['after'],
+    options: { status: wholeNumberFrom(400, 599, { about: 'The status.' }) },
+    run: ({ answer, options }) => ({ ...answer, status: Number(options.status) }),
+  },
   'large-access-token': {
     does: 'The access token has the size that you give, and works.',
     when: ['after'],
