@@ -62,6 +62,7 @@ const catalogue = {
     "cookies have the '__Host-' prefix for the cookie name unless they are explicitly designed to be shared with other hosts.",
   ),
   'CL-32': should(contract('The login path and the callback refuse loads that are no navigation of a whole page.')),
+  'CL-31': contract('The login path takes GET alone: no form of another site begins a login.'),
   'CL-33': contract('A login that cannot succeed ends on a page that explains it, not in an endless redirect.'),
   'head-no-effect': should(
     rfc(
@@ -81,6 +82,9 @@ const catalogue = {
   ),
   'metadata-no-host': should(
     contract("The portal's metadata decides on PKCE and on revocation, and never to which host anything is sent."),
+  ),
+  'no-extra-fields': contract(
+    "PKCE is used where the portal's metadata lists S256; otherwise the requests are those of the specification, with no extra field.",
   ),
   'metadata-remembered': contract(
     'What the metadata of the portal once offered is not forgotten because it cannot be read just now.',
@@ -209,6 +213,7 @@ const catalogue = {
     rfc(6749, '5.1', 'REQUIRED. The type of the token issued as described in Section 7.1.'),
   ),
   'token-type-case': rfc(6749, '5.1', 'Value is case insensitive.'),
+  'unknown-response-members': rfc(6749, '5.1', 'The client MUST ignore unrecognized value names in the response.'),
   'refresh-token-optional': rfc(
     6749,
     '5.1',
@@ -336,7 +341,9 @@ const catalogue = {
   'form-kept': should(contract('A form that was refused comes back with what was typed.')),
   'form-of-its-visitor': contract('A form belongs to the visitor who opened it.'),
   'PG-19': contract('No page grants other origins access to it.'),
-  'PG-20': contract('Error pages show no stack, no path, no inner address and no token.'),
+  'PG-20': contract(
+    'Error pages show no stack, no path, no inner address, no token and no answer of the platform as it came.',
+  ),
   'generic-errors': asvs(
     '16.5.1',
     'a generic message is returned to the consumer when an unexpected or security-sensitive error occurs',
@@ -394,7 +401,7 @@ const catalogue = {
   'token-ends-early': contract('A 401 leads to one renewal or to the login, whatever expires_in has said.'),
   'DO-10': should(contract('Logins that were begun and left cost the client neither memory nor connections for long.')),
   'next-visitor': contract(
-    "Nothing of a visitor is shown to the next person at the same browser: neither a secret, nor what was typed, nor the visitor's name.",
+    "Nothing of a visitor is shown to the next person, at the same browser or another: neither a secret, nor what was typed, nor the visitor's name.",
   ),
   'stays-up': contract('Whatever comes, the client answers with a page and goes on running.'),
 

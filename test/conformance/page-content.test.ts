@@ -90,6 +90,13 @@ t.test('a stack or a source file is found in the text, in comments and in data',
     '<p>Fatal error in /srv/index.php on line 3',
   ])
     t.ok(showsInside(answer(body)), body)
+  for (const words of [
+    'Get "http://127.0.0.1:8081/apps/v1": EOF',
+    'dial tcp 127.0.0.1:8081: connect: connection refused',
+    "HTTPConnectionPool(host='api', port=80): Max retries exceeded",
+    'java.net.ConnectException: refused',
+  ])
+    t.ok(showsInside(answer(`<p>${words}`)), words)
   t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
 })
 
@@ -98,6 +105,7 @@ t.test('a page that shows no inside is not taken for one', async t => {
     '<p>Please try again\n   at noon, or call us.',
     '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',
     '<style>/* node_modules/x.css */</style><p>Not found',
+    '<p>Get the list again. The connection was refused; please dial in later.',
   ])
     t.notOk(showsInside(answer(body)), body)
 })

@@ -91,6 +91,9 @@ const inside = [
   /Traceback \(most recent call last\)|File "[^"]+", line \d+|goroutine \d+ \[/,
   // Source files, with the line.
   /\.(ts|js|mjs|cjs|py|rb|java|kt|go|rs|php|ex|exs):\d+|\.cs:line \d+|\.php(\(\d+\)| on line \d+)/,
+  // What HTTP libraries say of a call that failed.
+  /\b(Get|Post) "https?:|\b(dial|read|write) tcp\b|HTTPS?ConnectionPool\(|\bjava\.(net|io)\.|\bNet::\w+|cURL error \d/,
+  /\bTypeError: fetch failed/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
 ]
 

@@ -239,7 +239,7 @@ const errorRows: Row[] = [
     {
       id: 'list-error-own-words',
       title: 'What the API or a proxy says of a failure is not shown to the visitor',
-      rule: 'generic-errors',
+      rule: 'PG-20',
       why: 'It is written for the developer, and may say more than a visitor should know.',
       fix: 'Log it; show a sentence of your own.',
     },

@@ -5,6 +5,7 @@ import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn } from '../../findings.ts'
 import type { RuleId } from '../../rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
 
 const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = [
@@ -158,6 +159,49 @@ export const tokenAnswers: Row[] = [
           const wrong = wrongAgeOf(cookie)
           expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)
         }
+      },
+    }),
+  ),
+  ...['negative', 'zero'].map(
+    (fault): Row => ({
+      id: `token-answer-over-${fault}`,
+      title: `An access token whose expires_in is ${fault} is not used as if it had a lifetime`,
+      rule: 'CL-19',
+      why: 'It is over already; whoever makes up a lifetime keeps a session that the portal has not given.',
+      fix: 'Refuse such an answer with a page, or renew the token before it is used.',
+      needs: ['page'],
+      async run(context) {
+        const { browser } = await loginWith(context, `expires-in-${fault}`)
+        const { page, steps } = await visitPage(context, browser)
+        if (context.arrived('refresh').length > 0) return
+        const call = steps.find(({ kind, response }) => kind === 'api' && response.status < 400)
+        expect(!call, 'The next page is signed in with it.', page, ...(call ? [call] : []))
+      },
+    }),
+  ),
+  {
+    id: 'token-answer-unknown-member',
+    title: 'An answer with a member that nobody knows signs in',
+    rule: 'unknown-response-members',
+    why: 'Portals add members, and every client that refuses them shuts its visitors out on that day.',
+    fix: 'Read the members that you need, and ignore the others.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page } = await loginWith(context, 'unknown-member')
+      await expectSignedIn(context, browser, 'Nobody is signed in after it.', page)
+    },
+  },
+  ...[400, 500].map(
+    (status): Row => ({
+      id: `token-answer-status-${status}`,
+      title: `Tokens in an answer with status ${status} sign nobody in`,
+      rule: 'UP-06',
+      why: 'An answer that says that the exchange failed gives nothing, whatever its body holds.',
+      fix: 'Look at the status first: tokens come with 200.',
+      needs: ['page'],
+      async run(context) {
+        const { browser, page } = await loginWith(context, 'tokens-with-status', { status })
+        expect(!(await context.isSignedIn(browser)), 'Somebody is signed in after it.', page)
       },
     }),
   ),

@@ -197,6 +197,28 @@ export const metadata: Row[] = [
       await expectLogin(context, 'Nobody can sign in.')
     },
   },
+  ...(
+    [
+      ['404', 'Where there is no metadata'],
+      ['pkce-missing', 'Where the metadata does not list S256'],
+    ] as const
+  ).map(
+    ([fault, where]): Row => ({
+      id: `metadata-no-pkce-${fault}`,
+      title: `${where}, a client that reads it begins logins without PKCE`,
+      rule: 'no-extra-fields',
+      why: "The platform's specification knows no PKCE, and a portal may refuse what it does not know.",
+      fix: 'Send a code_challenge only where code_challenge_methods_supported has S256, now or when it was last read.',
+      needs: ['start'],
+      ...alone,
+      async run(context) {
+        const met = await startUnder(context, `metadata-${fault}`)
+        const { url, page } = await context.startLogin(context.browser())
+        await expectMet(context, met)
+        expect(!url.searchParams.has('code_challenge'), 'The start has a code_challenge.', page)
+      },
+    }),
+  ),
   {
     id: 'metadata-iss-promised',
     title: 'Where the metadata promises iss in every answer, a callback without it is refused',

@@ -155,6 +155,21 @@ export const nextVisitor: Row[] = [
     },
   },
   {
+    id: 'next-visitor-refused-form',
+    title: 'What somebody has typed into a form that was refused fills the form of nobody else',
+    rule: 'next-visitor',
+    why: 'What a process keeps without saying whose it is goes to whoever asks next, at whatever browser.',
+    fix: 'Answer a refused form with the form itself, and keep nothing of it at the server.',
+    needs: ['page', 'create'],
+    async run(context) {
+      const open = await openCreateForm(context, typed)
+      await context.order('create-422', { times: 1 })
+      await open.browser.submit(open.page, open.form, { ...open.values })
+      const other = await context.signedIn({ person: await context.otherPerson() })
+      expectNothingOf(await lookAround(context, other.browser), 'what another visitor has typed', [typed])
+    },
+  },
+  {
     id: 'next-visitor-session-ended',
     title: 'When the session has ended, no page shows anything of its visitor',
     rule: 'next-visitor',

@@ -45,6 +45,20 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     },
   },
   {
+    id: `opaque-token-${id}-no-crash`,
+    title: `An access token that is ${what} breaks neither the callback nor the next page`,
+    rule: 'UP-06',
+    why: 'A client that wants another token says so on a page; status 500 means that nobody has thought of it.',
+    fix: 'Catch what fails where the token is read, and go on without what it would say, or refuse it with a page.',
+    needs: ['page'],
+    async run(context) {
+      const { browser, page } = await signInWith(context, fault)
+      const visit = await visitPage(context, browser)
+      for (const one of [page, visit.page])
+        expect(one.status !== 500 && one.status !== 0, `The answer is ${describePage(one)}.`, one)
+    },
+  },
+  {
     id: `opaque-token-${id}-create`,
     title: `With an access token that is ${what} an application can be created`,
     rule: 'token-is-opaque',

@@ -142,7 +142,8 @@ export const pages: Row[] = [
       needs: ['page'],
       async run(context) {
         const { page } = await openPage(context)
-        expect(isRight(page), `The page has ${describeHeaders(page)}.`, page)
+        const seen = headersOf[row.id]!.map(name => describeHeader(page, name)).join(', and ')
+        expect(isRight(page), `On the page ${seen}.`, page)
       },
     }),
   ),
@@ -359,13 +360,15 @@ async function calls(context: CheckContext) {
   return context.arrived('api', 'me')
 }
 
-function describeHeaders({ headers }: Page): string {
-  const lines = [
-    'cache-control',
-    'content-security-policy',
-    'x-frame-options',
-    'x-content-type-options',
-    'content-type',
-  ].flatMap(name => (headers.has(name) ? [`${name}: ${headers.get(name)}`] : []))
-  return lines.join(', ') || 'none of these headers'
+function describeHeader({ headers }: Page, name: string): string {
+  return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
+}
+
+/** As they are written in documents. */
+const headersOf: Record<string, string[]> = {
+  'page-no-store': ['Cache-Control'],
+  'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],
+  'page-nosniff': ['X-Content-Type-Options'],
+  'page-content-security-policy': ['Content-Security-Policy'],
+  'page-charset': ['Content-Type'],
 }

@@ -170,6 +170,7 @@ const deadlines: Row[] = [
 )
 
 const survivals: Row[] = [
+  ['401', 'with status 401 and invalid_client'],
   ['502', 'with status 502'],
   ['504', 'with status 504'],
   ['half', 'with JSON that ends in the middle'],

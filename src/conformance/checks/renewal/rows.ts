@@ -1,5 +1,6 @@
 // What renews an access token: what is sent, what becomes of the tokens that come, and how often.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
+import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, setCookiesOf } from '../../findings.ts'
@@ -112,6 +113,39 @@ export const renewal: Row[] = [
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
       expect(steps.some(isCall), 'The next page is not signed in.', ...steps)
+    },
+  },
+  {
+    id: 'refresh-delivered-with-error',
+    title: 'What a renewal brings is kept, too, when the page ends in an error of the API',
+    rule: 'RF-09',
+    why: 'An older refresh token revokes them all, so that an error that passes would end the session.',
+    fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
+    needs,
+    longestMs: 120_000,
+    async run(context) {
+      const browser = await renewedWithError(context)
+      await context.dropFaults()
+      await forget(context)
+      const { page, steps } = await visitPage(context, browser)
+      const renewals = steps.filter(({ kind }) => kind === 'refresh')
+      expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
+      expect(steps.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
+    },
+  },
+  {
+    id: 'refresh-state-optional',
+    title: 'A renewal whose answer has no state makes a session',
+    rule: 'RF-08',
+    why: 'A portal need not repeat it there: nothing came through a browser that it would have to be tied to.',
+    fix: 'Compare state in the answer to a code alone.',
+    needs,
+    async run(context) {
+      const { browser } = await expiredSession(context)
+      await context.order('refresh-state-missing')
+      const { page, steps } = await visitPage(context, browser)
+      renewalIn(context, { page, steps })
+      expect(steps.some(isCall), `The page is answered with ${describePage(page)}.`, page, ...steps)
     },
   },
   {
@@ -259,6 +293,22 @@ export const renewal: Row[] = [
     },
   },
 ]
+
+/** Somebody whose session was renewed by a page that then met an error of the API. */
+async function renewedWithError(context: CheckContext): Promise<Browser> {
+  // A client that waits for a 401 renews after its first call.
+  for (const skip of [0, 1]) {
+    const { browser } = await expiredSession(context)
+    await context.order('list-500', { times: 'always', skip })
+    const visit = await visitPage(context, browser)
+    const renewed = visit.steps.findIndex(({ kind, response }) => kind === 'refresh' && response.status === 200)
+    const isMet = visit.steps.slice(renewed + 1).some(({ fault }) => fault?.name === 'list-500')
+    if (renewed >= 0 && isMet) return browser
+    await context.dropFaults()
+    if (skip === 1) renewalIn(context, visit)
+  }
+  throw new NotApplicable('no page was seen that renews and then asks for the list')
+}
 
 /** A check of what the visit after the end of the token sends. */
 function renewing(

@@ -2,7 +2,7 @@
 
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
+import { expect, expectSignedIn, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
 import type { RuleId } from '../../rules.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { loginCookie } from './login-cookie.ts'
@@ -178,6 +178,29 @@ export const startingALogin: Row[] = [
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
       expect(setCookiesOf(exchange).length === 0, 'HEAD set a cookie.', exchange)
+    },
+  },
+  {
+    id: 'start-post',
+    title: 'A form of another site that is sent to the login path begins no login',
+    rule: 'CL-31',
+    why: "Another site could begin logins in the visitor's name with forms that send themselves.",
+    fix: 'Take GET alone at the login path, and answer everything else with 405.',
+    async run(context) {
+      const { login } = context.settings
+      const answer = await context.request(login, {
+        method: 'POST',
+        headers: {
+          ...typedAddress,
+          'sec-fetch-site': 'cross-site',
+          origin: 'https://conformance-canary.example',
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: 'a=b',
+      })
+      const location = headerOf(answer, 'location') ?? ''
+      const isBegun = location.startsWith(context.platform.portalUrl) && location.includes('response_type')
+      expect(!isBegun, `POST ${login} leads to the portal.`, answer)
     },
   },
   {

@@ -220,11 +220,34 @@ export const stateAndVerifier: Row[] = [
       if (challenge === null) throw new NotApplicable('the client uses no PKCE')
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
       for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
+      const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
+      expect(!made, `The verifier is ${made?.how}, which stands in the address.`)
       for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
         expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
     },
   },
 ]
+
+/** What a client makes that wants a verifier without keeping one. */
+function derivedFrom(query: URLSearchParams): { how: string; value: string }[] {
+  const [state, clientId] = [query.get('state') ?? '', query.get('client_id') ?? '']
+  const sources: [what: string, text: string][] = [
+    ['the state', state],
+    ['the client id', clientId],
+    ['the client id and the state', clientId + state],
+    ['the state and the client id', state + clientId],
+    ['the state twice', state + state],
+  ]
+  return sources.flatMap(([what, text]) => [
+    { how: what, value: text },
+    ...['sha256', 'sha512', 'sha1', 'md5'].flatMap(algorithm =>
+      (['base64url', 'hex', 'base64'] as const).map(encoding => ({
+        how: `the ${algorithm} of ${what}`,
+        value: createHash(algorithm).update(text).digest(encoding),
+      })),
+    ),
+  ])
+}
 
 async function statesOf(
   context: CheckContext,

@@ -207,6 +207,22 @@ export const exchange = [
   fault('expires-in-zero-is-for-ever', 'token-answer-expires-in-zero', {
     lifetime: value => Number(value) || 10 * 365 * 86_400,
   }),
+  fault('lifetime-made-up', ['token-answer-over-zero', 'token-answer-over-negative'], {
+    lifetime: value => (Number(value) > 0 ? Number(value) : 3600),
+  }),
+  fault('unknown-member-refused', 'token-answer-unknown-member', {
+    readTokens(visit, answer) {
+      const known = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope', 'state']
+      if (Object.keys(answer).some(name => !known.includes(name))) throw new Refusal(502, 'Not as agreed.')
+      return right.readTokens(visit, answer)
+    },
+  }),
+  fault('status-of-the-exchange-ignored', ['token-answer-status-400', 'token-answer-status-500'], {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      return [request.url.endsWith('/api/exchangeToken') ? 200 : status, answer]
+    },
+  }),
   fault('expires-in-as-it-came', ['token-answer-expires-in-fraction', 'token-answer-expires-in-huge'], {
     lifetime: value => value as number,
   }),

@@ -130,6 +130,11 @@ export const metadata: Fault[] = [
     ),
   ),
   fault(
+    'pkce-whatever-the-metadata-says',
+    ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
+    readingMetadata({}, { newVerifier: right.newVerifier, startQuery: right.startQuery }),
+  ),
+  fault(
     'metadata-promise-of-iss-ignored',
     'metadata-iss-promised',
     readingMetadata({}, { checkClient: right.checkClient }),

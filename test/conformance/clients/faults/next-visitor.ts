@@ -1,6 +1,6 @@
 import { right } from '../parts.ts'
 import type { Visit } from '../visit.ts'
-import { answerWith, fault, headersWith } from './fault.ts'
+import { answerWith, fault, headersWith, memoryOf } from './fault.ts'
 
 const cookieOf = (visit: Visit, name: string) => visit.cookies.find(([key]) => key === name)?.[1]
 
@@ -35,6 +35,14 @@ export const nextVisitor = [
       const draft = visit.parts.unseal(visit, '__Host-draft', cookieOf(visit, '__Host-draft') ?? '')
       return new URLSearchParams(typeof draft === 'string' ? draft : '')
     },
+  }),
+  fault('refused-form-for-whoever-comes', 'next-visitor-refused-form', {
+    async send(visit, request) {
+      const [status, answer] = await right.send(visit, request)
+      if (request.method === 'POST' && status === 422) memoryOf(visit).set('draft', visit.body)
+      return [status, answer]
+    },
+    draftOf: visit => new URLSearchParams((memoryOf(visit).get('draft') as string | undefined) ?? ''),
   }),
   fault('greets-who-was-here', ['next-visitor-session-ended', 'next-visitor-signed-out'], greets),
   fault(

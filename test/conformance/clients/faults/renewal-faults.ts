@@ -124,6 +124,9 @@ export const renewalFaults: Fault[] = [
       return right.statusFor(error)
     },
   }),
+  fault('invalid-client-is-for-good', 'refresh-kept-on-401', {
+    isForGood: error => error.code === 'invalid_client' || right.isForGood(error),
+  }),
   ...['502', '504', 'half', 'empty', 'not-an-object', 'endless-header'].map(answer =>
     fault(`session-lost-after-renewal-${answer}`, `refresh-kept-on-${answer}`, { isForGood: () => true }),
   ),
@@ -216,6 +219,23 @@ export const renewalFaults: Fault[] = [
       const session = right.keepSession(visit, tokens)
       if (!isLogin(visit)) visit.setCookies = visit.setCookies.map(line => line.replace('; HttpOnly', ''))
       return session
+    },
+  }),
+  fault('renewed-cookies-lost-with-an-error', 'refresh-delivered-with-error', {
+    wordsFor(error, visit) {
+      if (!isLogin(visit)) visit.setCookies.length = 0
+      return right.wordsFor(error, visit)
+    },
+  }),
+  fault('renewal-needs-its-state', 'refresh-state-optional', {
+    renewalForm(settings, refreshToken) {
+      const form = right.renewalForm(settings, refreshToken)
+      form.set('state', 'of-this-renewal')
+      return form
+    },
+    readTokens(visit, answer) {
+      if (!isLogin(visit) && answer.state !== 'of-this-renewal') throw new PlatformFault(502)
+      return right.readTokens(visit, answer)
     },
   }),
   fault('renewal-printed', 'refresh-not-logged', {

@@ -5,6 +5,8 @@ import { answerWith, exchangeWith, fault, memoryOf, readable, startWith } from '
 
 let count = 1000
 
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
+
 /** Of a client that never heard of it: neither made nor looked at. */
 const noState = {
   loginCookie: () => '__Host-login-0',
@@ -78,6 +80,12 @@ export const startingALogin = [
     startQuery: (visit, state) => right.startQuery(visit, state, state),
     exchangeForm: (visit, callback, login) => right.exchangeForm(visit, callback, { ...login, verifier: login.state }),
   }),
+  fault('verifier-is-a-hash-of-the-state', 'pkce-verifier-hidden', {
+    startQuery: (visit, state) => right.startQuery(visit, state, hashOf(state)),
+    exchangeForm: (visit, callback, login) =>
+      right.exchangeForm(visit, callback, { ...login, verifier: hashOf(login.state) }),
+  }),
+  fault('login-by-post', 'start-post', { startMethods: ['GET', 'POST'], isFromHere: () => true }),
   fault('login-cookie-strict', 'login-cookie-same-site', {
     loginAttributes: right.loginAttributes.replace('Lax', 'Strict'),
   }),
