@@ -79,7 +79,7 @@ t.test('a MUST that fails is exit code 1, unless it is known to fail', async t =
   const failed = await conformance(only)
   t.equal(failed.code, 1)
   t.match(failed.output, 'FAILED start-leads-to-portal (MUST)')
-  t.match(failed.output, /Why: {3}.*\n {2}Fix: {3}.*\n {2}Evidence:\n {4}GET http/)
+  t.match(failed.output, /Why: {3}.*\n {2}Rule: {2}.*\n {2}Fix: {3}.*\n {2}Evidence:\n {4}GET http/)
   t.match(failed.output, `Again: node src/conformance/main.ts --client ${client} --only '^start-leads-to-portal$'`)
   t.equal(failed.lastLine, '1 passed, 1 failed, 0 warned, 0 not applicable, 0 undecided')
 
