@@ -13,7 +13,8 @@ export const applicationsTexts = {
   application: 'Application',
   thisSite: 'This site',
   none: 'None',
-  notFound: 'There is no such application, or it is not yours.',
+  notFound:
+    'There is no such application, or it is not yours. Check the address for typing mistakes, and whether you are signed in with the right account.',
 
   list: {
     title: 'Your applications',
@@ -39,6 +40,7 @@ export const applicationsTexts = {
     sort: 'Sort',
     orders: { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' },
     created: (time: string) => `Created ${time}`,
+    clientId: (id: string) => `Client ID: ${id}`,
     pages: 'Pages',
     previous: 'Previous',
     pageOf: (page: number, pages: number) => `Page ${format(page)} of ${format(pages)}`,
@@ -90,7 +92,8 @@ export const applicationsTexts = {
     clientIdHint: 'The public name of your client.',
     clientSecret: 'Client secret',
     firstSecretHint: 'Keep it on your server, never in a browser or an app.',
-    newSecretHint: 'It works from now on. The previous secret stays valid; the one before that has stopped working.',
+    newSecretHint:
+      'It works from now on. The previous secret stays valid. If there was an older one, it has stopped working.',
     appAccessToken: (number: number) => `App access token ${format(number)}`,
     appAccessTokenHint: 'Lets the application call the API as itself, without a person.',
     validUntil: (time: string) => `Valid until ${time}.`,
@@ -204,14 +207,17 @@ export const applicationsTexts = {
 
   secret: {
     title: (name: string) => `New client secret for ${name}`,
+    /** The last of the breadcrumbs. */
+    crumb: 'New client secret',
     button: 'Create new client secret',
     creating: 'Creating…',
     thisSite: 'This is the site you are using.',
     thisSiteKeeps:
       'It keeps its current secret until its operator puts the new one into its settings. If you create two in a row, nobody can sign in here.',
+    whatHappens: 'If you create a new client secret:',
     shownOnce: 'The new secret works at once. You will see it only once.',
     currentStays: 'The current secret stays valid, so that you can replace it without a break.',
-    oldStops: 'The secret before the current one stops working.',
+    oldStops: 'If there is an older secret, it stops working.',
   },
 
   remove: {

@@ -94,7 +94,7 @@ export const pages = fastifyPlugin<PagesOptions>(
         ...common,
         texts,
         formatTime: (time: Date) => exact.format(time),
-        formatAge: (time: Date) => formatAge(relative, time, clock()),
+        formatAge: (time: Date) => formatAge(relative, time, clock()) ?? texts.web.justNow,
         path: pathOf(request),
         visitor,
         requestId,
@@ -156,11 +156,11 @@ const timeUnits = [
   ['minute', 60],
 ] as const
 
-/** How long ago a time was: "3 days ago". */
-function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string {
+/** How long ago a time was: "3 days ago". Undefined if it was less than a minute. */
+function formatAge(format: Intl.RelativeTimeFormat, time: Date, now: Date): string | undefined {
   const seconds = (time.getTime() - now.getTime()) / 1000
   const unit = timeUnits.find(([, length]) => Math.abs(seconds) >= length)
-  return unit ? format.format(Math.trunc(seconds / unit[1]), unit[0]) : format.format(0, 'second')
+  return unit && format.format(Math.trunc(seconds / unit[1]), unit[0])
 }
 
 /** The path of the page, without the query. The links in the header are marked by it. */

@@ -13,6 +13,8 @@ export const webTexts = {
     signedInUntil: (time: string) => `You are signed in until ${time}.`,
     cookie: 'Your sign-in is kept in an encrypted cookie of this browser.',
   },
+  /** Less than a minute ago, also within a sentence: “Created just now”. */
+  justNow: 'just now',
   /** A page that goes on to the next page by itself. */
   continue: {
     title: 'One moment',

@@ -53,11 +53,18 @@ t.test('the page of an application says how old its client secrets are, and what
   const before = (days: number) => new Date(clock.read().getTime() - days * 24 * 60 * 60 * 1000).toISOString()
   const headers = { 'client-secrets-created': `${before(3)}, ${before(90)}` }
   platform.answer('GET /apps/v1/app-1', { headers, body: applicationRecord('app-1', {}, { client }) })
-  const text = textOf(await browser.get('/applications/app-1'))
+  const page = await browser.get('/applications/app-1')
+  const text = textOf(page)
   const { secret, notFilledIn } = applicationsTexts.details
   const { labels } = applicationsTexts.form
+  t.match(page.body, '</time>.</p>', 'no space before the full stop')
   t.match(text, `${around(secret.current)[0]}3 days ago`)
   t.match(text, `${around(secret.previous)[0]}3 months ago`)
+  platform.answer('GET /apps/v1/app-1', {
+    headers: { 'client-secrets-created': before(0) },
+    body: applicationRecord('app-1', {}, { client }),
+  })
+  t.match(textOf(await browser.get('/applications/app-1')), `${around(secret.current)[0]}${webTexts.justNow}`)
   const empty = [labels.description, labels.webPageUrl, labels.iconUrl, labels.privacyPolicyUrl, labels.defaultScopes]
   t.match(text, `${notFilledIn} ${empty.join(', ')}`)
 

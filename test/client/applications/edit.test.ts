@@ -256,6 +256,8 @@ t.test('changes to an application that is gone are a page that leads to the list
   const page = await browser.post(action, form)
   t.equal(page.statusCode, 404)
   t.match(textOf(page), applicationsTexts.notFound)
+  t.match(page.body, '"><a href="/applications">', 'the navigation marks nothing, because this page does not exist')
+  t.match((await browser.get('/applications/new')).body, '"><a href="/applications" aria-current="true">')
   t.notMatch(page.body, 'formToken')
   t.ok(linksOf(page).includes('/applications'))
 })

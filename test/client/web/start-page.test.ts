@@ -3,6 +3,7 @@
 import t from 'tap'
 import { signInTexts } from '../../../src/client/sign-in/texts.ts'
 import { around } from '../../../src/client/texts.ts'
+import { webTexts } from '../../../src/client/web/texts.ts'
 import { buildTestClient, signIn } from '../support/build-test-client.ts'
 import { linksOf, textOf } from '../support/read-form.ts'
 import { type Script, send } from '../support/scripted-platform.ts'
@@ -14,6 +15,9 @@ t.test('a stranger gets only a link for signing in', async t => {
   const page = await browser.get('/')
   t.same(onward(page), ['/login'])
   t.notMatch(textOf(page), signInTexts.signedOut.title)
+  t.notMatch(page.body, webTexts.page.cookie, 'no sign-in is kept')
+  await signIn(browser)
+  t.match((await browser.get('/')).body, webTexts.page.cookie)
 })
 
 for (const [what, isKept] of [
