@@ -14,7 +14,8 @@ import { isId } from '../values/is-id.ts'
  */
 export async function authenticateClient(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
-  { clientId, secret, source }: { clientId: string; secret: string; source: string },
+  // The source is read only if the secret is wrong.
+  { clientId, secret, sourceOf }: { clientId: string; secret: string; sourceOf: () => string },
   notes: StepNotes,
 ): Promise<void> {
   const hash = hashToken(secret)
@@ -26,7 +27,7 @@ export async function authenticateClient(
   const buckets: Bucket[] = [
     // Texts that cannot be an id share one count, so that made-up ids do not fill the table.
     { key: `client ${isPossible ? clientId : '(impossible)'}`, limit: 10, windowMs: failureWindowMs },
-    { key: `address ${source}`, limit: 100, windowMs: failureWindowMs },
+    { key: `address ${sourceOf()}`, limit: 100, windowMs: failureWindowMs },
   ]
   const retryAfterSeconds = await findBackOff(store.read, buckets, clock())
   if (retryAfterSeconds > 0) throw new Refusal('too-many-failures', { retryAfterSeconds })

@@ -73,7 +73,8 @@ export function isRenewal(body: unknown): boolean {
 export function clientCallRoutes(services: CallServices) {
   async function exchange(request: FastifyRequest): Promise<TokenAnswer> {
     const call = readFields<TokenRequest>(request)
-    const { grant_type: grantType, ...client } = call.take('grant_type', 'client_id', 'client_secret')
+    const client = call.take('grant_type', 'client_id', 'client_secret')
+    const { grant_type: grantType } = client
     const clientId = await authenticate(client, request)
     // Only now: a caller that is not the client must not learn what is wrong with the other fields.
     const fields = call.takeAll()
@@ -112,9 +113,9 @@ export function clientCallRoutes(services: CallServices) {
   }
 
   async function revoke(request: FastifyRequest, reply: FastifyReply) {
-    const { token, ...client } = readFields<RevocationRequest>(request).takeAll()
-    const clientId = await authenticate(client, request)
-    if (await revokeToken(services, token, clientId))
+    const fields = readFields<RevocationRequest>(request).takeAll()
+    const clientId = await authenticate(fields, request)
+    if (await revokeToken(services, fields.token, clientId))
       request.log.info({ code: 'tokens-revoked', clientId }, 'tokens were revoked')
     // Also for an unknown token: the client wanted it to be worth nothing, and it is (RFC 7009 2.2).
     return reply.status(200).send()
@@ -124,7 +125,8 @@ export function clientCallRoutes(services: CallServices) {
     { client_id: clientId, client_secret: secret }: Pick<RevocationRequest, 'client_id' | 'client_secret'>,
     request: FastifyRequest,
   ): Promise<string> {
-    await authenticateClient(services, { clientId, secret, source: services.sourceOf(request) }, notesFor(request))
+    const credentials = { clientId, secret, sourceOf: () => services.sourceOf(request) }
+    await authenticateClient(services, credentials, notesFor(request))
     return clientId
   }
 

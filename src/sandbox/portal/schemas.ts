@@ -28,7 +28,8 @@ export const tokenRequest = {
     code: { type: 'string', description: 'From the redirect: valid for 60 seconds, once.' },
     refresh_token: { type: 'string', description: 'In place of code and redirect_uri, with grant_type refresh_token.' },
     ...client,
-    redirect_uri: loginParameters.properties.redirect_uri,
+    // No format: parsing the address would take time, and only the one of the start is accepted.
+    redirect_uri: { type: 'string', description: 'The one of the start, byte for byte.' },
     state: { type: 'string', description: 'The one of the start, if it had one.' },
     code_verifier: { type: 'string', description: 'PKCE, if the start had a challenge.' },
     scope: { type: 'string', description: 'Leave it out: renewing adds no scope.' },
