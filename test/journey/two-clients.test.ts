@@ -76,6 +76,7 @@ t.test('of each fault the laboratory says where it happened, and which of two cl
     t.same(reference.noticed, [], `${fault}: nothing is to be said of ours`)
     const first = await meet(fault, forty.clientId, forty.ownUrl)
     t.match(first.page, { status: theirs[0], text: theirs[1] }, `${fault}, forty lines`)
-    t.same(first.noticed, ['short-state', 'no-pkce', ...(mistake ? [mistake] : [])], `${fault}: what is to be mended`)
+    // The most severe come first.
+    t.same(first.noticed, [...(mistake ? [mistake] : []), 'short-state', 'no-pkce'], `${fault}: what has to be fixed`)
   }
 })
