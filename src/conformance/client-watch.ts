@@ -27,8 +27,8 @@ const betweenTriesMs = 500
 export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: Watched) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
-  /** Ends of the client that a check has been blamed for. */
-  let blamedEnds = 0
+  /** Ends of the client up to the last check. Those before the first one belong to no check. */
+  let blamedEnds: number | undefined
   /** How often it was running without an answer when a check was to begin beside others. */
   let silences = 0
   /** It did not answer when it was last asked, so it is not given much time again. */
@@ -71,6 +71,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
 
     begin(id: string): Watching {
       // With no check under way, an end since the last check would be nobody's.
+      blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences
       const beside = new Set(running.keys())

@@ -25,7 +25,20 @@ const causes: Record<Obstacle['stage'], string[]> = {
 
 /** Undefined where a plain login works, or where nothing can be said of that. One that fails by chance is tried again. */
 export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
-  return (await tryLogin(parts)) && (await tryLogin(parts))
+  const endsBefore = countEnds(parts)
+  const obstacle = await tryLogin(parts)
+  // A connection may break a moment before the end of the process is known.
+  const isAnswering = await parts.isAnswering()
+  if (!isAnswering && countEnds(parts) > endsBefore) {
+    const end = parts.clientProcess?.unexpectedEnds().at(-1)
+    const message = `During a plain login the process of the client ended ${end}.`
+    return { stage: 'login', causes: causes.login, message, evidence: obstacle?.evidence ?? [], isOpen: false }
+  }
+  return obstacle && (await tryLogin(parts))
+}
+
+function countEnds({ clientProcess }: RunParts): number {
+  return clientProcess?.unexpectedEnds().length ?? 0
 }
 
 async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
