@@ -87,7 +87,8 @@ for (const target of ['client', 'sandbox'] as const) {
       ])
         t.notOk(statSync(join(root, path), { throwIfNoEntry: false }), path)
       const bytes = files.reduce((sum, path) => sum + statSync(join(root, 'app', path)).size, 0)
-      t.ok(bytes < 12_500_000, `all of it is ${bytes} bytes`)
+      // About a megabyte of it is the list of public suffixes, by which the suite's browser tells sites apart.
+      t.ok(bytes < 14_000_000, `all of it is ${bytes} bytes`)
     },
   )
 }
