@@ -63,6 +63,12 @@ function adjust() {
   adjustEach('pre:not([tabindex])', text => text.setAttribute('tabindex', '0'))
   adjustEach('table[role="region"]', table => table.removeAttribute('role'))
   adjustEach('.close-modal:not([aria-label])', button => button.setAttribute('aria-label', 'Close'))
+  adjustEach('.copy-to-clipboard button:not([title])', button => {
+    button.title = 'Copy'
+  })
+  adjustEach('.authorization__btn:not([title])', button => {
+    button.title = 'Enter an access token'
+  })
   adjustEach('.modal-btn[aria-label]', button => button.removeAttribute('aria-label'))
   // Swagger UI leaves levels out, such as h4 and then h6. The page's own heading before the calls is an h2.
   let level = 2

@@ -8,7 +8,8 @@ for (const source of navigator.clipboard ? document.querySelectorAll('[data-copy
   const what = source.dataset.copy
   const button = document.createElement('button')
   button.type = 'button'
-  button.className = 'quiet small copy'
+  // The first step of a page stands out.
+  button.className = 'copyMain' in source.dataset ? 'small copy' : 'quiet small copy'
   // Two buttons below one block of code say what they copy.
   const text = 'copyNamed' in source.dataset ? `Copy ${what}` : 'Copy'
   button.textContent = text

@@ -22,6 +22,7 @@ import { apiSchemas } from './schemas.ts'
 const exposeHeadRoute = true
 
 const icon = readAsset('api-icon.svg')
+const copyButtons = readAsset('copy-buttons.js')
 
 /** An application's own token is only for reading. */
 const anyToken = whoMay({ kinds: ['portal', 'client', 'application'] })
@@ -58,7 +59,7 @@ export async function buildApi(services: Services): Promise<FastifyInstance> {
     const refuseOtherMethods = trackMethods(scope)
 
     await scope.register(async pages => {
-      await registerViews(pages, { icon, assets: [stylesheet, ...callsAssets] })
+      await registerViews(pages, { icon, assets: [stylesheet, copyButtons, ...callsAssets] })
       pages.addHook('onRequest', async (_request, reply) => setPageHeaders(reply))
       pages.get('/', { exposeHeadRoute }, showHome(services.addresses))
       pages.get('/apps/v1/docs', { exposeHeadRoute }, showCallsPage(apiCallsPage(services.addresses)))

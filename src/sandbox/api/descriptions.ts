@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Description } from '../http/describe.ts'
 import type { Addresses } from '../services.ts'
+import { setPageHeaders } from '../web/page-headers.ts'
 import { type OpenApi, toRaml } from './raml.ts'
 
 /** For describeRoutes. */
@@ -35,8 +36,17 @@ export function descriptionRoutes(scope: FastifyInstance) {
 
 /** The page at the API's own address: what this is, and where to read on. */
 export function showHome({ apiUrl, portalUrl }: Addresses) {
-  return async (_request: FastifyRequest, reply: FastifyReply) =>
-    reply.viewAsync('application-api', { title: 'Start', brand: 'Application API', apiUrl, portalUrl })
+  return async (_request: FastifyRequest, reply: FastifyReply) => {
+    setPageHeaders(reply, { hasScript: true })
+    return reply.viewAsync('application-api', {
+      title: 'Start',
+      brand: 'Application API',
+      scripts: ['copy-buttons.js'],
+      // Double quotes, in which the shell reads the variable.
+      list: `curl -sS ${apiUrl}/apps/v1 -H "Authorization: Bearer $TOKEN"`,
+      portalUrl,
+    })
+  }
 }
 
 /** Of the page to read them and to try them. */

@@ -62,8 +62,8 @@ const envelope = (data: object) => ({ context: contexts.App, type: 'App', data }
 
 export const listApplicationsCall = {
   operationId: 'listApplications',
-  summary: 'List the applications of the caller’s groups',
-  description: 'An app access token lists only its own application.',
+  summary: 'List your applications',
+  description: 'Those of all your groups. An app access token lists only its own application.',
   tags: ['Applications'],
   response: { 200: answer('All of them, the oldest first.', 'AppCollection'), ...refuse() },
 }
@@ -104,7 +104,7 @@ export const getApplicationCall = {
 
 export const updateApplicationCall = {
   operationId: 'updateApplication',
-  summary: 'Update an application and its client',
+  summary: 'Change an application',
   description:
     'The body is the envelope, or only its data. A field that is left out keeps its value. If the stored defaultRedirectUri ' +
     'is not in the new list, and none is sent, it becomes the first of the list. The group cannot be changed, and its limits hold.',
@@ -139,8 +139,8 @@ export const refreshSecretCall = {
 
 export const createGroupCall = {
   operationId: 'createGroup',
-  summary: 'Create a group with the caller as its member',
-  description: `A person is in at most ${limits.groupsOfUser} groups.`,
+  summary: 'Create a group',
+  description: `You become its member. A person is in at most ${limits.groupsOfUser} groups.`,
   tags: ['Groups'],
   body: inEnvelopeOrNot('NewGroupEnvelope', 'NewGroup'),
   response: { 201: answer('The group.', 'Group'), ...refuse(403, 413, 415, 422) },
@@ -164,7 +164,7 @@ export const linkUserCall = {
 
 export const unlinkUserCall = {
   operationId: 'unlinkUser',
-  summary: 'Leave a group, take a member out, or take back or decline an invitation',
+  summary: 'Leave a group, remove a member, or cancel or decline an invitation',
   description:
     'Members can leave. The maker of the group can remove members. Members can cancel an invitation, and the invited user can ' +
     'decline it. The last member of a group with applications cannot leave it; a group without applications ends with its last ' +
@@ -176,7 +176,7 @@ export const unlinkUserCall = {
 
 export const listMembershipsCall = {
   operationId: 'listMemberships',
-  summary: 'List the groups that the caller is a member of',
+  summary: 'List your groups',
   description:
     'Groups that the caller made come first; a form can use the first one as its default. Open invitations are left out.',
   tags: ['Groups'],

@@ -46,7 +46,7 @@ const empty = (description: string) => ({ type: 'null', description })
 export const startLoginCall = {
   ...oauth,
   operationId: 'startLogin',
-  summary: 'Start a login: the browser is sent here',
+  summary: 'Start a login in the browser',
   description: 'The browser comes back to redirect_uri with code, state, redirect_uri, subject and client_id.',
   querystring: loginParameters,
   response: {
@@ -67,7 +67,7 @@ export const exchangeTokenCall = {
 export const revokeTokenCall = {
   ...oauth,
   operationId: 'revokeToken',
-  summary: 'End a login by its refresh token or an access token, and with it all tokens that it gave (RFC 7009)',
+  summary: 'End a login and all its tokens (RFC 7009)',
   ...fieldsOf(revocationRequest),
   response: { 200: empty('It is valid no longer, or never was.'), ...ofOAuth },
 }

@@ -188,6 +188,11 @@ t.test('the page at the API’s own address says what it is and leads to the des
     'content-security-policy': /^default-src 'none'; style-src 'self'/,
   })
   t.match(page.body, '<h1>Application API</h1>')
+  t.match(
+    page.body,
+    '/apps/v1 -H &quot;Authorization: Bearer $TOKEN&quot;</code></pre>',
+    'its example is a call that works',
+  )
   const links = [...page.body.matchAll(/href="(\/[^"]+)"/g)].map(([, address]) => address ?? '')
   for (const address of ['/apps/v1/docs', '/apps/v1/openapi.json', '/apps/v1/api.raml']) t.ok(links.includes(address))
   for (const address of links) t.equal((await api.inject(address)).statusCode, 200, address)

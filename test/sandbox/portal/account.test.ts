@@ -302,7 +302,7 @@ for (const database of databases) {
       t.match(all.body, '<h1>End all 2 of your access tokens?</h1>')
       const none = await own.get(locationOf(await submitForm(own, all, '/account/token/end')))
       t.match(none.body, 'All your access tokens have ended.')
-      t.match(none.body, 'No access token that you created here is valid.')
+      t.match(none.body, 'You have no valid access tokens.')
       t.strictSame(await statuses(), [401, 401, 401, 200])
       t.equal(locationOf(await own.get('/account/token/end')), '/account/token', 'there is nothing to end')
     },
