@@ -136,7 +136,11 @@ t.test('every fault at once: the page lists them, each leading to its field', as
     t.match(page.body, new RegExp(`<li><a href="#${field}">`), field)
   t.match(
     textOf(page, 'problem'),
-    [required.name, problems.tooLong(labels.description, 2_000, 2_001), problems.webUrl(labels.iconUrl)].join(' '),
+    [
+      summaryLine(labels.name, required.name),
+      summaryLine(labels.description, problems.tooLong(labels.description, 2_000, 2_001)),
+      summaryLine(labels.iconUrl, problems.webUrl(labels.iconUrl)),
+    ].join(' '),
     'in the order of the form, by the names that it has there',
   )
 })
