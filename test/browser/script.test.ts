@@ -74,7 +74,7 @@ t.test('times are shown in the visitor’s time zone, and ages have the exact ti
   t.equal(ages.length, 3, 'created, last changed, and the age of the client secret')
   for (const age of ages) {
     t.equal(await age.getAttribute('title'), await exactOf(age))
-    t.match(await age.innerText(), /^(now|\d+ (second|minute)s? ago)\s+\(/)
+    t.match(await age.innerText(), /^(just now|\d+ (second|minute)s? ago)\s+\(/)
     t.match(await age.innerText(), `(${await exactOf(age)})`)
   }
   const end = page.locator('footer time')
