@@ -76,7 +76,7 @@ t.test('PG-04: a link of an application that bounces back to this site changes n
     await page.goto(`${publicUrl}/applications/${trap}`)
     await page.getByRole('link', { name: url }).first().click()
     await page.waitForURL(publicUrl + path)
-    await page.locator('footer').waitFor()
+    await page.locator('header').waitFor()
     const arrived = front.seen.findLast(seen => seen.url === path)
     t.equal(arrived?.method, 'GET', path)
     t.match(arrived?.headers.cookie, '__Host-session=', 'the session comes along')

@@ -10,7 +10,7 @@ const vectors = [...leaving, ...leavingLater, ...staying]
 /** Where the browser stands when nothing leads on any more. */
 async function endOf(page: Page): Promise<string> {
   await page.waitForURL(({ pathname }) => !['/login', '/exchangeToken'].includes(pathname))
-  await page.locator('footer').waitFor()
+  await page.locator('header').waitFor()
   return new URL(page.url()).origin
 }
 

@@ -57,7 +57,7 @@ t.test('the page of an application says how old its client secrets are, and what
   const text = textOf(page)
   const { secret, notFilledIn } = applicationsTexts.details
   const { labels } = applicationsTexts.form
-  t.match(page.body, '</time>.</p>', 'no space before the full stop')
+  t.match(page.body, `</time>${around(secret.current)[1]}</p>`, 'no space before the full stop')
   t.match(text, `${around(secret.current)[0]}3 days ago`)
   t.match(text, `${around(secret.previous)[0]}3 months ago`)
   platform.answer('GET /apps/v1/app-1', {
