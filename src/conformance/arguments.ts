@@ -1,4 +1,4 @@
-// What the command can be told: its options, and the words of --help.
+// The options of the command, and the text of --help.
 import { parseArgs } from 'node:util'
 
 export const usage = `npm run conformance -- --client URL [options]
@@ -17,6 +17,10 @@ Where things are at the client; what it does not have is given as an empty text,
   --create PATH        the page with the form that creates an application (/applications/new)
   --return-to NAME     the parameter of the login path that says where to come back to (returnTo)
   --replica URL        another instance of the client
+
+For a client whose pages need JavaScript
+  --browser chromium   also runs the checks of the group real-browser, in a real Chromium that playwright-core drives;
+                       or the path of its program
 
 What is checked and reported
   --only REGEX         only checks whose id or group matches
@@ -46,7 +50,7 @@ Exit codes
 /** The message names every problem. */
 export class SettingsError extends Error {
   constructor(problems: string[]) {
-    super(`${problems.map(problem => `  ${problem}`).join('\n')}\n\n--help says what there is.`)
+    super(`${problems.map(problem => `  ${problem}`).join('\n')}\n\n--help lists all options.`)
   }
 }
 
@@ -63,6 +67,7 @@ const options = {
   logout: { type: 'string', default: 'POST /logout' },
   create: { type: 'string', default: '/applications/new' },
   'return-to': { type: 'string', default: 'returnTo' },
+  browser: { type: 'string' },
   only: { type: 'string' },
   'expect-fail': { type: 'string' },
   strict: { type: 'boolean', default: false },
@@ -81,7 +86,7 @@ const options = {
   'api-url': { type: 'string' },
 } as const
 
-/** As they were typed, or by default; throws SettingsError for what is no option. */
+/** The values as typed, or the defaults. Throws SettingsError for an unknown option. */
 export function readArguments(args: string[]) {
   try {
     return parseArgs({ args, options }).values
@@ -90,7 +95,7 @@ export function readArguments(args: string[]) {
   }
 }
 
-/** The arguments that repeat one check: it writes no report over that of the whole run. */
+/** The arguments that repeat one check, without those for reports, so that the reports of the whole run are kept. */
 export function argumentsToRepeat(args: string[]): string[] {
   const { tokens } = parseArgs({ args, options, tokens: true })
   const dropped = ['only', 'watch', 'json', 'junit', 'html', 'expect-fail', 'list']

@@ -1,44 +1,45 @@
-// What a check is, and the three ways in which one ends without having passed.
-import type { CheckContext } from './context.ts'
-import type { RuleId } from './rules.ts'
+// What a check is, and the three ways in which a check can end without a pass.
 
-/** `not followed`: of an advice. A MUST fails and a SHOULD warns in its place. */
+import type { CheckContext } from './context.ts'
+import type { RuleId } from './rules/rules.ts'
+
+/** `not followed` is the verdict for advice. A MUST fails and a SHOULD warns instead. */
 export type Verdict = 'passed' | 'failed' | 'warned' | 'not followed' | 'not applicable' | 'undecided'
 
-/** What a client has to have for a check to mean anything; each follows from an option of the command. */
-export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'start'
+/** A feature that the client needs for a check to make sense. Each comes from an option of the command. */
+export type Need = 'page' | 'logout' | 'create' | 'returnTo' | 'replica' | 'browser' | 'start'
 
 export interface Check {
-  /** Stable: others name it in their lists of known failures. */
+  /** Stable, because lists of known failures name it. */
   id: string
   /** The id of its group (checks.ts). */
   group: string
   /** What a right client does, as a sentence. */
   title: string
-  /** What it rests on (rules.ts); the level follows from it. */
+  /** The rule that the check rests on (rules/). The level follows from it. */
   rule: RuleId
-  /** Why it matters, one sentence. The rule has the source. */
+  /** Why it matters. The rule has the source. */
   why: string
-  /** How to fix it, one sentence. */
+  /** How to fix it. */
   fix: string
   needs?: Need[]
-  /** Runs while no other check does: it orders faults, restarts the client or measures time. */
+  /** Runs while no other check runs, because it orders faults, restarts the client or measures time. */
   isAlone?: boolean
-  /** Begins by starting the client anew, and leaves it stale. */
+  /** Starts the client anew first, and marks it as stale. */
   restartsClient?: boolean
-  /** How long it may take before nothing can be said, where 60 seconds are too few. */
+  /** The time limit in seconds, if 60 seconds are too few. After it the check is undecided. */
   longestMs?: number
-  /** Passes when it resolves. Everything else it says through the context. */
+  /** Passes if the promise resolves. The check reports everything else through the context. */
   run(context: CheckContext): Promise<void>
 }
 
 /** A check as its group lists it. */
 export type Row = Omit<Check, 'group'>
 
-/** The client did what it must not do. `evidence` is shown; secrets in it are hidden there. */
+/** The client did something that it must not do. `evidence` is shown, with its secrets hidden. */
 export class Failed extends Error {
   readonly evidence: string[]
-  /** How to fix what was seen, where that is not what the check says in general. */
+  /** How to fix this finding, if the general fix of the check does not fit. */
   readonly fix: string | undefined
 
   constructor(message: string, evidence: string[] = [], fix?: string) {
@@ -48,25 +49,27 @@ export class Failed extends Error {
   }
 }
 
-/** The client has nothing that this could be asked of. */
+/** The client lacks the feature that the check is about. */
 export class NotApplicable extends Error {}
 
-/** What was seen allows either answer. */
+/** The observation allows either verdict. */
 export class Undecided extends Error {}
 
-/** What keeps a plain login of this client from working. */
+/** The reason why a plain login of this client does not work. */
 export interface Obstacle {
-  /** How far it comes: not to the portal, not through it, or not to a session. */
+  /** How far the login gets: not to the portal, not through it, or not to a session. */
   stage: 'start' | 'portal' | 'login'
-  /** Ids of the checks that can tell what is wrong. */
+  /** Ids of the checks that can report the cause. */
   causes: string[]
   message: string
   evidence: string[]
-  /** Nobody can tell whether it is the client's fault, as with a client that goes on by a script. */
+  /** It is unclear whether the client is at fault, for example if it goes on by a script. */
   isOpen: boolean
+  /** The client left a request of the plain login without an answer. */
+  isUnanswered: boolean
 }
 
-/** The check needs a login, and not even a plain one works. */
+/** The check needs a login, but even a plain one does not work. */
 export class NotRun extends Error {
   readonly failure: Failed
   readonly obstacle: Obstacle

@@ -1,4 +1,4 @@
-// Every check, by group. A group is a folder of `checks/`, and `rows.ts` there has its checks.
+// Every check, by group. A group is a folder of `checks/`, whose `rows.ts` contains its checks.
 import type { Check, Row } from './check.ts'
 import { apiAnswers } from './checks/api-answers/rows.ts'
 import { apiFaults } from './checks/api-faults/rows.ts'
@@ -12,6 +12,7 @@ import { opaqueTokens } from './checks/opaque-tokens/rows.ts'
 import { pages } from './checks/pages/rows.ts'
 import { portalFaults } from './checks/portal-faults/rows.ts'
 import { rawRequests } from './checks/raw-requests/rows.ts'
+import { realBrowser } from './checks/real-browser/rows.ts'
 import { renewal } from './checks/renewal/rows.ts'
 import { renewalFaults } from './checks/renewal-faults/rows.ts'
 import { signingOut } from './checks/signing-out/rows.ts'
@@ -33,19 +34,20 @@ export const groups: { id: string; title: string; rows: Row[] }[] = [
   { id: 'signing-out', title: 'Signing out', rows: signingOut },
   { id: 'next-visitor', title: 'The next visitor', rows: nextVisitor },
   { id: 'time', title: 'Time', rows: time },
-  { id: 'opaque-tokens', title: 'Tokens that are no JWTs', rows: opaqueTokens },
+  { id: 'opaque-tokens', title: 'Tokens that are not JWTs', rows: opaqueTokens },
   { id: 'raw-requests', title: 'Raw requests', rows: rawRequests },
   { id: 'pages', title: 'Pages', rows: pages },
   { id: 'metadata', title: "The portal's metadata", rows: metadata },
   { id: 'portal-faults', title: 'Faults of the portal', rows: portalFaults },
   { id: 'api-faults', title: 'Faults of the API', rows: apiFaults },
-  { id: 'api-answers', title: 'What answers bring along', rows: apiAnswers },
-  { id: 'log', title: 'What is logged', rows: log },
+  { id: 'api-answers', title: 'Harmful content in answers', rows: apiAnswers },
+  { id: 'log', title: 'Log', rows: log },
+  { id: 'real-browser', title: 'In Chromium', rows: realBrowser },
 ]
 
 export const checks: Check[] = groups.flatMap(({ id, rows }) => rows.map(row => ({ ...row, group: id })))
 
-/** The checks whose id or group a pattern matches. */
+/** The checks whose id or group matches a pattern. */
 export function pickChecks(only: RegExp | undefined): Check[] {
   if (!only) return checks
   return groups.flatMap(({ id: group, title }) =>

@@ -1,29 +1,29 @@
-// The client as a process of this command: started with its settings, heard, restarted, stopped.
+// The client as a process of this command: start it with its settings, read its output, restart it, stop it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
 export interface ClientProcess {
-  /** A check has left something in it that others must not meet: it is started anew before the next one. */
+  /** A check has changed the process in a way that must not affect others: it is started anew before the next check. */
   isStale?: boolean
-  /** Everything that it has printed so far, all starts together. */
+  /** Everything that it has printed so far, for all starts together. */
   output(): string
   isRunning(): boolean
-  /** Of the shell that runs the command, which is the parent of the client or the client itself. */
+  /** The process id of the shell that runs the command. The shell is the parent of the client, or the client itself. */
   pid?(): number | undefined
-  /** Each time that it ended although nobody had stopped it: `with exit code 1`, or `by SIGSEGV`. */
+  /** Each end that nobody ordered: `with exit code 1`, or `by SIGSEGV`. */
   unexpectedEnds(): string[]
-  /** Stops it and starts it once more; resolves when it answers. Rejects after stop(). */
+  /** Stops it and starts it again. Resolves when it answers. Rejects after stop(). */
   restart(): Promise<void>
-  /** For good. */
+  /** Stops it for good. */
   stop(): Promise<void>
 }
 
-/** Output beyond this is dropped, the oldest first. */
+/** Longer output is dropped, the oldest first. */
 const mostOutput = 16 * 1024 * 1024
 const stopMs = 10_000
 
-/** `isAnswering` is asked until it is true. Rejects when the process ends before, with the end of what it printed. */
+/** `isAnswering` is called until it returns true. Rejects with the end of the output if the process ends before that. */
 export async function startClient(
   command: string,
   environment: Record<string, string | undefined>,
@@ -31,12 +31,12 @@ export async function startClient(
 ): Promise<ClientProcess> {
   let output = ''
   let child: ChildProcess
-  /** The process that is being stopped: its end is expected. */
+  /** The process that this code is stopping, whose end is expected. */
   let stopping: ChildProcess | undefined
   const unexpectedEnds: string[] = []
 
   async function start(): Promise<void> {
-    // A group of its own, so that what the shell starts stops with it. On Windows that would be a window of its own.
+    // A process group of its own, so that children of the shell stop with it. On Windows this would open a window instead.
     const detached = process.platform !== 'win32'
     child = spawn(command, { shell: true, detached, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [child.stdout!, child.stderr!])
@@ -49,7 +49,7 @@ export async function startClient(
     const started = child
     let hasAnswered = false
     started.on('exit', (code, signal) => {
-      // One that ends before its first answer has not started, which the caller hears.
+      // A process that ends before its first answer has not started. The caller gets that as an error.
       if (started !== stopping && hasAnswered) unexpectedEnds.push(signal ? `by ${signal}` : `with exit code ${code}`)
     })
     if (!(await isAnswering(isRunning)))
@@ -67,13 +67,13 @@ export async function startClient(
     const timer = setTimeout(() => kill('SIGKILL'), stopMs)
     await ended
     clearTimeout(timer)
-    // What the shell started may outlive it. The output closes when all of that is gone, but for what has left its group.
+    // Children of the shell may outlive it. The output closes when all of them are gone, except those that left the group.
     kill('SIGKILL')
     await Promise.race([closed, wait(1000, undefined, { ref: false })])
   }
 
   function kill(signal: NodeJS.Signals): void {
-    // Windows has neither process groups nor signals: this ends the shell, and all that it has started, at once.
+    // Windows has neither process groups nor signals. This ends the shell and all its children at once.
     if (process.platform === 'win32') {
       spawnSync('taskkill', ['/pid', `${child.pid}`, '/t', '/f'])
       return
@@ -81,7 +81,7 @@ export async function startClient(
     try {
       process.kill(-child.pid!, signal)
     } catch {
-      // It has ended already.
+      // The process has already ended.
     }
   }
 
@@ -98,9 +98,9 @@ export async function startClient(
     isRunning,
     pid: () => child.pid,
     unexpectedEnds: () => unexpectedEnds,
-    // Two at once would meet at one port, and the one that is known would be the one that has lost.
+    // Two starts at once would use the same port, and the known process might be the one that did not get it.
     async restart() {
-      // Checks that are still under way at the end find no client, and would start one that nobody stops.
+      // Checks that are still running at the end find no client, and would start one that nobody stops.
       if (isOver) throw new Error('The client was stopped for good.')
       restarting ??= stop()
         .then(start)

@@ -1,17 +1,17 @@
-// Notices that a client was started anew: a connection to it closes, and the next one is refused for a moment.
+// Notices a restart of the client: a connection to it closes, and the next one is refused for a moment.
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
 const everyMs = 100
 
-/** Resolves when the client at this origin has gone away and answers again, or when the signal aborts. */
+/** Resolves when the client at this origin has stopped and answers again, or when the signal aborts. */
 export async function untilRestart(
   origin: string,
   isAnswering: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // A server also closes a connection on which nobody asks: then the next one is there at once.
+    // A server also closes an idle connection. Then a new one can be opened at once.
     const wasThere = await untilClosed(origin, signal)
     if (wasThere) continue
     while (!signal.aborted && !(await isAnswering())) await pause(signal)
@@ -19,7 +19,7 @@ export async function untilRestart(
   }
 }
 
-/** Whether there was a connection. */
+/** Whether a connection could be opened. */
 async function untilClosed(origin: string, signal: AbortSignal): Promise<boolean> {
   const { hostname, port, protocol } = new URL(origin)
   const socket = connect({

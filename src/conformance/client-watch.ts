@@ -1,25 +1,25 @@
-// Watches whether the client under test is still there, brings it back, and says during which checks it went away.
+// Watches whether the client under test still answers, restarts it, and reports during which checks it was lost.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientProcess } from './client-process.ts'
 
 export interface Watched {
   clientProcess: ClientProcess | undefined
-  /** Whether the client can be judged: it answers, and not only that it is not ready. */
+  /** Whether the client can be judged: it answers, and does not only report that it is not ready. */
   isAnswering: () => Promise<boolean>
-  /** Whether it gives any answer at all; without it, as `isAnswering`. */
+  /** Whether it gives any answer at all. Without this function, `isAnswering` decides. */
   isAlive?: () => Promise<boolean>
 }
 
-/** A check that is under way, and the ids of those that ran at the same time. */
+/** A check that is running, and the ids of those that ran at the same time. */
 export interface Watching {
   beside: Set<string>
-  /** Ends the watching; says what happened to the client meanwhile, if anything did. */
+  /** Stops watching, and returns what happened to the client meanwhile, if anything. */
   end(): Promise<string | undefined>
 }
 
 export type ClientWatch = ReturnType<typeof watchClient>
 
-/** A client that ends again and again is not started for each of four hundred checks. */
+/** A client that ends again and again is not restarted for each of hundreds of checks. */
 const mostEnds = 50
 const tries = 3
 const betweenTriesMs = 500
@@ -27,15 +27,15 @@ const betweenTriesMs = 500
 export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering }: Watched) {
   const running = new Map<string, Set<string>>()
   const countEnds = () => clientProcess?.unexpectedEnds().length ?? 0
-  /** Ends of the client up to the last check. Those before the first one belong to no check. */
+  /** Ends of the client up to the last check. Ends before the first check belong to no check. */
   let blamedEnds: number | undefined
-  /** How often it was running without an answer when a check was to begin beside others. */
+  /** How often the process was running but did not answer when a check was to begin beside others. */
   let silences = 0
-  /** It did not answer when it was last asked, so it is not given much time again. */
+  /** It did not answer last time, so this time it gets less time. */
   let wasGone = false
   let cannotStart = false
 
-  /** One answer out of a few tries is enough: the client may only be slow. */
+  /** One answer out of a few tries is enough, because the client may only be slow. */
   async function holdsSoon(ask: () => Promise<boolean>): Promise<boolean> {
     for (let left = wasGone ? 1 : tries; left > 0; left--) {
       if (await ask()) return true
@@ -52,7 +52,7 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
      */
     async whyGone(): Promise<string | undefined> {
       let isThere = await holdsSoon(isAnswering)
-      // It is started again, or comes back by itself, before the checks that are under way look.
+      // It is restarted, or comes back by itself, before the checks that are running look.
       const isSilent = !isThere && running.size > 0 && clientProcess?.isRunning() !== false && !(await isAlive())
       if (isSilent) silences++
       const hasEndedTooOften = countEnds() >= mostEnds
@@ -66,11 +66,11 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
       if (isThere) return undefined
       return hasEndedTooOften
         ? `The client has ended ${countEnds()} times, and is not started again.`
-        : 'The client does not answer any more.'
+        : 'The client no longer answers.'
     },
 
     begin(id: string): Watching {
-      // With no check under way, an end since the last check would be nobody's.
+      // If no check is running, an end since the last check would belong to none.
       blamedEnds ??= countEnds()
       const endsBefore = running.size === 0 ? blamedEnds : countEnds()
       const silencesBefore = silences
@@ -86,8 +86,8 @@ export function watchClient({ clientProcess, isAnswering, isAlive = isAnswering 
             blamedEnds = countEnds()
             return `The process of the client ended ${clientProcess?.unexpectedEnds().at(-1)}.`
           }
-          if (silences > silencesBefore) return 'During this check the client did not answer any more for a while.'
-          return isSilent ? 'After this check the client did not answer any more.' : undefined
+          if (silences > silencesBefore) return 'During this check the client did not answer for a while.'
+          return isSilent ? 'After this check the client no longer answered.' : undefined
         },
       }
     },

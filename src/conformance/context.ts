@@ -1,8 +1,10 @@
-// What a check is given: browsers, people, the platform, and what of it all is its own.
+// What a check can use: browsers, people, the platform, and the records that belong to this check.
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Browser as Chromium } from 'playwright-core'
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import { type Browser, createBrowser, type Exchange, type Page } from './browser/browser.ts'
 import { type Send, sendOverNetwork } from './browser/send.ts'
+import { openWindow, type Window } from './browser/window.ts'
 import { Failed, NotApplicable, type Obstacle, Undecided } from './check.ts'
 import type { ClientProcess } from './client-process.ts'
 import { loginValue, loginValuesIn, tokensGivenIn, tokensSentIn } from './correlation.ts'
@@ -16,9 +18,9 @@ import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 import { readSetCookie } from './steps/set-cookies.ts'
 
-/** A login that has come as far as the portal. */
+/** A login that has reached the portal. */
 export interface Start {
-  /** The address at the portal that the client sent the browser to. */
+  /** The address at the portal to which the client sent the browser. */
   url: URL
   state: string | undefined
   page: Page
@@ -30,8 +32,10 @@ export interface ContextParts {
   settings: Settings
   platform: Platform
   clientProcess: ClientProcess | undefined
+  /** A real browser, if --browser names one. */
+  chromium?: Chromium | undefined
   isAlone: boolean
-  /** Of a plain login, where there is one. */
+  /** The reason why a plain login does not work, if there is one. */
   obstacle?: Obstacle | undefined
   pause?: Slot['pause'] | undefined
   waitFor?: Slot['waitFor'] | undefined
@@ -41,6 +45,7 @@ export function createContext({
   settings,
   platform,
   clientProcess,
+  chromium,
   isAlone,
   obstacle,
   pause = ms => wait(ms),
@@ -50,6 +55,7 @@ export function createContext({
   const loginValues = new Set<string>()
   const people: Person[] = []
   const ordered: string[] = []
+  const windows: Window[] = []
   let hasEnded = false
   const startedAt = performance.now()
   const firstStep = platform.steps.length
@@ -61,7 +67,7 @@ export function createContext({
     for (const address of addresses) for (const value of loginValuesIn(address ?? '')) loginValues.add(value)
   }
 
-  /** Whether a step is about this check: of one of its people, or with a state, code or challenge of its browsers. */
+  /** Whether a step belongs to this check: it has one of its people, or a state, code or challenge of its browsers. */
   function isOurs(step: LabStep): boolean {
     if (isAlone || people.some(({ id }) => id === step.about.userId)) return true
     const body = typeof step.request.body === 'object' && step.request.body !== null ? step.request.body : {}
@@ -80,10 +86,10 @@ export function createContext({
     platform,
     clientProcess,
 
-    /** Resolves after that time; other checks go on meanwhile. */
+    /** Resolves after that time. Other checks go on meanwhile. */
     pause,
 
-    /** A new browser with an empty jar; `losesCookies` of the client, and keeps the portal's. */
+    /** A new browser without cookies. `losesCookies`: it drops the cookies of the client and keeps those of the portal. */
     browser({ losesCookies = false, timeoutMs = settings.patienceMs } = {}): Browser {
       const send: Send = (outgoing, signal) => waitFor(sendOverNetwork(outgoing, signal))
       const browser = createBrowser({ timeoutMs, onExchange: note, send })
@@ -95,10 +101,18 @@ export function createContext({
       return browser
     },
 
-    /** An address at the client, or at another instance of it. */
+    /** A window of the real browser, without cookies. It closes when the check ends. */
+    async window(): Promise<Window> {
+      if (!chromium) throw new NotApplicable('no real browser was asked for (--browser chromium)')
+      const window = await openWindow(chromium, { patienceMs: settings.patienceMs, onExchange: note })
+      windows.push(window)
+      return window
+    },
+
+    /** An address of the client, or of another instance. */
     url: clientUrl,
 
-    /** This check's visitor; the same one each time. */
+    /** The visitor of this check, the same one each time. */
     async person(): Promise<Person> {
       return people[0] ?? (await context.otherPerson())
     },
@@ -109,11 +123,11 @@ export function createContext({
       return person
     },
 
-    /** Begins a login and stops before the portal. Fails where the client does not lead there. */
+    /** Begins a login and stops before the portal. Fails if the client does not lead to the portal. */
     async startLogin(browser: Browser, path = settings.login): Promise<Start> {
       const page = await context.visitUntilPortal(browser, path)
       if (page.stoppedAt === undefined) {
-        if (mayGoOnByScript(page)) throw new Undecided(describeScript(page))
+        if (mayGoOnByScript(page)) throw new Undecided(describeScript(page, settings))
         const failure = new Failed(`${path} did not lead to the login portal, but to ${describePage(page)}.`)
         throw orNotRun(failure, obstacle, 'start')
       }
@@ -121,17 +135,17 @@ export function createContext({
       return { url, state: url.searchParams.get('state') ?? undefined, page }
     },
 
-    /** One navigation that ends where it would reach the portal; `stoppedAt` of the page is then that address. */
+    /** One navigation that stops before the portal. `stoppedAt` of the page is then the address there. */
     async visitUntilPortal(browser: Browser, path: string): Promise<Page> {
       return browser.visit(clientUrl(path), { stopAt: isStartPage })
     },
 
-    /** The address with a code by which the portal sends this person back; the browser has not gone there yet. */
+    /** The address with a code to which the portal sends this person back. The browser has not gone there yet. */
     async authorize(start: Start, person?: Person): Promise<URL> {
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       const location = await platform.authorize(visitor, start.url)
-      // A fault in the start comes back as an error, where the portal knows the visitor.
+      // If the portal knows the visitor, it reports a fault of the start as an error in the callback.
       if (!location?.startsWith(platform.redirectUri) || !new URL(location).searchParams.has('code')) {
         await platform.settle()
         const refusal = platform.steps.slice(before).findLast(({ kind, reason }) => kind === 'authorize' && reason)
@@ -146,7 +160,7 @@ export function createContext({
       return new URL(location)
     },
 
-    /** A whole login as a visitor makes it: the portal's form, and the way back. Gives the page that one lands on. */
+    /** A whole login as a visitor does it, through the portal's form and back. Returns the page after the login. */
     async signIn(
       browser: Browser,
       { person, path = settings.login }: { person?: Person; path?: string } = {},
@@ -162,16 +176,15 @@ export function createContext({
         isStartPage(new URL(page.url)) ||
         page.trail.every(({ request }) => !isStartPage(new URL(request.url)))
       ) {
-        if (!isStartPage(new URL(page.url)) && mayGoOnByScript(page)) throw new Undecided(describeScript(page))
-        const failure = new Failed(
-          `${path} did not lead to the portal's page to sign in, but to ${describePage(page)}.`,
-        )
+        if (!isStartPage(new URL(page.url)) && mayGoOnByScript(page))
+          throw new Undecided(describeScript(page, settings))
+        const failure = new Failed(`${path} did not lead to the portal's sign-in page, but to ${describePage(page)}.`)
         throw orNotRun(failure, obstacle, 'start', 'portal')
       }
       return page
     },
 
-    /** signIn, and an end of the check where nobody is signed in after it: another check says so. */
+    /** Like signIn, but ends the check if nobody is signed in afterwards, because another check reports that. */
     async signedIn(
       options: { person?: Person; path?: string } = {},
     ): Promise<{ browser: Browser; page: Page; person: Person }> {
@@ -182,13 +195,15 @@ export function createContext({
       return { browser, page, person: options.person ?? (await context.person()) }
     },
 
-    /** Whether a visit of the page behind the login makes a call that the API answers in this person's name. */
+    /** Whether a visit of the page behind the login makes a call that the API answers for this person. */
     async isSignedIn(
       browser: Browser,
       { person, path = settings.page, origin }: { person?: Person; path?: string; origin?: string } = {},
     ): Promise<boolean> {
       if (!settings.page)
-        throw new NotApplicable('no page behind the login was named (--page), so nobody can tell who is signed in')
+        throw new NotApplicable(
+          'no page behind the login was named (--page), so the suite cannot tell who is signed in',
+        )
       const visitor = person ?? (await context.person())
       const before = platform.steps.length
       await browser.newTab().visit(clientUrl(path, origin), { stopAt: isStartPage })
@@ -196,9 +211,9 @@ export function createContext({
       return platform.steps.slice(before).some(step => isCallFor(step, visitor.id) && step.response.status < 400)
     },
 
-    /** What of this check has arrived at the platform, oldest first. Call `settle` before where an answer is just out. */
+    /** The steps of this check that have arrived at the platform, oldest first. Call `settle` first if an answer was sent just now. */
     arrived(...kinds: LabStep['kind'][]): LabStep[] {
-      // Who comes with a token that this check was given is of this check, even where nobody looked whose it is.
+      // A call with a token of this check belongs to this check, even if the platform did not look up its owner.
       const tokens = new Set<unknown>()
       return platform.steps.slice(firstStep).filter(step => {
         if (!isOurs(step) && !tokensSentIn(step).some(token => tokens.has(token))) return false
@@ -207,7 +222,7 @@ export function createContext({
       })
     },
 
-    /** The calls at the token endpoint, of which any number may be none. */
+    /** The calls of the token endpoint. There may be none. */
     async exchanges(): Promise<LabStep[]> {
       await platform.settle()
       return context.arrived('exchange')
@@ -219,7 +234,7 @@ export function createContext({
      */
     async order(name: string, options: FaultOptions = {}): Promise<() => Promise<void>> {
       const state = [...loginValues].findLast(value => value.startsWith('state '))?.slice(6)
-      // Runs once more, with nobody beside it.
+      // The check runs again alone.
       if (!isAlone && state === undefined) throw new Undecided(`${name} would meet somebody else.`)
       // Nobody waits for this check any more, and the next one would meet the fault.
       if (hasEnded) throw new Error('The check is over.')
@@ -228,19 +243,19 @@ export function createContext({
       return () => platform.dropFault(id)
     },
 
-    /** What this check has ordered goes wrong no longer. */
+    /** Ends the faults that this check has ordered. */
     async dropFaults(): Promise<void> {
       for (const id of ordered.splice(0)) await platform.dropFault(id)
     },
 
-    /** One request as it is written here, beside any browser. */
+    /** One raw request, sent outside of any browser. */
     async request(url: string, request: RawRequest = {}): Promise<Exchange> {
       const exchange = await waitFor(sendRaw(clientUrl(url), request))
       note(exchange)
       return exchange
     },
 
-    /** What happened, newest last: shown where a check brings no evidence of its own. */
+    /** The exchanges so far, newest last. Reports show them if a check provides no evidence of its own. */
     evidence(): string[] {
       const steps = platform.steps.slice(firstStep).filter(step => isOurs(step) && step.kind !== 'page')
       return [...exchanges.slice(-6).map(describeExchange), ...steps.slice(-6).map(describeStep)]
@@ -257,7 +272,7 @@ export function createContext({
       )
     },
 
-    /** What of this check may stand in no report, longest first. */
+    /** The values of this check that no report may show, longest first. */
     secrets(): string[] {
       const ours = platform.steps.slice(firstStep).filter(isOurs)
       const cookies = exchanges.flatMap(({ response }) => ('setCookies' in response ? response.setCookies : []))
@@ -271,8 +286,9 @@ export function createContext({
         .sort((one, other) => other.length - one.length)
     },
 
-    end(): void {
+    async end(): Promise<void> {
       hasEnded = true
+      await Promise.all(windows.map(window => window.close()))
     },
     elapsedMs: () => performance.now() - startedAt,
   }

@@ -1,7 +1,7 @@
-// What ties a request at the platform to a login, and so to the check that made it.
+// The values that connect a request at the platform with a login, and so with the check that made it.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 
-/** Values in an address that no two logins share. */
+/** Values in an address that are unique to one login. */
 export function loginValuesIn(address: string): string[] {
   const query = address.split('?')[1]?.split('#')[0] ?? ''
   return [...new URLSearchParams(query)].flatMap(([name, value]) => loginValue(name, value))

@@ -1,8 +1,8 @@
-// What the exit code of the command says.
+// The exit code of the command.
 import type { Outcome } from './expected-failures.ts'
 import type { Result } from './run-checks.ts'
 
-/** 0: good. 1: the client failed. 2: the run is of no use. 3: some checks found no answer. */
+/** 0: good. 1: the client failed. 2: the run is useless. 3: some checks are undecided. */
 export function exitCodeOf(
   results: Result[],
   { failed, nowPassing, unknown }: Outcome,

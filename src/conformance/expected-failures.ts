@@ -1,17 +1,17 @@
-// Known failures: they keep nobody from passing, and one that passes must leave the list.
+// Known failures: they do not fail the run, but one that passes must leave the list.
 import { readFileSync } from 'node:fs'
 import type { Result } from './run-checks.ts'
 
 export interface Outcome {
-  /** Checks that failed and were not expected to. */
+  /** Checks that failed and are not on the list. */
   failed: Result[]
-  /** Ids that were expected to fail and did not. */
+  /** Ids on the list that did not fail. */
   nowPassing: string[]
   /** Ids on the list that no check has. */
   unknown: string[]
 }
 
-/** Of a MUST; what a SHOULD says fails nobody. Checks that did not run are in neither list. */
+/** Only a MUST can fail. Checks that did not run are in neither list. */
 export function compareWithExpected(results: Result[], expected: Map<string, string>, allIds: string[]): Outcome {
   const byId = new Map(results.map(result => [result.id, result]))
   return {
@@ -21,13 +21,13 @@ export function compareWithExpected(results: Result[], expected: Map<string, str
   }
 }
 
-/** Of a file: ids with the reason of each. Adds to `problems` what is wrong with it. */
+/** Reads a file of ids, each with a reason. Adds problems of the file to `problems`. */
 export function readExpectedFailures(path: string | undefined, problems: string[]): Map<string, string> {
   if (path === undefined) return new Map()
   try {
     const lines = readFileSync(path, 'utf8').split('\n')
     const entries = lines.filter(line => !/^\s*(#|$)/.test(line)).map(line => /^\s*(\S+)\s*(.*?)\s*$/.exec(line)!)
-    for (const [, id, reason] of entries) if (!reason) problems.push(`--expect-fail: ${id} has no reason beside it`)
+    for (const [, id, reason] of entries) if (!reason) problems.push(`--expect-fail: ${id} has no reason after it`)
     return new Map(entries.map(([, id, reason]) => [id!, reason!]))
   } catch {
     problems.push('--expect-fail names a file that cannot be read')

@@ -1,11 +1,11 @@
-// Words of a check for what it found: what it expects of what a browser and the platform have seen.
+// Functions with which checks report findings: what they expect of the steps of a browser and the platform.
 import type { LabStep } from '../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from './browser/browser.ts'
 import { Failed } from './check.ts'
 import type { CheckContext } from './context.ts'
 import { describeExchange, describeStep } from './report/describe.ts'
 
-/** The client has failed unless this holds; the message says what was seen instead. */
+/** Fails the check unless the condition holds. The message says what was seen instead. */
 export function expect(
   isRight: unknown,
   message: string,
@@ -14,7 +14,7 @@ export function expect(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe))
 }
 
-/** The same with advice for what was seen, where the general advice of the check would be wrong. */
+/** The same with a fix for this finding, if the general fix of the check would be wrong. */
 export function expectOr(
   fix: string,
   isRight: unknown,
@@ -24,21 +24,21 @@ export function expectOr(
   if (!isRight) throw new Failed(message, evidence.flatMap(describe), fix)
 }
 
-/** The client answered, and not with a failure of its own: then the advice of the check would miss the point. */
+/** Fails if the client did not answer, or failed by itself. The general fix of the check would be wrong then. */
 export function expectServed(page: Page, message: string): void {
   const fix =
     page.status === 0
-      ? 'Answer every request, this one as well: see what the client printed at that moment.'
-      : 'The client itself failed: see what it printed at that moment, and answer this case with a page.'
+      ? 'Answer every request, including this one: see the output of the client at that moment.'
+      : 'The client itself failed: see its output at that moment, and answer this case with a page.'
   expectOr(fix, page.status > 0 && page.status < 500, message, page)
 }
 
-/** How long a browser waited for all answers of this navigation; what the suite does meanwhile is not counted. */
+/** How long a browser waited for the answers of this navigation, without the time that the suite itself needs. */
 export function waitedMs({ trail }: Page): number {
   return trail.reduce((sum, { durationMs }) => sum + durationMs, 0)
 }
 
-/** The same for a login that differs from a plain one: where no plain one works, nothing can be said of this. */
+/** The same for a login that differs from a plain one. If no plain one works, this one proves nothing. */
 export async function expectSignedIn(
   context: CheckContext,
   browser: Browser,
@@ -66,12 +66,12 @@ export function setCookiesOf({ response }: Exchange): string[] {
   return 'setCookies' in response ? response.setCookies : []
 }
 
-/** A call with this person's token: of the API, or of the portal's page about who that is. */
+/** A call with the token of this person, at the API or at the portal's page about the user. */
 export function isCallFor(step: LabStep, userId: string): boolean {
   return (step.listener === 'api' || step.kind === 'me') && step.about.userId === userId
 }
 
-/** Without the query, which the evidence has: what matters would stand behind it. */
+/** Without the query, which the evidence shows, so that the rest of the sentence stays readable. */
 export function describePage({ url, status, trail }: Page): string {
   const last = trail.at(-1)?.response
   const address = url.replace(/\?.*$/s, '')

@@ -1,8 +1,8 @@
-// Makes a client on another machine answer at its own address here: for this suite in a container, and a client outside.
+// Makes a client on another machine answer at its own address here, for this suite in a container and a client outside.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Listens at the host and port of `url`, and hands each connection on to `at` (`host:port`). */
+/** Listens at the host and port of `url`, and forwards each connection to `at` (`host:port`). */
 export async function forwardTo(url: string, at: string): Promise<{ close(): Promise<void> }> {
   const { hostname, port, protocol } = new URL(url)
   const [host = '', toPort = ''] = at.split(':')

@@ -1,18 +1,18 @@
 // Limits how many checks run at a time. A check that waits gives its slot to another one meanwhile.
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** What a function in a slot can wait with, so that others go on meanwhile. */
+/** What a function in a slot uses while it waits, so that other functions can run meanwhile. */
 export interface Slot {
-  /** Frees the slot for that time. It is there again before any function that has not begun gets one. */
+  /** Frees the slot for that time. The function gets it back before any function that has not begun. */
   pause(ms: number): Promise<void>
-  /** Frees the slot while this takes longer than a moment: who waits for an answer keeps no processor busy. */
+  /** Frees the slot while the promise takes longer than a moment, because waiting for an answer uses no processor. */
   waitFor<T>(waiting: Promise<T>): Promise<T>
 }
 
-/** From then on something that is waited for is taken to be idle. */
+/** After this time a promise counts as idle. */
 const momentMs = 300
 
-/** `mostBegun`: so many have begun and have not ended, those that wait included. */
+/** `mostBegun`: the limit of functions that have begun and not ended, including those that wait. */
 export function createLimiter(count: number, mostBegun = 10 * count) {
   let [busy, begun] = [0, 0]
   const returning: (() => void)[] = []
@@ -31,9 +31,9 @@ export function createLimiter(count: number, mostBegun = 10 * count) {
   }
 
   function createSlot(): Slot & { end(): void } {
-    /** Several may wait at once in one slot: it is free until the first of them goes on. */
+    /** Several promises may wait at once in one slot. It is free until the first of them settles. */
     let away = 0
-    /** A check that takes too long is left while it still waits. */
+    /** A check that takes too long is abandoned while it still waits. */
     let isOver = false
     const leave = () => {
       if (away++ > 0 || isOver) return
@@ -60,7 +60,7 @@ export function createLimiter(count: number, mostBegun = 10 * count) {
           return await promise
         } finally {
           clearTimeout(timer)
-          // It goes on at once, also where that is one too many for a moment: waiting would falsify what is measured.
+          // It goes on at once, even if that is one too many for a moment, because waiting would falsify measurements.
           if (isAway && --away === 0 && !isOver) busy++
         }
       },

@@ -27,12 +27,12 @@ try {
   else process.exitCode = await judge(settings, picked)
 } catch (error) {
   const isForUser = error instanceof SettingsError || error instanceof CannotRun
-  // The message may hold what the client has printed.
+  // The message may contain output of the client.
   const text = isForUser ? (error as Error).message : ((error as Error).stack ?? '')
   process.stderr.write(`It could not run:\n${printable(text)}\n`)
   process.exitCode = 2
 }
-// A connection that a client keeps open is no reason to stay.
+// A connection that a client keeps open must not keep this program running.
 if (!process.argv.some(argument => ['--list', '--help', '-h'].includes(argument))) process.exit()
 
 async function judge(settings: Settings, picked: typeof checks): Promise<number> {
@@ -40,7 +40,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   if (problems.length > 0) throw new SettingsError(problems)
   const startedAt = new Date()
   const command = [commandName(process.env.npm_lifecycle_event), ...settings.repeat.map(quote)].join(' ')
-  // The client is a process group of its own, so nothing else would tell it.
+  // The client is a process group of its own, so nothing else would stop it.
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   let [progress, roundAt] = [showProgress(picked.length, isTerminal, say), startedAt]
@@ -95,7 +95,7 @@ async function judge(settings: Settings, picked: typeof checks): Promise<number>
   return settings.isWatching ? exitCode : report(results).exitCode
 }
 
-/** Resolves when the client was started anew, when somebody presses Enter, or when it is to end. */
+/** Resolves when the client was restarted, when somebody presses Enter, or when the command is to end. */
 async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<void> {
   const done = new AbortController()
   const signal = AbortSignal.any([stop, done.signal])
@@ -111,10 +111,12 @@ async function untilWanted(client: RunningClient, stop: AbortSignal): Promise<vo
   done.abort()
 }
 
-/** How this program was started, so that the command for repeating a check can be copied. */
+/** How this program was started, so that the command that repeats a check can be copied. */
 function commandName(event: string | undefined): string {
   if (event === 'npx') return `npx ./application-client-${readVersion()}.tgz conformance`
-  return event ? 'npm run conformance --' : 'node src/conformance/main.ts'
+  if (event) return 'npm run conformance --'
+  // In the image of the suite this follows its name: docker run … IMAGE conformance
+  return process.argv[1]?.endsWith('docker/programs.ts') ? 'conformance' : 'node src/conformance/main.ts'
 }
 
 function describeSettings(values: Record<string, string>): string {

@@ -1,13 +1,14 @@
-// What keeps a plain login from working. It is looked for once, before the checks: those that need a login are then not run,
-// and refer to the one check that says what is wrong.
+// Looks once, before the checks, for a reason why a plain login does not work. If there is one, checks that need a login do not
+// run, and refer to the one check that reports the cause.
 import { type Check, Failed, NotRun, type Obstacle, Undecided } from './check.ts'
 import { createContext } from './context.ts'
 import { describePage } from './findings.ts'
 import { hide } from './report/hide.ts'
 import type { Result, RunParts } from './run-checks.ts'
+import type { Settings } from './settings.ts'
 import { describeScript, mayGoOnByScript } from './steps/page-content.ts'
 
-/** Of each stage, the checks that can tell what is wrong. The first that fails is the reason of all others. */
+/** For each stage the checks that can report the cause. The first one that fails is the cause of all others. */
 const causes: Record<Obstacle['stage'], string[]> = {
   start: ['start-leads-to-portal'],
   portal: [
@@ -23,7 +24,7 @@ const causes: Record<Obstacle['stage'], string[]> = {
   login: ['login-works'],
 }
 
-/** Undefined where a plain login works, or where nothing can be said of that. One that fails by chance is tried again. */
+/** Undefined if a plain login works, or if the result is unclear. A login that fails by chance is tried again. */
 export async function findObstacle(parts: RunParts): Promise<Obstacle | undefined> {
   const endsBefore = countEnds(parts)
   const obstacle = await tryLogin(parts)
@@ -32,9 +33,16 @@ export async function findObstacle(parts: RunParts): Promise<Obstacle | undefine
   if (!isAnswering && countEnds(parts) > endsBefore) {
     const end = parts.clientProcess?.unexpectedEnds().at(-1)
     const message = `During a plain login the process of the client ended ${end}.`
-    return { stage: 'login', causes: causes.login, message, evidence: obstacle?.evidence ?? [], isOpen: false }
+    return {
+      stage: 'login',
+      causes: causes.login,
+      message,
+      evidence: obstacle?.evidence ?? [],
+      isOpen: false,
+      isUnanswered: false,
+    }
   }
-  return obstacle && (await tryLogin(parts))
+  return obstacle && (await tryLogin({ ...parts, settings: withPatience(parts.settings, obstacle) }))
 }
 
 function countEnds({ clientProcess }: RunParts): number {
@@ -55,24 +63,41 @@ async function tryLogin(parts: RunParts): Promise<Obstacle | undefined> {
     const page = await context.signIn(visitor)
     if (await context.isSignedIn(visitor)) return undefined
     const behind = await visitor.visit(context.url(parts.settings.page))
-    for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one))
+    for (const one of [page, behind]) if (mayGoOnByScript(one)) throw new Undecided(describeScript(one, parts.settings))
     throw new Failed(`A plain login, which ended with ${describePage(page)}, signs nobody in.`)
   } catch (error) {
     const isOpen = error instanceof Undecided
     if (!isOpen && !(error instanceof Failed)) return undefined
     const evidence = isOpen || error.evidence.length === 0 ? context.evidence() : error.evidence
-    return { stage, causes: isOpen ? [] : causes[stage], message: error.message, evidence, isOpen }
+    const isUnanswered = context.lost() !== undefined
+    return { stage, causes: isOpen ? [] : causes[stage], message: error.message, evidence, isOpen, isUnanswered }
   } finally {
-    context.end()
+    await context.end()
   }
 }
 
-/** Whether a check has to wait until a plain login works: what it sees otherwise says nothing. */
-export function isInTheWay(obstacle: Obstacle, { id, needs }: Check): boolean {
+/**
+ * If the client leaves a plain login unanswered, the checks wait five seconds for each further answer instead of twenty.
+ * Otherwise a run against a client that hangs takes minutes, and says nothing more.
+ */
+export function withPatience(settings: Settings, obstacle: Obstacle | undefined): Settings {
+  return obstacle?.isUnanswered ? { ...settings, patienceMs: Math.min(settings.patienceMs, 5000) } : settings
+}
+
+/** Groups whose checks can pass although the client never answers the callback. */
+const groupsWithoutCallback = ['starting-a-login', 'raw-requests']
+
+/** Whether a check has to wait until a plain login works, because its result would prove nothing. */
+export function isInTheWay(obstacle: Obstacle, { id, group, needs }: Check): boolean {
+  // Each of these checks would wait for an answer of the callback that never comes.
+  if (obstacle.isUnanswered && obstacle.stage === 'login')
+    return !groupsWithoutCallback.includes(group) && !obstacle.causes.includes(id)
+  // A client that goes on by JavaScript may work in a browser that runs it.
+  if (obstacle.isOpen && needs?.includes('browser')) return false
   return Boolean(needs?.includes('page')) && !obstacle.causes.includes(id)
 }
 
-/** Whether a pass says nothing: the check asked something that comes later in a login than the obstacle. */
+/** Whether a pass proves nothing, because the check looks at a later step of a login than the obstacle. */
 function provesNothing({ stage }: Obstacle, { verdict, group }: Result): boolean {
   if (verdict !== 'passed') return false
   return stage === 'start' || (stage === 'portal' && group !== 'starting-a-login')
@@ -107,7 +132,9 @@ export function nameCause(results: Result[], obstacle: Obstacle): Result[] {
   })
 }
 
-/** Of a failure that a plain login has as well, the obstacle of that. */
+/** The obstacle, if a plain login has the same failure. */
 export function orNotRun(failure: Failed, obstacle: Obstacle | undefined, ...stages: Obstacle['stage'][]): Error {
-  return obstacle && !obstacle.isOpen && stages.includes(obstacle.stage) ? new NotRun(failure, obstacle) : failure
+  if (!obstacle || !stages.includes(obstacle.stage)) return failure
+  // It is unclear who is at fault for the failure of the plain login, and so for this one.
+  return obstacle.isOpen ? new Undecided(obstacle.message) : new NotRun(failure, obstacle)
 }

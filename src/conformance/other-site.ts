@@ -1,15 +1,15 @@
-// Another web site: pages that lead to the client from there, and a place where nothing of the client may ever arrive.
+// Another web site, with pages that lead to the client and a place where nothing from the client may ever arrive.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface OtherSite {
-  /** `cross-site`: of another site than the client. `same-site`: of its host, on another port. */
+  /** `cross-site`: another site than the client. `same-site`: the host of the client, on another port. */
   url(path: string, site?: 'cross-site' | 'same-site'): string
-  /** Serves HTML at a path of its own, and gives that path. */
+  /** Serves HTML at a new path, and returns that path. */
   page(html: string): string
-  /** Redirects from a path of its own. */
+  /** Redirects from a new path. */
   redirect(location: string, status?: number): string
   /** Requests whose path contains the text. */
   arrived(part: string): { method: string; url: string; headers: Record<string, unknown>; body: string }[]
@@ -28,7 +28,7 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
     if (answer) answer(response)
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<p>elsewhere</p>')
   })
-  // Every loopback address: it is another site under one name, and the client's own under the other.
+  // Listens on every loopback address: it is another site under one name, and the client's own site under the other.
   server.listen(0, 'localhost')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -57,7 +57,7 @@ export async function startOtherSite(clientHost: string): Promise<OtherSite> {
   }
 }
 
-/** Two names of this machine are two sites; two ports of one name are one. */
+/** Two names of this machine are two sites. Two ports of one name are one site. */
 export function otherLoopback(host: string): string {
   return host === '127.0.0.1' ? 'localhost' : '127.0.0.1'
 }

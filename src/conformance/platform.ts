@@ -1,4 +1,4 @@
-// The platform around the client under test: a sandbox with its laboratory in this process, people, and what arrived.
+// The platform around the client under test: a sandbox with its laboratory in this process, its people, and the recorded requests.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
 import { createSandbox } from '../sandbox/create-sandbox.ts'
@@ -19,11 +19,11 @@ export interface Person {
   password: string
   firstName: string
   groupId: string
-  /** Of a session at the portal that no browser of a check knows: `name=value`. */
+  /** The cookie of a session at the portal that no browser of a check knows: `name=value`. */
   portalCookie: string
 }
 
-/** The fields of an order besides the name of the fault. */
+/** The fields of an order for a fault, besides its name. */
 export interface FaultOptions {
   times?: number | 'always'
   skip?: number
@@ -33,10 +33,10 @@ export interface FaultOptions {
 
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
-/** Marks what this suite asks of the platform itself, so that it is not taken for the client's. */
+/** Marks the suite's own requests to the platform, so that they do not count as the client's. */
 const own = { 'x-conformance': '1' }
 
-/** Rejects with EADDRINUSE when a port that was free has been taken meanwhile. */
+/** Rejects with EADDRINUSE if another program has taken the port meanwhile. */
 export async function startPlatform(settings: Settings, { clock = () => new Date() } = {}) {
   const clientHost = new URL(settings.client).hostname
   const host = otherLoopback(clientHost)
@@ -84,21 +84,21 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
     clientSecret,
     redirectUri,
     otherSite,
-    /** Everything that arrived so far, in the order in which it was answered. */
+    /** Everything that has arrived so far, in the order of the answers. */
     steps,
-    /** Returns its id. */
+    /** Orders a fault. Returns its id. */
     orderFault: async (fault: string, order: FaultOptions = {}) => sandbox.faults.order({ fault, ...order }).id,
     dropFault: async (id: string) => void sandbox.faults.remove(id),
     askLab,
 
-    /** Somebody with a group of their own, who has allowed the client to sign them in. */
+    /** A new person with a group, who has allowed the client to sign them in. */
     async newPerson(): Promise<Person> {
       const firstName = `Robin${++people}`
       const email = `robin${people}@conformance.test`
       const now = clock()
       const id = await store.write(async db => {
         const created = await createUser(db, { email, firstName, lastName: `Miller${people}`, passwordHash }, now)
-        // The laboratory lets nothing expire of others.
+        // The laboratory expires only tokens of accounts that it has created.
         if (created) await markAsMade(db, 'users', created, 'conformance')
         return created
       })
@@ -118,7 +118,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       }
     },
 
-    /** The address that the portal sends a browser back to, which this person signs in with; undefined where it refuses the start. */
+    /** The address to which the portal sends the browser back, with a code for this person. Undefined if it refuses the start. */
     async authorize(person: Person, start: string | URL): Promise<string | undefined> {
       const { pathname, search } = new URL(start)
       const response = await portal.inject({
@@ -128,7 +128,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return response.headers.location
     },
 
-    /** An access token for the API, as the client would be given one. */
+    /** An access token for the API, as the portal would give it to the client. */
     async tokenOf(person: Person): Promise<string> {
       const state = makeSecret()
       const query = new URLSearchParams({
@@ -157,7 +157,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       return response.json<{ access_token: string }>().access_token
     },
 
-    /** The API refuses what clients were given in this person's name so far; their refresh tokens go on working. */
+    /** The API refuses the access tokens that clients have for this person. Their refresh tokens still work. */
     async endAccessTokens({ id }: Person): Promise<void> {
       const { statusCode, body } = await askLab('POST', '/lab/v1/expire', {
         what: 'access-token',
@@ -167,13 +167,13 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
       if (statusCode !== 200) throw new Error(`The laboratory lets no access token expire: ${body}`)
     },
 
-    /** One call of the API in this person's name. */
+    /** One call of the API for this person. */
     async callApi(token: string, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) {
       const headers = { ...own, authorization: `Bearer ${token}` }
       return api.inject({ method, url, headers, ...(payload && { payload }) })
     },
 
-    /** Resolves when the requests so far are noted. It does not wait long for those that hang. */
+    /** Resolves when the requests so far are recorded. It does not wait long for those that hang. */
     settle: sandbox.untilNoted,
 
     async close(): Promise<void> {
@@ -183,7 +183,7 @@ export async function startPlatform(settings: Settings, { clock = () => new Date
   }
 }
 
-/** The port itself where it is free, else 0: any that is. */
+/** The port itself if it is free, otherwise 0, which means any free port. */
 function whenFree(port: number, host: string): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()

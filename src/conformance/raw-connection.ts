@@ -1,29 +1,29 @@
-// Bytes on a connection of their own: for requests that Node's client would not send, and for bodies that never end.
+// Bytes on a separate connection, for requests that Node's client would not send, and for bodies that never end.
 import { connect as connectPlain, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Exchange } from './browser/browser.ts'
 
 export interface RawBytes {
-  /** Shown in evidence, and the whole request unless `more` is there. */
+  /** Shown in evidence. This is the whole request unless there is `more`. */
   head: string
-  /** Called once the head is sent; what it yields is sent too. */
+  /** Called once the head is sent. Its chunks are sent, too. */
   more?: () => AsyncIterable<string>
   timeoutMs?: number
-  /** Gives the connection up. */
+  /** Closes the connection. */
   signal?: AbortSignal
 }
 
-/** `closed` tells that the server ended the connection without an answer, which is no hanging. */
+/** `closed`: the server ended the connection without an answer, which does not count as hanging. */
 export interface RawAnswer {
   exchange: Exchange
   status: number
   isClosed: boolean
-  /** Bytes that the server let us send. */
+  /** Bytes that the server accepted. */
   sent: number
 }
 
-/** Sends the bytes to an origin and reads the first answer. Never rejects for what the server does. */
+/** Sends the bytes to an origin and reads the first answer. Never rejects because of the server. */
 export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAnswer> {
   const { head, more, signal, timeoutMs = 8000 } = bytes
   const { protocol, hostname, port } = new URL(origin)
@@ -84,7 +84,7 @@ export async function sendBytes(origin: string, bytes: RawBytes): Promise<RawAns
   }
 }
 
-/** Whether an answer is there to its last byte, as far as its head says where that is. */
+/** Whether the whole answer has arrived, as far as its headers tell its length. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false

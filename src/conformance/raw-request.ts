@@ -1,4 +1,4 @@
-// One request exactly as it is written down, for what no browser would send.
+// Sends one request exactly as it is written, for requests that no browser would send.
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { Exchange } from './browser/browser.ts'
@@ -11,7 +11,7 @@ export interface RawRequest {
   timeoutMs?: number
 }
 
-/** `url` is sent as it stands: nothing of its path is decoded, encoded or shortened. A fault is told, never thrown. */
+/** Sends `url` unchanged: nothing of its path is decoded, encoded or shortened. Returns a failure as `fault` and never throws it. */
 export async function sendRaw(
   url: string,
   { method = 'GET', headers = {}, body = '', timeoutMs = 20_000 }: RawRequest = {},

@@ -1,16 +1,18 @@
-// Runs the checks: first those that do not disturb each other, side by side; then the others one by one. A check that
+// Runs the checks: first those that do not disturb each other, in parallel, and then the others one by one. A check that
 // fails is repeated alone.
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Browser as Chromium } from 'playwright-core'
 import type { Exchange } from './browser/browser.ts'
 import { type Check, Failed, NotApplicable, NotRun, type Obstacle, Undecided, type Verdict } from './check.ts'
 import { type ClientWatch, type Watched, watchClient } from './client-watch.ts'
 import { type CheckContext, createContext } from './context.ts'
 import { createLimiter, type Slot } from './limiter.ts'
-import { isInTheWay, nameCause } from './obstacle.ts'
+import { isInTheWay, nameCause, withPatience } from './obstacle.ts'
 import type { Platform } from './platform.ts'
 import { describeOutput } from './report/client-output.ts'
 import { hide } from './report/hide.ts'
-import { type Level, type RuleId, rules } from './rules.ts'
+import type { Level } from './rules/rule.ts'
+import { type RuleId, rules } from './rules/rules.ts'
 import { type Settings, whyMissing } from './settings.ts'
 
 export interface Result {
@@ -22,35 +24,37 @@ export interface Result {
   verdict: Verdict
   why: string
   fix: string
-  /** What was seen instead, or why nothing can be said; empty where it passed. */
+  /** What was seen instead, or why the check is undecided. Empty after a pass. */
   reason: string
   evidence: string[]
   durationMs: number
-  /** The check crashed: a mistake of this suite, which says nothing of the client. Its verdict is `undecided`. */
+  /** The check crashed: a mistake of this suite, which proves nothing about the client. Its verdict is `undecided`. */
   isError?: boolean
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost?: boolean
-  /** Advice, of a run without --strict: it is counted apart and changes no exit code. */
+  /** Advice in a run without --strict, which is counted separately and changes no exit code. */
   isApart?: boolean
   /** A plain login does not work, and the check needs one. Its verdict is `undecided`. */
   isNotRun?: boolean
-  /** The id of the check that says what is wrong. */
+  /** The id of the check that reports the cause. */
   notRunBecause?: string
 }
 
 export interface RunParts extends Watched {
   settings: Settings
   platform: Platform
-  /** What keeps a plain login from working (obstacle.ts). */
+  /** A real browser, if --browser names one. */
+  chromium?: Chromium | undefined
+  /** The reason why a plain login does not work (obstacle.ts). */
   obstacle?: Obstacle | undefined
-  /** How a check lets time pass and waits for answers; without it nobody else goes on meanwhile. */
+  /** How a check lets time pass and waits for answers. Without it no other check goes on meanwhile. */
   pause?: Slot['pause']
   waitFor?: Slot['waitFor']
   onResult?: (result: Result) => void
 }
 
 const sideBySide = 4
-/** Who needs longer than that waits for the client, or lets time pass. */
+/** A check that needs longer than this waits for the client, or lets time pass. */
 const slowMs = 2000
 const longestMs = 60_000
 
@@ -59,14 +63,15 @@ interface Attempt {
   result: Result
   /** The client ended, broke a connection, or left a request without an answer. */
   isLost: boolean
-  /** The process of the client ended, or nobody answered any more. */
+  /** The process of the client ended, or the client no longer answered. */
   isGone: boolean
   /** Ids of the checks that ran at the same time. */
   beside: Set<string>
 }
 
-/** The results, in the order of the checks. Never rejects for what a client does. */
-export async function runChecks(checks: Check[], parts: RunParts): Promise<Result[]> {
+/** The results, in the order of the checks. Never rejects because of the client. */
+export async function runChecks(checks: Check[], given: RunParts): Promise<Result[]> {
+  const parts = { ...given, settings: withPatience(given.settings, given.obstacle) }
   const results = new Map<Check, Result>()
   const { settings, obstacle, onResult } = parts
   const watch = watchClient(parts)
@@ -92,7 +97,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
     if (verdict === 'passed' || verdict === 'not applicable' || first.result.isNotRun) report(check, first.result)
     else suspects.push({ check, first })
   }
-  // What takes long is begun first, so that nobody waits for it in the end.
+  // Long checks begin first, so that they do not delay the end.
   await Promise.all(together.toSorted((one, other) => (other.longestMs ?? 0) - (one.longestMs ?? 0)).map(look))
 
   // A check that failed side by side with others is repeated with nothing beside it. Of those that mostly wait for the
@@ -120,7 +125,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
 
   for (const check of possible.filter(({ isAlone }) => isAlone)) {
     const first = await attempt(check, parts, watch, true)
-    // Nothing ran beside it, so nothing else is the reason for a lost client.
+    // Nothing else was running, so this check is the reason for the lost client.
     const isFinal = !isBlamed(first.result) || first.isLost
     report(check, isFinal ? first.result : choose(first.result, (await attempt(check, parts, watch, true)).result))
   }
@@ -128,7 +133,7 @@ export async function runChecks(checks: Check[], parts: RunParts): Promise<Resul
   return obstacle ? nameCause(inOrder, obstacle) : inOrder
 }
 
-/** Runs the check once. `isAlone`: nothing else is under way on this platform. */
+/** Runs the check once. `isAlone`: nothing else is running on this platform. */
 export async function runOnce(check: Check, parts: RunParts, isAlone: boolean): Promise<Result> {
   return (await attempt(check, parts, watchClient(parts), isAlone)).result
 }
@@ -147,7 +152,7 @@ function isBlamed({ verdict }: Pick<Result, 'verdict'>): boolean {
 async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlone: boolean): Promise<Attempt> {
   if (parts.clientProcess?.isStale && !check.restartsClient) {
     parts.clientProcess.isStale = false
-    // Where it does not start, the client is gone.
+    // If it does not start, the client is lost.
     await parts.clientProcess.restart().catch(() => undefined)
   }
   const whyGone = await watch.whyGone()
@@ -164,7 +169,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   const started = performance.now()
   const seen = await findOutcome(check, context)
   const durationMs = Math.round(performance.now() - started)
-  // Asked first: it tells whether the process has ended, which says more than a broken connection.
+  // Asked first, because the end of the process is a better reason than a broken connection.
   const goneWhy = await watching.end()
   const unanswered = context.lost()
   const lost = goneWhy ?? (unanswered && describeLost(unanswered))
@@ -184,7 +189,7 @@ async function attempt(check: Check, parts: RunParts, watch: ClientWatch, isAlon
   if (isBlamed(result)) {
     const output = parts.clientProcess?.output() ?? ''
     const own = output.slice(printedBefore)
-    // It may have printed why it ends just before the check began.
+    // It may have printed the reason for its end just before the check began.
     const printed = describeOutput(own.trim() === '' && lost !== undefined ? output : own, context.secrets)
     if (printed !== undefined) result.evidence = [...result.evidence, printed]
   }
@@ -201,7 +206,7 @@ interface Seen {
   isNotRun?: boolean
 }
 
-/** What the check itself says. */
+/** The result of the check itself. */
 async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
   const bound = new AbortController()
   const mostMs = check.longestMs ?? longestMs
@@ -217,7 +222,7 @@ async function findOutcome(check: Check, context: CheckContext): Promise<Seen> {
     return judge(error, check, context.settings)
   } finally {
     bound.abort()
-    context.end()
+    await context.end()
     await context.dropFaults()
   }
 }
@@ -239,13 +244,13 @@ function judge(error: unknown, check: Check, settings: Settings): Seen {
   return { verdict: 'undecided', reason, evidence: [stack ?? message], isError: true }
 }
 
-/** Whatever the check is about, and whatever its level: nobody may be able to make a client do this. */
+/** Applies whatever the check is about, and whatever its level: nobody may be able to cause this. */
 const losingTheClient: Pick<Result, 'rule' | 'level' | 'isApart' | 'why' | 'fix'> = {
   rule: 'stays-up',
   isApart: false,
   level: 'MUST',
   why: 'A client that ends, hangs or breaks the connection leaves its visitors without an answer.',
-  fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and go on running.',
+  fix: 'Catch every error, give every call a deadline, answer with a page that says what to do, and keep running.',
 }
 
 function describeLost({ request: { method, url }, response }: Exchange): string {

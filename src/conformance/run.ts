@@ -1,6 +1,7 @@
-// A whole run: the platform, the client where it is to be started, the checks, the end of both.
+// A whole run: start the platform and, with --start, the client, run the checks, and stop both.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import { launchChromium, NoChromium } from './browser/chromium.ts'
 import type { Check } from './check.ts'
 import { type ClientProcess, startClient } from './client-process.ts'
 import { untilRestart } from './client-restarts.ts'
@@ -11,7 +12,7 @@ import { sendRaw } from './raw-request.ts'
 import { type Result, runChecks } from './run-checks.ts'
 import type { Settings } from './settings.ts'
 
-/** It could not begin; the message says why. */
+/** The run could not begin. The message says why. */
 export class CannotRun extends Error {}
 
 export interface RunOptions {
@@ -19,34 +20,37 @@ export interface RunOptions {
   onSettings?: (values: Record<string, string>) => void
   onWaiting?: () => void
   onResult?: (result: Result) => void
-  /** Ends the run and stops everything that it started. */
+  /** Aborts the run and stops everything that it started. */
   stop?: AbortSignal
-  /** Asked after each round; gives the checks of another one, or undefined to end. Their results replace the former. */
+  /** Called after each round. Returns the checks to repeat, or undefined to end. Their results replace the earlier ones. */
   nextRound?: (results: Result[], client: RunningClient) => Promise<Check[] | undefined>
 }
 
 /** The client between two rounds. */
 export interface RunningClient {
-  /** Resolves when somebody has started the client anew, or when the signal aborts. */
+  /** Resolves when somebody has restarted the client, or when the signal aborts. */
   untilRestart(signal: AbortSignal): Promise<void>
-  /** Starts a client of --start anew. */
+  /** Restarts a client of --start. */
   restart(): Promise<void>
 }
 
-/** `environment`: what a started client is given beside its settings. Throws CannotRun. */
+/** `environment`: the environment of a started client, besides its settings. Throws CannotRun. */
 export async function run(
   checks: Check[],
   settings: Settings,
   environment: Record<string, string | undefined> = {},
   { onSettings, onWaiting, onResult, stop, nextRound }: RunOptions = {},
 ): Promise<Result[]> {
-  // Loaded only now: --help, --list and a wrong option need none of the sandbox, which takes longest.
+  // This is first, because it fails if the browser, or the package that drives it, is not installed.
+  const chromium = settings.browser === undefined ? undefined : await startChromium(settings.browser, environment.PATH)
+  // Imported only now, because the sandbox takes longest to load, and --help, --list and a wrong option do not need it.
   const { startPlatform } = await import('./platform.ts')
   const start = () => startPlatform(settings)
   const platform = await start()
-    // Another run may have taken the same free port just then.
+    // Another run may have taken the same free port at this moment.
     .catch((error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? start() : Promise.reject(error)))
-    .catch((error: Error) => {
+    .catch(async (error: Error) => {
+      await chromium?.close()
       throw new CannotRun(`The platform did not start: ${error.message}`)
     })
   const forward = settings.clientAt === undefined ? undefined : await forwardTo(settings.client, settings.clientAt)
@@ -54,7 +58,7 @@ export async function run(
   const stopped = new Promise<never>((_, reject) =>
     stop?.addEventListener('abort', () => reject(new CannotRun('It was stopped.'))),
   )
-  // Nobody may be waiting for it yet, or any more.
+  // Nothing may be waiting for it yet, or any more.
   stopped.catch(() => undefined)
   try {
     const values = clientSettings(settings, platform)
@@ -72,7 +76,7 @@ export async function run(
       isSlow
         ? `The client is too slow: it did not answer ${loginUrl} within ${longestAnswerMs / 1000} seconds. Each answer has that long. Look at what it waits for, for example a name that is looked up or a connection that is refused.`
         : ''
-    // A client may say that it is busy. 502 and 504 are a proxy's words for a client that is gone.
+    // A client may answer that it is busy. 502 and 504 come from a proxy in front of a client that is not there.
     const isAlive = async () => ![502, 504].includes((await statusAt(loginUrl)) ?? 502)
     const waitForClient = async (isAlive: () => boolean) => {
       for (const end = performance.now() + settings.waitMs; performance.now() < end && isAlive() && !stop?.aborted; ) {
@@ -93,7 +97,7 @@ export async function run(
       if (!(await waitForClient(() => true)))
         throw new CannotRun(whySilent() || `No client answered at ${loginUrl} in ${settings.waitMs / 1000} seconds.`)
     }
-    const parts = { settings, platform, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
+    const parts = { settings, platform, chromium, clientProcess, isAnswering, isAlive, ...(onResult && { onResult }) }
     const runRound = (round: Check[]) => {
       const running = findObstacle(parts).then(obstacle => runChecks(round, { ...parts, obstacle }))
       return Promise.race([running, stopped])
@@ -109,16 +113,23 @@ export async function run(
     }
     return results
   } finally {
+    await chromium?.close()
     await clientProcess?.stop()
     await forward?.close()
     await platform.close()
   }
 }
 
+function startChromium(wanted: string, path = '') {
+  return launchChromium(wanted, path).catch((error: Error) => {
+    throw error instanceof NoChromium ? new CannotRun(error.message) : error
+  })
+}
+
 /** Milliseconds that a client may need for one answer. A visitor would not wait longer. */
 const longestAnswerMs = 5000
 
-/** Undefined without an answer. Throws CannotRun where waiting would not help. */
+/** Undefined without an answer. Throws CannotRun if waiting would not help. */
 async function statusAt(url: string, tellSlow = () => {}): Promise<number | undefined> {
   const { response, durationMs } = await sendRaw(url, {
     timeoutMs: longestAnswerMs,
@@ -131,17 +142,17 @@ async function statusAt(url: string, tellSlow = () => {}): Promise<number | unde
   return undefined
 }
 
-/** Why no answer will ever come over this connection, and what to do about it. */
+/** Why this connection will never give an answer, and how to solve it. */
 function whyNoTls(url: string, fault: string): string | undefined {
   const { origin, hostname } = new URL(url)
   if (!url.startsWith('https:')) return undefined
   if (/wrong version number|packet length too long/i.test(fault))
     return `${origin} does not speak https. If the client is on plain http, say --client ${origin.replace('https:', 'http:')}`
-  // Each of OpenSSL's reasons has the word.
+  // All of OpenSSL's reasons contain this word.
   if (!fault.includes('certificate')) return undefined
   const trust = 'Name the file that has it, or its authority, in the environment: NODE_EXTRA_CA_CERTS=certificate.pem'
   if (/self-signed/i.test(fault))
-    return `The certificate of ${origin} is not trusted (${fault}): nobody but itself vouches for it. ${trust}`
+    return `The certificate of ${origin} is not trusted (${fault}): it is signed only by itself. ${trust}`
   if (/altnames/i.test(fault))
     return `The certificate of ${origin} is for another name (${fault}). Use the name that it is for with --client, or make one for ${hostname}.`
   if (/expired|not yet valid/i.test(fault))
@@ -160,7 +171,7 @@ function clientSettings(settings: Settings, platform: Platform): Record<string, 
   }
 }
 
-/** The settings by the names of this project's client, and by those that --env asks for. */
+/** The settings under the names of this project's client, and under those that --env asks for. */
 function environmentOf(
   values: Record<string, string>,
   { client, env }: Settings,

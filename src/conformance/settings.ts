@@ -1,4 +1,4 @@
-// Reads the command's arguments, and names every problem at once.
+// Reads the arguments of the command, and reports every problem at once.
 import { Secret } from '../sandbox/values/secret.ts'
 import { argumentsToRepeat, readArguments, SettingsError } from './arguments.ts'
 import type { Need } from './check.ts'
@@ -8,30 +8,32 @@ export interface Settings {
   /** Origin of the client under test, and of another instance of it. */
   client: string
   replica: string | undefined
-  /** Where the client is reached instead of at the host and port of its address: `host:port`. */
+  /** Where the client is reached, if not at the host and port of its address: `host:port`. */
   clientAt: string | undefined
   start: string | undefined
-  /** Further variables for the started client; `{LOGIN_URL}` and the like stand for the settings. */
+  /** Further variables for the started client. `{LOGIN_URL}` and the like stand for the settings. */
   env: [name: string, value: string][]
   waitMs: number
-  /** How long a browser waits for an answer: a right client has given its own up before. */
+  /** How long a browser waits for an answer. A right client ends its own calls earlier. */
   patienceMs: number
-  /** Paths at the client; an empty one says that it has none. */
+  /** Paths at the client. An empty one means that the client has no such page. */
   login: string
   callback: string
   page: string
   create: string
   logout: { method: string; path: string } | undefined
-  /** The parameter of the login path that says where to come back to; empty where there is none. */
+  /** The parameter of the login path for the page to come back to. Empty if there is none. */
   returnTo: string
+  /** A real browser for the group real-browser: "chromium", or the path of its program. */
+  browser: string | undefined
   only: RegExp | undefined
   /** Ids of checks that are known to fail, with the reason of each. */
   expectFail: Map<string, string>
   /** Checks that stay undecided do not change the exit code. */
   allowUndecided: boolean
-  /** What is a SHOULD or advice fails as well. */
+  /** A SHOULD or advice fails, too. */
   isStrict: boolean
-  /** Goes on after the run, and repeats what failed. */
+  /** Goes on after the run, and repeats failed checks. */
   isWatching: boolean
   isHelp: boolean
   isList: boolean
@@ -41,15 +43,15 @@ export interface Settings {
   portalPort: number
   apiPort: number
   labPort: number
-  /** Where the platform listens; `localhost` means every loopback address. */
+  /** Where the platform listens. `localhost` means every loopback address. */
   host: string
-  /** Origins at which the client and the browser reach the platform, where these are not the ports on loopback. */
+  /** Origins at which the client and the browser reach the platform, if not at its ports on loopback. */
   portalUrl: string | undefined
   apiUrl: string | undefined
-  /** Of the application that the client is, where they are to stay the same from run to run. */
+  /** Credentials of the client's application, if they are to stay the same from run to run. */
   clientId: string | undefined
   clientSecret: Secret | undefined
-  /** The arguments that a repetition needs, as they were typed. */
+  /** The arguments for a repetition, as they were typed. */
   repeat: string[]
 }
 
@@ -61,7 +63,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     const text = (values[name] as string | undefined)?.replace(/\/$/, '')
     if (text === undefined) return undefined
     if (!/^https?:\/\//.test(text) || !URL.canParse(text) || new URL(text).origin !== text)
-      problems.push(`--${name} must be an origin such as http://localhost:3000, and is ${text}`)
+      problems.push(`--${name} must be an origin such as http://localhost:3000, but is ${text}`)
     return text
   }
   const path = (name: 'login' | 'callback' | 'page' | 'create', isNeeded = false) => {
@@ -92,6 +94,7 @@ export function readSettings(args: string[], environment: Record<string, string 
     create: path('create'),
     logout: readLogout(values.logout, problems),
     returnTo: values['return-to'],
+    browser: values.browser,
     only: readPattern(values.only, problems),
     expectFail: readExpectedFailures(values['expect-fail'], problems),
     allowUndecided: values['allow-undecided'],
@@ -114,11 +117,13 @@ export function readSettings(args: string[], environment: Record<string, string 
   }
   if (settings.clientAt && !/^[\w.-]+:\d{1,5}$/.test(settings.clientAt))
     problems.push('--client-at must be a host and a port, such as host.docker.internal:3000')
+  if (settings.browser !== undefined && settings.browser !== 'chromium' && !/[/\\]/.test(settings.browser))
+    problems.push('--browser must be chromium, or the path of its program, such as /usr/bin/google-chrome')
   if (problems.length > 0) throw new SettingsError(problems)
   return settings
 }
 
-/** Why a client of these settings cannot be asked this, or undefined where it can. */
+/** Why a check cannot be done with these settings, or undefined if it can. */
 export function whyMissing(settings: Settings, need: Need): string | undefined {
   const answers: Record<Need, [unknown, string]> = {
     page: [settings.page, 'no page behind the login was named (--page)'],
@@ -126,6 +131,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
     create: [settings.create, 'no page that creates an application was named (--create)'],
     returnTo: [settings.returnTo, 'no parameter was named that says where to come back to (--return-to)'],
     replica: [settings.replica, 'no other instance was named (--replica)'],
+    browser: [settings.browser, 'no real browser was asked for (--browser chromium)'],
     start: [settings.start, 'the client was not started by this command (--start)'],
   }
   const [has, why] = answers[need]
@@ -134,7 +140,7 @@ export function whyMissing(settings: Settings, need: Need): string | undefined {
 
 function readVariable(text: string, problems: string[]): [string, string] {
   const [, name = '', value = ''] = /^(\w+)=(.*)$/s.exec(text) ?? []
-  if (!name) problems.push(`--env must be NAME=VALUE, and is ${text}`)
+  if (!name) problems.push(`--env must be NAME=VALUE, but is ${text}`)
   return [name, value]
 }
 

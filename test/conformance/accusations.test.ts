@@ -1,4 +1,4 @@
-// What the suite says of a client must be true: no client is blamed for what it does right, and the advice fits the answer.
+// The findings of the suite must be true: no client is blamed for correct behaviour, and the fix matches the answer.
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { Page } from '../../src/conformance/browser/browser.ts'
@@ -6,7 +6,7 @@ import { checks } from '../../src/conformance/checks.ts'
 import { waitedMs } from '../../src/conformance/findings.ts'
 import type { Result } from '../../src/conformance/run-checks.ts'
 import { buildClient } from './clients/client.ts'
-import { headersWith } from './clients/faults/fault.ts'
+import { exchangeWith, headersWith } from './clients/faults/fault.ts'
 import { buildOtherClient, otherClientOptions } from './clients/other-client.ts'
 import { page } from './clients/pages.ts'
 import { type Parts, right } from './clients/parts.ts'
@@ -40,7 +40,7 @@ t.test('a form that the API refuses is not blamed on a referrer policy', async t
   t.notMatch(result?.fix, 'no-referrer')
 })
 
-t.test('a form whose page sends no referrer, and so Origin: null, is told so', async t => {
+t.test('a form whose page sends no referrer, and so Origin: null, gets this reason', async t => {
   const { 'create-works': result } = await judge(
     {
       ...headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
@@ -56,7 +56,7 @@ t.test('a form that the client refuses for another reason is not blamed on a ref
   t.match(result, { verdict: 'failed', fix: 'The client refused its own form with 409' })
 })
 
-t.test('a state in a logged address is not a logged cookie', async t => {
+t.test('a client that logs a state is not accused of logging the cookie that contains it', async t => {
   const logins = new Map<string, Login>()
   const found = await judge(
     {
@@ -85,7 +85,7 @@ t.test('a cookie in the log is found', async t => {
   t.equal(found['log-cookies']?.verdict, 'failed')
 })
 
-t.test('a path that a form holds, and that is logged as an address, is not what stood in a form', async t => {
+t.test('a path in a form field that is logged as an address does not count as logged form text', async t => {
   const forms = new Map<string, unknown>()
   const printsPath: Partial<Parts> = {
     seal(visit, name, value) {
@@ -130,7 +130,7 @@ t.test('a client that loops in a browser fails login-works, with the reason', as
   t.match(found['login-works'], { verdict: 'failed', reason: /sent to the portal and back \d+ times/, fix: 'Strict' })
 })
 
-t.test('a redirect from the callback with a Lax cookie is no loop', async t => {
+t.test('a redirect from the callback with a Lax cookie is not a loop', async t => {
   const found = await judge(
     {
       arrive: (_visit, login) => ({ status: 302, headers: { location: login.returnTo } }),
@@ -144,7 +144,7 @@ t.test('a redirect from the callback with a Lax cookie is no loop', async t => {
   t.equal(found['login-lands-signed-in']?.verdict, 'passed')
 })
 
-t.test('a callback that leads on by a script is undecided where that matters, and fails nowhere', async t => {
+t.test('a callback that goes on by a script is undecided if that matters, and fails nowhere', async t => {
   const found = await judge(
     {
       arrive: (visit, login) =>
@@ -167,7 +167,7 @@ t.test('a callback that leads on by a script is undecided where that matters, an
   })
 })
 
-t.test('an error page with a script is a failure all the same', async t => {
+t.test('an error page with a script is still a failure', async t => {
   const found = await judge(
     { afterStart: visit => page(visit, 500, 'Error', '<script>location.reload()</script>') },
     'start-leads-to-portal',
@@ -175,7 +175,7 @@ t.test('an error page with a script is a failure all the same', async t => {
   t.equal(found['start-leads-to-portal']?.verdict, 'failed')
 })
 
-t.test('a login that the portal refuses at the exchange is told what the portal says', async t => {
+t.test('a login that the portal refuses at the exchange gets the reason of the portal', async t => {
   const found = await judge(
     {
       exchangeForm: (visit, callback, login) =>
@@ -200,7 +200,7 @@ t.test('what the suite does between two requests is not counted as waiting for t
   t.end()
 })
 
-t.test('a client that fails by itself is not told to change what has nothing to do with it', async t => {
+t.test('a client that fails by itself gets no unrelated advice', async t => {
   const found = await judge({ isFormOf: () => JSON.parse('{') }, 'create-works', 'create-no-session')
   t.match(found['create-works'], { verdict: 'failed', fix: 'The client itself failed' })
 })
@@ -218,4 +218,22 @@ t.test('the id of a session that the server keeps may live longer than the acces
     checks.filter(({ id }) => id === 'cookie-max-age'),
   )
   t.match(results, [{ verdict: 'not applicable', reason: 'too short to hold the access token' }])
+})
+
+t.test('if every exchange is refused, neither the address bar nor the size of cookies is blamed', async t => {
+  const found = await judge(
+    exchangeWith(form => form.delete('state')),
+    'login-works',
+    'callback-code-not-in-address',
+    'cookie-headers-in-bounds',
+  )
+  t.match(found['login-works'], { verdict: 'failed', fix: 'state' })
+  t.not(found['callback-code-not-in-address']?.verdict, 'failed')
+  t.not(found['cookie-headers-in-bounds']?.verdict, 'failed')
+})
+
+t.test('a client that refuses every callback is not told where to send the code', async t => {
+  const strict = right.loginAttributes.replace('Lax', 'Strict')
+  const { 'exchange-post': result } = await judge({ loginAttributes: strict }, 'exchange-post')
+  t.match(result, { verdict: 'failed', fix: 'The client refuses the callback' })
 })

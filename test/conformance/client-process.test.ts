@@ -7,7 +7,7 @@ import t from 'tap'
 import { startClient } from '../../src/conformance/client-process.ts'
 import { findFreePort } from '../support/free-port.ts'
 
-t.test('who restarts a client while it is being restarted waits for the same start', async t => {
+t.test('two restarts at the same time share one start', async t => {
   let starts = 0
   const isAnswering = async () => ++starts > 0
   const client = await startClient('exec sleep 60', process.env, isAnswering)
@@ -33,7 +33,7 @@ t.test('a client that was stopped is not started again, not even by a restart th
   t.equal(starts, 2)
 })
 
-t.test('what the client’s shell has started is gone with it, whatever it makes of a signal', async t => {
+t.test('children of the client’s shell end with it, however they handle signals', async t => {
   const port = await findFreePort()
   const lines = `process.on('SIGTERM', () => 0); require('node:net').createServer().listen(${port}, '127.0.0.1', () => console.log('listens'))`
   const client = await startClient(`"${process.execPath}" -e "${lines}"; true`, process.env, async () => true)
@@ -46,7 +46,7 @@ t.test('what the client’s shell has started is gone with it, whatever it makes
   server.close()
 })
 
-t.test('on Windows taskkill ends the client and all that it has started', async t => {
+t.test('on Windows taskkill ends the client and all its children', async t => {
   const folder = t.testdir()
   // Only what Windows is told is seen here; the real program ends what it names.
   const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/calls\nkill -9 -- "-$2"\n`

@@ -1,13 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../support/free-port.ts'
+import { serve, startsLogins } from './support/small-clients.ts'
 
 // The whole run waits for most of its time.
 t.jobs = 3
@@ -32,17 +31,6 @@ function conformance(args: string[]): Promise<Run> {
         resolve({ code: child.exitCode, output, errors, lastLine: output.trimEnd().split('\n').at(-1) }),
     )
   })
-}
-
-/** A client of one function, in this process. */
-async function serve(t: Test, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, 'localhost')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
 }
 
 t.test('the client of this project passes: no MUST and no SHOULD fails', async t => {
@@ -73,7 +61,7 @@ t.test('the client of this project passes: no MUST and no SHOULD fails', async t
   await t.rejects(fetch(client), 'the client that it started has been stopped')
 })
 
-t.test('a MUST that fails is exit code 1, unless it is known to fail', async t => {
+t.test('a failed MUST gives exit code 1, unless it is listed as a known failure', async t => {
   const client = await serve(t, (_request, response) => response.end('no login here'))
   const only = ['--client', client, '--only', '^(start-leads-to-portal|not-found-escapes)$']
   const failed = await conformance(only)
@@ -87,18 +75,6 @@ t.test('a MUST that fails is exit code 1, unless it is known to fail', async t =
   writeFileSync(list, 'start-leads-to-portal it has no login yet\n')
   t.equal((await conformance([...only, '--expect-fail', list])).code, 0)
 })
-
-/** Leads to the portal, and does no more: `atCallback` is run for each callback. */
-const startsLogins = (atCallback: string) => `
-  import { createServer } from 'node:http'
-  import { randomBytes } from 'node:crypto'
-  const { LOGIN_URL, CLIENT_ID: client_id, REDIRECT_URI: redirect_uri, PORT } = process.env
-  createServer((request, response) => {
-    if (request.url.startsWith('/exchangeToken')) ${atCallback}
-    const state = randomBytes(24).toString('base64url')
-    const query = { grant_type: 'authorization', response_type: 'code', client_id, redirect_uri, cancel_url: redirect_uri, state }
-    response.writeHead(302, { location: LOGIN_URL + '/?' + new URLSearchParams(query) }).end()
-  }).listen(PORT, 'localhost')`
 
 /** The command with a client of a few lines, which it starts itself. */
 async function judge(t: Test, source: string, ...args: string[]): Promise<Run> {
@@ -129,7 +105,7 @@ t.test('a check that stays undecided is exit code 3, and 0 with --allow-undecide
   t.equal((await judge(t, source, ...args, '--allow-undecided')).code, 0)
 })
 
-t.test('what keeps it from running is exit code 2, and says why', async t => {
+t.test('if the suite cannot run, the exit code is 2 and the message says why', async t => {
   const free = `http://localhost:${await findFreePort()}`
   const silent = await conformance(['--client', free, '--wait', '0'])
   t.match(silent, { code: 2, errors: `No client answered at ${free}/login` })
@@ -146,6 +122,15 @@ t.test('what keeps it from running is exit code 2, and says why', async t => {
   })
 })
 
+t.test('if the real browser is missing, the exit code is 2 and the message says so', async t => {
+  const client = await serve(t, (_request, response) => response.end('here'))
+  const missing = await conformance(['--client', client, '--browser', '/no/such/browser'])
+  t.match(missing, { code: 2, errors: '--browser: there is no file /no/such/browser' })
+  const noBrowser = await conformance(['--client', client, '--browser', process.execPath])
+  t.match(noBrowser, { code: 2, errors: 'did not start as a browser' })
+  t.match(await conformance(['--browser', 'firefox']), { code: 2, errors: '--browser must be chromium, or the path' })
+})
+
 t.test('a client that needs too long for an answer is told so', async t => {
   const slow = await serve(t, () => {})
   const { code, errors } = await conformance(['--client', slow, '--wait', '1'])
@@ -160,7 +145,7 @@ t.test('a client that does not speak https is told so at once', async t => {
   t.match(errors, /https:\/\/localhost:\d+ does not speak https\..*--client http:\/\/localhost:\d+/)
 })
 
-t.test('a report that cannot be written keeps the run from beginning', async t => {
+t.test('if the report cannot be written, the run does not start', async t => {
   const client = await serve(t, (_request, response) => response.end('here'))
   const path = join(t.testdir(), 'no', 'such', 'folder.json')
   const { code, errors, output } = await conformance(['--client', client, '--json', path])
@@ -176,7 +161,7 @@ t.test('--list prints every check and runs none', async t => {
   t.ok(Number(/^(\d+) checks/m.exec(output)?.[1]) >= 120)
 })
 
-t.test('a client in a container is reached elsewhere than at its address', async t => {
+t.test('the suite can reach a client in a container at another address than its public one', async t => {
   const client = await serve(t, (_request, response) => response.end('here'))
   const at = new URL(client)
   const own = `http://localhost:${await findFreePort()}`
@@ -184,7 +169,7 @@ t.test('a client in a container is reached elsewhere than at its address', async
   t.equal(run.lastLine, '1 passed, 0 failed, 0 warned, 0 not applicable, 0 undecided', run.errors)
 })
 
-t.test('it ends when it is told to, and its client with it', async t => {
+t.test('on a signal the suite ends and stops its client', async t => {
   const client = `http://localhost:${await findFreePort()}`
   const child = spawn(
     process.execPath,

@@ -46,7 +46,7 @@ t.test(
     const { port } = others.address() as AddressInfo
     t.match(
       await judge(t, `if (++count % 3 === 0) kept.push(connect(${port}, 'localhost').unref())`),
-      /\d+ connections more/,
+      /\d+ more connections/,
     )
   },
 )

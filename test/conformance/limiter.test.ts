@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLimiter } from '../../src/conformance/limiter.ts'
 
-t.test('no more run at a time than there are slots', async t => {
+t.test('no more functions run at a time than there are slots', async t => {
   const { runInSlot } = createLimiter(2)
   let running = 0
   let most = 0
@@ -23,7 +23,7 @@ t.test('no more run at a time than there are slots', async t => {
   t.equal(running, 0, 'a function that failed holds no slot')
 })
 
-t.test('a pause gives the slot to another, and gets one again before the next begins', async t => {
+t.test('a paused function frees its slot, and gets a slot back before the next function begins', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   const say = (word: string) => void heard.push(word)
@@ -48,7 +48,7 @@ t.test('a pause gives the slot to another, and gets one again before the next be
   t.same(heard, ['the first begins', 'the second begins', 'the second ends', 'the first goes on', 'the third begins'])
 })
 
-t.test('who waits long for something frees the slot, and goes on as soon as it is there', async t => {
+t.test('a function that waits long frees its slot, and continues as soon as the awaited event occurs', async t => {
   const { runInSlot } = createLimiter(1)
   const heard: string[] = []
   let answer = () => {}
@@ -72,7 +72,7 @@ t.test('who waits long for something frees the slot, and goes on as soon as it i
   t.same(heard, ['the second begins', 'the first goes on', 'the second ends', 'the third begins'])
 })
 
-t.test('a function that ends while it still waits leaves its slot as it was', async t => {
+t.test('a function that ends while it waits does not change the number of free slots', async t => {
   const { runInSlot } = createLimiter(1)
   let answer = () => {}
   let waiting: Promise<void> | undefined
@@ -97,7 +97,7 @@ t.test('a function that ends while it still waits leaves its slot as it was', as
   t.equal(most, 1)
 })
 
-t.test('no more begin than may wait at a time', async t => {
+t.test('no more functions begin than may wait at a time', async t => {
   const { runInSlot } = createLimiter(1, 2)
   let [begun, most] = [0, 0]
   const one = () =>

@@ -1,8 +1,6 @@
 // A client that ends, hangs or breaks the connection fails the check during which it did so.
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import type { RequestListener } from 'node:http'
+import t from 'tap'
 import { type Check, Failed, NotApplicable, Undecided } from '../../src/conformance/check.ts'
 import type { ClientProcess } from '../../src/conformance/client-process.ts'
 import { exitCodeOf } from '../../src/conformance/exit-code.ts'
@@ -14,6 +12,7 @@ import { describeFailure, summarize } from '../../src/conformance/report/termina
 import { type Result, type RunParts, runChecks } from '../../src/conformance/run-checks.ts'
 import { readSettings } from '../../src/conformance/settings.ts'
 import { Secret } from '../../src/sandbox/values/secret.ts'
+import { serve } from './support/small-clients.ts'
 
 const base = { group: 'pages', title: 'A title', rule: 'PG-21', why: 'Why.', fix: 'Fix it.' } as const
 const check = (id: string, run: Check['run'], more: Partial<Check> = {}): Check => ({ ...base, id, run, ...more })
@@ -55,16 +54,6 @@ function fakeProcess() {
   }
 }
 
-async function serve(t: Test, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, 'localhost')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
-}
-
 const outcomes: [what: string, end: () => void][] = [
   ['passes', () => undefined],
   [
@@ -104,7 +93,10 @@ for (const [what, end] of outcomes)
       },
     )
 
-/** Four checks side by side; the client ends during the first, and a fifth check starts it again before the first looks. */
+/**
+ * Runs four checks in parallel. The client ends during the first one. Before that check looks at the client again, a
+ * fifth check has restarted it.
+ */
 async function judgeWithRestart(endsAgain: boolean): Promise<Result[]> {
   const client = fakeProcess()
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
@@ -126,12 +118,15 @@ t.test('a restart for another check does not hide that the client has ended', as
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'passed', c: 'passed', d: 'passed', f: 'passed' })
 })
 
-t.test('a client that ends side by side and never again fails every check that was running', async t => {
+t.test('if the client ends once and does not end again, every check that was running fails', async t => {
   const { kills, b, c, d, f } = verdictsOf(await judgeWithRestart(false))
   t.same({ kills, b, c, d, f }, { kills: 'failed', b: 'failed', c: 'failed', d: 'failed', f: 'passed' })
 })
 
-/** Four checks side by side; the client hangs during the first, and a fifth check starts it again before the first looks. */
+/**
+ * Runs four checks in parallel. The client hangs during the first one. Before that check looks at the client again, the
+ * client is back: a fifth check has restarted it, or somebody else has if the suite did not start it (`hasProcess` is false).
+ */
 async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
   const { promise: mayEnd, resolve: release } = Promise.withResolvers<void>()
   const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>()
@@ -148,7 +143,8 @@ async function judgeWithHang(hasProcess: boolean): Promise<Result[]> {
     await isBack
   })
   const { clientProcess } = fakeProcess().parts
-  // Three times after each of the three beside it, and four times before the fifth: then somebody else starts it again.
+  // The runner asks 13 times whether the client answers: three times after each of b, c and d, and four times before e.
+  // Then somebody else starts the client again.
   let asked = 0
   const isAnswering = async () => {
     if (hangs && !hasProcess && ++asked === 13) setImmediate(restart)
@@ -164,7 +160,7 @@ for (const hasProcess of [true, false])
     `a client that hangs is ${hasProcess ? 'started again' : 'there again'} before the check looks: it fails all the same`,
     async t => {
       const [hangs] = await judgeWithHang(hasProcess)
-      t.match(hangs, { verdict: 'failed', reason: 'did not answer any more for a while' })
+      t.match(hangs, { verdict: 'failed', reason: 'did not answer for a while' })
     },
   )
 
@@ -187,7 +183,7 @@ t.test(
       isAnswering: async () => isThere,
     })
     t.same(verdictsOf(results), { ends: 'failed', later: 'undecided' })
-    t.match(results[0]?.reason, 'After this check the client did not answer any more.')
+    t.match(results[0]?.reason, 'After this check the client no longer answered.')
   },
 )
 
@@ -218,7 +214,7 @@ for (const [how, ask] of requests)
       t.match(results, [{ verdict: 'failed', level: 'MUST', reason: `without an answer: GET ${client}/page (` }])
     })
 
-t.test('an answer that no browser can read is no broken connection', async t => {
+t.test('an answer that no browser can read is not reported as a broken connection', async t => {
   const client = await serve(t, (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no gzip'))
   const settings = readSettings(['--client', client])
   const results = await runAll([check('a', async context => void (await context.browser().visit(client)))], {

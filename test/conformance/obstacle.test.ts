@@ -99,3 +99,15 @@ t.test('a right client has no obstacle', async t => {
   const results = await judge({}, /^(start-leads-to-portal|login-works|exchange-code)$/)
   t.same([...new Set(results.map(({ verdict }) => verdict))], ['passed'])
 })
+
+t.test('a client that never answers the callback fails once, and only checks before the callback are run', async t => {
+  const never = new Promise<never>(() => {})
+  const results = await judge({ exchange: () => never }, /^(login-works|exchange-form|start-state|cookie-secure)$/)
+  t.same(briefly(results), {
+    'start-state': 'passed',
+    'login-works': 'failed',
+    'exchange-form': 'login-works',
+    'cookie-secure': 'login-works',
+  })
+  t.match(results.find(({ id }) => id === 'login-works')?.reason, /no whole answer within 5000 ms/)
+})

@@ -42,7 +42,7 @@ t.test('text that only looks like markup runs nothing', async t => {
   t.notOk(runsScript(answer('{"name":"<img src=x onerror=conformance()>"}', 'application/json'), 'conformance()'))
 })
 
-t.test('a link, a form or a refresh to a script is found, and an image in the page is none', async t => {
+t.test('links, forms and refreshes that run a script are found, and an inline image is not taken for one', async t => {
   for (const body of [
     '<a href=" java\nscript:alert(1)">',
     '<form><button formaction="javascript:alert(1)">',
@@ -100,7 +100,7 @@ t.test('a stack or a source file is found in the text, in comments and in data',
   t.ok(showsInside(answer('panic\ngoroutine 1 [running]', 'text/plain')))
 })
 
-t.test('a page that shows no inside is not taken for one', async t => {
+t.test('a page without data of the visitor is not taken for a signed-in page', async t => {
   for (const body of [
     '<p>Please try again\n   at noon, or call us.',
     '<script src="/node_modules/.vite/app.js"></script><script>console.log("app.js:12")</script><p>Sorry.',
@@ -110,7 +110,7 @@ t.test('a page that shows no inside is not taken for one', async t => {
     t.notOk(showsInside(answer(body)), body)
 })
 
-t.test('a script that could lead on is seen, and data is none', async t => {
+t.test('the check finds a script that could navigate, and does not mistake a data block for one', async t => {
   const page = (body: string) =>
     ({ status: 200, headers: new Headers({ 'content-type': 'text/html' }), body, trail: [] }) as never
   t.ok(mayGoOnByScript(page('<script>location.href = "/next"</script>')))

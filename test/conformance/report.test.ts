@@ -106,7 +106,7 @@ t.test('a client that is only slow is not started anew', async t => {
 
 t.test('a check is undecided if the client was gone before it began', async t => {
   const results = await runAll([check('a', async () => {})], { isAnswering: async () => false })
-  t.match(results, [{ verdict: 'undecided', reason: 'The client does not answer any more.' }])
+  t.match(results, [{ verdict: 'undecided', reason: 'The client no longer answers.' }])
 })
 
 const must = { ...base, level: 'MUST' } as const
@@ -220,7 +220,7 @@ t.test('a known failure that passes, or that no check has, fails in every report
     toJunit(stale),
     '<testsuites name="Conformance of http://localhost:3000" timestamp="1970-01-01T00:00:00.000Z" tests="2" failures="2"',
   )
-  t.match(toHtml(stale), 'Take it off the list')
+  t.match(toHtml(stale), 'Remove it from the list')
   t.match(toHtml(stale), '<code>gone</code>')
   t.notMatch(toHtml(stale), 'Nothing to fix')
   t.match(JSON.parse(toJson(stale)), {
@@ -260,7 +260,7 @@ t.test('what to fix first comes first, and what is alike is told once', async t 
   t.notMatch(told, 'FAILED alike')
 })
 
-t.test('the paths of reports are tried before the run, and nothing is left behind', async t => {
+t.test('the command tests before the run that it can write the reports, and leaves no file behind', async t => {
   const folder = t.testdir({ kept: 'old' })
   const [json, kept] = [join(folder, 'new'), join(folder, 'kept')]
   t.same(problemsOfReportFiles({ json, junit: kept, html: undefined }), [])
@@ -405,7 +405,7 @@ t.test('a finding of the conformance suite explains why the platform refused a s
   t.match(describeStep(step), `→ 401 (code-used)\n  ${found} ${fix} (${reference})`)
 })
 
-t.test('what a check quotes of a log is hidden, too', async t => {
+t.test('secrets in log lines that a check quotes are hidden, too', async t => {
   const [result] = await runAll([
     check('quotes', async () => {
       throw new Failed('It printed code=S3cretS3cret.', [
@@ -469,7 +469,7 @@ t.test('advice that stays undecided changes no exit code', async t => {
 
 t.test('every report shows the rule of a failure: its id, its source and the sentence', async t => {
   const [failed] = await runAll([check('a', broken[0]!.run, { rule: 'CL-03' })])
-  const shown = 'CL-03 (MUST), RFC 9700, section 2.1: "one-time use CSRF tokens'
+  const shown = 'Origin: RFC 9700, section 2.1, "one-time use CSRF tokens'
   const own = { ...report, results: [failed!], outcome: { ...nothing, failed: [failed!] } }
   t.match(describeFailure(failed!, 'run'), shown)
   t.match(toJunit(own), shown.replaceAll('"', '&quot;'))

@@ -42,7 +42,7 @@ t.test('every problem is named at once', async t => {
   t.throws(() => readSettings(['--nonsense']), /Unknown option '--nonsense'/)
 })
 
-t.test('a list of known failures has a reason beside each', async t => {
+t.test('each entry in a list of known failures needs a reason', async t => {
   const path = join(
     t.testdir({ list: '# known\n\nlogin-works  the portal is down\n  page-no-store: next week\n' }),
     'list',

@@ -5,23 +5,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findFreePort } from '../support/free-port.ts'
+import { startsLogins } from './support/small-clients.ts'
 
 const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env
 const environment = { PATH, TMPDIR, NODE_COMPILE_CACHE }
 
-/** Leads to the portal, and does no more: `atCallback` is run for each callback. */
-const startsLogins = (atCallback: string) => `
-  import { createServer } from 'node:http'
-  import { randomBytes } from 'node:crypto'
-  const { LOGIN_URL, CLIENT_ID: client_id, REDIRECT_URI: redirect_uri, PORT } = process.env
-  createServer((request, response) => {
-    if (request.url.startsWith('/exchangeToken')) ${atCallback}
-    const state = randomBytes(24).toString('base64url')
-    const query = { grant_type: 'authorization', response_type: 'code', client_id, redirect_uri, cancel_url: redirect_uri, state }
-    response.writeHead(302, { location: LOGIN_URL + '/?' + new URLSearchParams(query) }).end()
-  }).listen(PORT, 'localhost')`
-
-t.test('with --watch what failed is repeated when the client is started anew', async t => {
+t.test('with --watch, the failed checks run again when the client is restarted', async t => {
   const folder = t.testdir({
     'client.mjs': startsLogins(`{ console.log('first'); response.writeHead(500); return response.end() }`),
   })

@@ -1,4 +1,4 @@
-// A browser as far as HTTP goes: what it asks, in which order, with which cookies. It shows nothing and runs no scripts.
+// The HTTP side of a browser: which requests it sends, in which order, with which cookies. It displays nothing and runs no scripts.
 
 import type { ContentPolicy } from './content-policy.ts'
 import { CookieJar, type Errand } from './cookie-jar.ts'
@@ -17,54 +17,54 @@ export interface Exchange {
   durationMs: number
 }
 
-/** Why no whole answer came. */
+/** Why no complete answer arrived. */
 export interface NoAnswer {
   fault: string
-  /** The connection was refused or broken, or nothing came in time: not an answer that came and cannot be read. */
+  /** The connection was refused or broken, or nothing arrived in time. An answer that cannot be read does not count as lost. */
   isLost?: boolean
 }
 
 export interface Page extends Document {
   url: string
-  /** 0 when no answer came: `fault` says why. */
+  /** 0 if no answer arrived. `fault` says why. */
   status: number
   headers: Headers
   body: string
   fault: string | undefined
-  /** Where the browser would have gone next, had `stopAt` let it. */
+  /** The address that the browser would have opened next without `stopAt`. */
   stoppedAt: string | undefined
   /** Every exchange of this navigation, redirects and refreshes included, in order. */
   trail: Exchange[]
 }
 
 export interface Options {
-  /** For each request until its last byte; 30 seconds. */
+  /** The time limit of each request until its last byte. The default is 30 seconds. */
   timeoutMs?: number
-  /** A redirect or refresh that would go there is not followed. */
+  /** A redirect or refresh to such an address is not followed. */
   stopAt?: (url: URL) => boolean
   clock?: () => number
-  /** How requests leave; by itself over the network. */
+  /** How requests are sent. The default is the network. */
   send?: Send
   cookies?: CookieJar
-  /** Called when an exchange is over, whatever began it. */
+  /** Called at the end of every exchange. */
   onExchange?: (exchange: Exchange) => void
 }
 
 type Going = Pick<Options, 'stopAt'>
 
-/** A request on its way, and what goes with it through redirects. */
+/** A request and the data that stays with it through redirects. */
 interface Navigation extends Omit<Cause, 'mode' | 'dest'> {
-  /** Of the page whose form it is. */
+  /** If a form is sent: the content policy of the page that contains the form. */
   form: ContentPolicy | undefined
   body: string | undefined
   contentType: string | undefined
-  /** Reloaded or a form: whatever is kept on the way is asked again, along redirects too. */
+  /** A reload or a form: nothing comes from the cache, also along redirects. */
   isFresh: boolean
 }
 
-/** Of one navigation. */
+/** Limits of one navigation. */
 const mostRequests = 20
-/** Seconds: a page that goes on by itself within that time is waited for. */
+/** Seconds. If a page goes on by itself within this time, the browser waits for it. */
 const longestRefresh = 2
 
 const everyPage = {
@@ -79,10 +79,10 @@ export type Browser = ReturnType<typeof createBrowser>
 export function createBrowser(options: Options = {}) {
   const { timeoutMs = 30_000, clock = Date.now, send = sendOverNetwork } = options
   const cookies = options.cookies ?? new CookieJar(clock)
-  /** What this tab has shown: the requests that would bring it again. */
+  /** The history of this tab: the requests that would load each page again. */
   const history: Navigation[] = []
   let at = -1
-  /** The requests that `stopAt` kept from being sent. */
+  /** The requests that `stopAt` stopped. */
   const stopped = new WeakMap<Page, { next: Navigation; trail: Exchange[] }>()
 
   async function exchange(cause: Cause & Pick<Navigation, 'body' | 'contentType'>, extra: Record<string, string>) {
@@ -131,7 +131,7 @@ export function createBrowser(options: Options = {}) {
     }
   }
 
-  /** Goes there and wherever the answers lead. */
+  /** Opens an address and follows redirects and refreshes. */
   async function navigate(
     first: Navigation,
     { stopAt = options.stopAt }: Going,
@@ -183,7 +183,7 @@ export function createBrowser(options: Options = {}) {
   return {
     cookies,
 
-    /** A person types an address, or presses a link of the page `from`. */
+    /** A person types an address, or clicks a link of the page `from`. */
     visit,
 
     /**
@@ -197,20 +197,20 @@ export function createBrowser(options: Options = {}) {
       return next.form.maySendForm(next.chain[0]!, false) ? navigate(next, going) : forbidden(page, url)
     },
 
-    /** The request of the page that is open, once more. */
+    /** Sends the request of the open page again. */
     reload(going: Going = {}) {
       if (at < 0) throw new Error('No page is open yet.')
       return navigate({ ...history[at]!, isByUser: true, isFresh: true }, going, true)
     },
 
-    /** To the page before, asked for again: nothing is kept. */
+    /** Goes back to the page before and requests it again, because nothing is cached. */
     back(going: Going = {}) {
       if (at < 1) throw new Error('There is no page before this one.')
       const before = history[--at]!
       return navigate({ ...before, isByUser: before.initiator === undefined }, going, true)
     },
 
-    /** Goes on where `stopAt` ended a navigation, there or to another address in its place. */
+    /** Continues a navigation that `stopAt` stopped, there or at another address. */
     goOn(page: Page, url?: string, going: Going = {}) {
       const rest = stopped.get(page)
       if (!rest) throw new Error('This navigation was not stopped.')
@@ -218,7 +218,7 @@ export function createBrowser(options: Options = {}) {
       return navigate({ ...rest.next, chain }, going, false, rest.trail)
     },
 
-    /** What a page loads, or its script asks, with the redirects that follow. */
+    /** A request of a page for a resource, or of its script, with the redirects that follow. */
     async fetch(url: string, asked: Asked): Promise<Exchange[]> {
       const { from, method = 'GET', mode = 'no-cors', dest = 'empty', body, contentType } = asked
       let next: Navigation = { ...begin(method, url, from), body, contentType, isByUser: false }
@@ -233,17 +233,17 @@ export function createBrowser(options: Options = {}) {
       return trail
     },
 
-    /** A page as if `url` had answered with it: another site's, that a test makes up. */
+    /** A page as if `url` had answered with it, such as a page of another site. */
     show(url: string, body: string, headers: Record<string, string> = {}): Page {
       const all = new Headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
       const empty = { fault: undefined, stoppedAt: undefined, trail: [] }
       return { ...readDocument(url, all, body), url, status: 200, headers: all, body, ...empty }
     },
 
-    /** With the same cookies, and a history of its own. */
+    /** Another tab: the same cookies, but its own history. */
     newTab: () => createBrowser({ ...options, cookies }),
 
-    /** Another browser with a copy of the cookies: a thief's, or this one as it was. */
+    /** Another browser with a copy of the cookies, for example that of a thief. */
     copy: () => createBrowser({ ...options, cookies: cookies.copy() }),
   }
 }
@@ -271,7 +271,7 @@ function begin(method: string, address: string, from: Page | undefined, policy =
   }
 }
 
-/** Where an answer sends the request on; a text says why a browser does not go. */
+/** The address to which an answer redirects the request. A text says why a browser does not follow. */
 function redirect(navigation: Navigation, { request, response }: Exchange): Navigation | string | undefined {
   if (!('status' in response) || ![301, 302, 303, 307, 308].includes(response.status)) return undefined
   const location = response.headers.get('location')
@@ -279,7 +279,7 @@ function redirect(navigation: Navigation, { request, response }: Exchange): Navi
   const from = navigation.chain.at(-1)!
   // Browsers read the bytes as UTF-8.
   const address = Buffer.from(location, 'latin1').toString()
-  if (!URL.canParse(address, from.href)) return `the answer redirects to what is no address: ${address}`
+  if (!URL.canParse(address, from.href)) return `the answer redirects to an invalid address: ${address}`
   const url = new URL(address, from)
   if (!/^https?:$/.test(url.protocol)) return `the answer redirects to ${url.protocol}`
   if (url.hash === '') url.hash = from.hash
@@ -296,7 +296,7 @@ function redirect(navigation: Navigation, { request, response }: Exchange): Navi
   }
 }
 
-/** Where a page goes by itself, when that is soon. */
+/** The address to which a page goes by itself soon. */
 function refresh(page: Page): Navigation | undefined {
   if (!page.refresh || page.refresh.delay > longestRefresh) return undefined
   return { ...begin('GET', page.refresh.url, page), isByUser: false }
@@ -318,7 +318,7 @@ function toPage({ request, response }: Exchange, trail: Exchange[]): Page {
   }
 }
 
-/** A form that its page may not send: no request is made. */
+/** A form that its page may not send. No request is made. */
 function forbidden(page: Page, url: string): Page {
   const fault = `the Content-Security-Policy of the page forbids a form to ${url}`
   return { ...page, url, status: 0, headers: new Headers(), body: '', forms: [], links: [], trail: [], fault }

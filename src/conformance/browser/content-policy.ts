@@ -4,11 +4,11 @@ export interface ContentPolicy {
   /** A sandbox without an origin. */
   isOpaque: boolean
   mayRefresh: boolean
-  /** `isRedirect`: the form is sent on there, and paths no longer count. */
+  /** `isRedirect`: the form was redirected there, so paths no longer count. */
   maySendForm(to: URL, isRedirect: boolean): boolean
 }
 
-/** `headers` are the policies of the answer, `metas` those of its meta elements, where a sandbox does not count. */
+/** `headers` are the policies of the answer. `metas` are those of its meta elements, in which a sandbox does not count. */
 export function readContentPolicy(url: string, header: string, metas: string[]): ContentPolicy {
   const policies = [header, ...metas].flatMap(text => text.split(',')).map(readDirectives)
   const sandboxes = header
@@ -30,7 +30,7 @@ function readDirectives(policy: string): Map<string, string[]> {
   const directives = new Map<string, string[]>()
   for (const directive of policy.split(';')) {
     const [name = '', ...words] = directive.trim().toLowerCase().split(/\s+/)
-    // Of two of one name the first counts.
+    // The first of several directives with the same name counts.
     if (!directives.has(name)) directives.set(name, words)
   }
   return directives
@@ -49,7 +49,7 @@ function matches(source: string, self: URL, to: URL, isRedirect: boolean): boole
   return isHost && (isRedirect || path === '' || (path.endsWith('/') ? pathname.startsWith(path) : pathname === path))
 }
 
-/** What is meant for http holds for https too. */
+/** A source for http also allows https. */
 function isScheme(scheme: string, { protocol }: URL): boolean {
   return protocol === scheme || (scheme === 'http:' && protocol === 'https:')
 }

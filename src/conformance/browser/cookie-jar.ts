@@ -1,18 +1,18 @@
-// The cookies of one browser: what it keeps of Set-Cookie, and what it sends where (RFC 6265bis, as Chromium does it).
+// The cookies of one browser: which it keeps from Set-Cookie, and which it sends where (RFC 6265bis, as in Chromium).
 import { parseSetCookie, type SetCookie } from './set-cookie.ts'
 import { isTrustworthy, registrableDomain } from './site.ts'
 
 export interface Cookie extends SetCookie {
-  /** The host that set it, or the domain it is for. */
+  /** The host that set it, or the domain that it is for. */
   domain: string
   path: string
-  /** Milliseconds since 1970; infinite for as long as the browser is open. */
+  /** Milliseconds since 1970. Infinity for a cookie that lives while the browser is open. */
   expiresAt: number
   createdAt: number
   usedAt: number
 }
 
-/** How a request came about, as far as SameSite asks. */
+/** The facts about a request that SameSite depends on. */
 export interface Errand {
   /** Whether the page that began it and the address are of one site. */
   isSameSite: boolean
@@ -21,12 +21,12 @@ export interface Errand {
   method: string
 }
 
-/** What a person does who types an address. */
+/** A navigation to an address that a person typed. */
 const typed: Errand = { isSameSite: true, isNavigation: true, method: 'GET' }
 
 const laxPostMs = 120_000
 const longestMs = 400 * 86_400_000
-/** Of one registrable domain: with more than `most`, the ones not used for longest go, until `left` are there. */
+/** The limit for one registrable domain: with more than `most` cookies, the least recently used are dropped until `left` remain. */
 const most = 180
 const left = 150
 
@@ -38,7 +38,7 @@ export class CookieJar {
     this.#clock = clock
   }
 
-  /** Those that are alive, oldest first; of one address, those that a typed visit would send, in that order. */
+  /** The cookies that have not expired, oldest first. With an address: those that a typed visit would send, in that order. */
   list(url?: string): Cookie[] {
     this.#cookies = this.#cookies.filter(({ expiresAt }) => expiresAt > this.#clock())
     return url === undefined ? [...this.#cookies] : this.#matching(new URL(url), typed)
@@ -48,19 +48,19 @@ export class CookieJar {
     return this.list(url).find(cookie => cookie.name === name)
   }
 
-  /** Every cookie of that name, or everything; `url` narrows it to those that a visit there would send. */
+  /** Every cookie of that name, or every cookie. `url` limits it to those that a visit there would send. */
   delete(name?: string, url?: string): void {
     const gone = new Set(this.list(url).filter(cookie => name === undefined || cookie.name === name))
     this.#cookies = this.#cookies.filter(cookie => !gone.has(cookie))
   }
 
-  /** Deletes what a site has, subdomains and all: `Clear-Site-Data: "cookies"`. */
+  /** Deletes the cookies of a site with its subdomains: `Clear-Site-Data: "cookies"`. */
   clearSite({ hostname }: URL): void {
     const site = registrableDomain(hostname)
     this.#cookies = this.#cookies.filter(({ domain }) => registrableDomain(domain) !== site)
   }
 
-  /** Takes a Set-Cookie line as an answer from `url` would bring it. Says whether the browser keeps it. */
+  /** Handles a Set-Cookie line in an answer from `url`. Returns whether the browser keeps the cookie. */
   set(url: string, line: string, errand: Errand = typed): boolean {
     const from = new URL(url)
     const parsed = parseSetCookie(line, from)
@@ -80,7 +80,7 @@ export class CookieJar {
         one.isHostOnly === cookie.isHostOnly,
     )
     const isSame = old?.value === cookie.value && expiresAt > now
-    // The same value again keeps its place in the order, and its age.
+    // A cookie that is set again with the same value keeps its position and its age.
     if (isSame) this.#cookies[this.#cookies.indexOf(old!)] = { ...cookie, createdAt: old!.createdAt }
     else this.#cookies = this.#cookies.filter(one => one !== old)
     if (expiresAt <= now || isSame) return true
@@ -105,7 +105,7 @@ export class CookieJar {
     return copy
   }
 
-  /** Longer paths first, then older ones: the list is in the order in which they came. */
+  /** Longer paths first, then older cookies. The list is in the order of creation. */
   #matching(url: URL, errand: Errand): Cookie[] {
     const now = this.#clock()
     return this.list()
@@ -137,7 +137,7 @@ function isSentOn({ sameSite, createdAt }: Cookie, { isSameSite, isNavigation, m
   if (isSameSite || sameSite === 'none') return true
   if (!isNavigation || sameSite === 'strict') return false
   if (method === 'GET' || method === 'HEAD') return true
-  // One that says nothing is Lax, yet for two minutes it goes along with a form of another site.
+  // A cookie without SameSite counts as Lax, but for two minutes browsers also send it with a form of another site.
   return sameSite === undefined && now - createdAt < laxPostMs
 }
 

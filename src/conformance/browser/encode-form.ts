@@ -1,4 +1,4 @@
-// What a browser sends for a form (HTML, 4.10.21.4 to 4.10.21.8).
+// The request that a browser sends for a form (HTML, 4.10.21.4 to 4.10.21.8).
 import { randomBytes } from 'node:crypto'
 import type { Button, Control, Enctype, Entry, Form, Values } from './form.ts'
 
@@ -44,7 +44,7 @@ function fill({ controls }: Form, values: Values, pressed: Button | undefined): 
   return entries
 }
 
-/** Takes out of `given` what this control sends. */
+/** Removes from `given` the values that this control sends. */
 function take({ type, choices }: Control, given: string[]): string[] {
   if (!choices) return given.splice(0, 1)
   const chosen = choices.filter(choice => given.includes(choice)).slice(0, type === 'select-one' ? 1 : undefined)

@@ -1,4 +1,4 @@
-// What a browser says of itself and of where a request comes from: Sec-Fetch-*, Origin, Referer.
+// The headers that describe a request's origin: Sec-Fetch-*, Origin, Referer.
 import { type ReferrerPolicy, referrerFor } from './referrer.ts'
 import { isTrustworthy, relate } from './site.ts'
 
@@ -12,15 +12,15 @@ export interface Initiator {
 export interface Cause {
   /** Undefined for an address that a person typed. */
   initiator: Initiator | undefined
-  /** The address of that page, or what the redirect before was told of it. */
+  /** The address of that page, or the Referer of the previous redirect. */
   referrer: string | undefined
-  /** Every address of the request so far: the one it began with, redirects, and the one that is asked now. */
+  /** Every address of the request so far: the first one, the redirects, and the current one. */
   chain: URL[]
   method: string
   mode: 'navigate' | 'no-cors' | 'cors' | 'same-origin'
-  /** `document`, or what a page loads: `image`, `script`, `empty` for what its scripts ask. */
+  /** `document`, or the kind of resource: `image`, `script`, or `empty` for a request of a script. */
   dest: string
-  /** A person pressed something, or typed. */
+  /** A person clicked or typed something. */
   isByUser: boolean
 }
 
@@ -51,13 +51,13 @@ function fetchMetadata({ initiator, chain, mode, dest, isByUser }: Cause): Recor
   }
 }
 
-/** Fetch, 3.1: with what changes something, and with what a script reads of another origin. */
+/** Fetch, 3.1: with unsafe methods, and when a script reads another origin. */
 function originFor({ initiator, chain, method, mode }: Cause, to: URL): string | undefined {
   if (!initiator) return method === 'GET' || method === 'HEAD' ? undefined : 'null'
   const isCross = relate(initiator.origin, to) !== 'same-origin'
   const isOfCors = mode === 'cors' && isCross
   if (!isOfCors && (method === 'GET' || method === 'HEAD')) return undefined
-  // Who was sent on from one origin to another no longer speaks for the first.
+  // After a redirect from one origin to another the request no longer belongs to the first one.
   if (chain.some((url, index) => index > 0 && url.origin !== chain[index - 1]!.origin)) return 'null'
   if (isOfCors || mode === 'cors') return initiator.origin
   const { policy } = initiator

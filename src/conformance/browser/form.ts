@@ -1,4 +1,4 @@
-// The forms of a page, and what each control would send as it stands (HTML, 4.10.18 and 4.10.21).
+// The forms of a page, and the values that each control would send (HTML, 4.10.18 and 4.10.21).
 import { ancestorsOf, attribute, type Element, elementsOf, rawTextOf, textOf } from './html.ts'
 
 export type Enctype = 'application/x-www-form-urlencoded' | 'multipart/form-data' | 'text/plain'
@@ -7,9 +7,9 @@ export interface Form {
   method: 'GET' | 'POST'
   action: string
   enctype: Enctype
-  /** Name and value of each control as the page has it, without a button. */
+  /** Name and value of each control as the page sets it, without a button. */
   fields: [name: string, value: string][]
-  /** Those that send the form, in the order of the page. */
+  /** The buttons that submit the form, in the order of the page. */
   buttons: Button[]
   controls: Control[]
 }
@@ -19,7 +19,7 @@ export interface Button {
   value: string
   text: string
   isImage: boolean
-  /** Where the button says otherwise than its form. */
+  /** The settings of a button that differ from its form. */
   action?: string
   method?: Form['method']
   enctype?: Enctype
@@ -27,11 +27,11 @@ export interface Button {
 
 export interface Control {
   name: string
-  /** As in HTML; `button` for one that sends the form. */
+  /** As in HTML. `button` for a control that submits the form. */
   type: string
-  /** What it sends as it stands: none for a box that is not ticked. */
+  /** The values that it sends unchanged. None for a box that is not ticked. */
   values: string[]
-  /** What it can send, where a person chooses and does not type. */
+  /** The values that a person can choose, for a control that is not typed into. */
   choices?: string[]
   button?: Button
 }
@@ -39,7 +39,7 @@ export interface Control {
 export type Values = Record<string, string | string[]>
 export type Entry = { name: string; value: string; isFile: boolean }
 
-/** `elements`: all of the page, in its order; `owners`: the form that each stands in. */
+/** `elements`: all elements of the page, in order. `owners`: the form of each. */
 export function readForms(elements: Element[], owners: Map<Element, Element>, url: string, base: string): Form[] {
   const forms = elements.filter(({ tagName }) => tagName === 'form')
   const owned = new Map<Element, Element[]>(forms.map(form => [form, []]))
@@ -62,7 +62,7 @@ function toForm(form: Element, owned: Element[], url: string, base: string): For
   const controls = enabled.flatMap(element =>
     isSubmitButton(element) ? [toControl(readButton(element, url, base))] : readControl(element),
   )
-  // Of the radio buttons of one name, the last one chosen counts.
+  // Of several radio buttons with one name, the last one that is checked counts.
   const chosen = new Map(
     controls.filter(({ type, values }) => type === 'radio' && values.length > 0).map(one => [one.name, one]),
   )
@@ -115,7 +115,7 @@ function readSelect(select: Element, name: string): Control {
   return { name, type: 'select-one', values: shown && open.includes(shown) ? [sentBy(shown)] : [], choices }
 }
 
-/** What a field keeps of the text that the page gives it. */
+/** The value of a field after the browser has cleaned the text of the page. */
 function sanitize(type: string, value: string): string {
   const line = value.replace(/[\r\n]/g, '')
   if (type === 'email' || type === 'url') return line.trim()
@@ -151,7 +151,7 @@ function isDisabled(element: Element): boolean {
   const around = ancestorsOf(element)
   return around.some((fieldset, index) => {
     if (fieldset.tagName !== 'fieldset' || attribute(fieldset, 'disabled') === undefined) return false
-    // What stands in its first legend stays open.
+    // Controls in its first legend stay enabled.
     const legend = fieldset.childNodes.find(child => child.nodeName === 'legend')
     return around[index - 1] !== legend || legend === undefined
   })
@@ -168,7 +168,7 @@ function readEnctype(text: string | undefined): Enctype | undefined {
   return known === 'multipart/form-data' || known === 'text/plain' ? known : 'application/x-www-form-urlencoded'
 }
 
-/** Without an action the form goes to the page's own address, whatever its base. */
+/** A form without an action goes to the address of the page, whatever its base is. */
 function readAction(action: string | undefined, url: string, base: string): string {
   if (!action) return url
   return URL.canParse(action, base) ? new URL(action, base).href : url

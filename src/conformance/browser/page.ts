@@ -1,4 +1,4 @@
-// What a browser sees in a page: its links and forms, and where it goes on by itself.
+// A page as a browser sees it: its links and forms, and the address to which it goes by itself.
 import { type ContentPolicy, readContentPolicy } from './content-policy.ts'
 import { type Form, readForms } from './form.ts'
 import { attribute, type Element, parsePage, textOf } from './html.ts'
@@ -8,7 +8,7 @@ export interface Link {
   url: string
   text: string
   rel: string[]
-  /** Where it differs from the page's. */
+  /** Set if it differs from that of the page. */
   policy: ReferrerPolicy | undefined
 }
 
@@ -26,11 +26,11 @@ export interface Document {
   refresh: Refresh | undefined
   policy: ReferrerPolicy
   content: ContentPolicy
-  /** `null` when the answer sandboxes the page. */
+  /** `null` if the answer sandboxes the page. */
   origin: string
 }
 
-/** Reads a page as a browser does whose scripts are off; an answer that is no HTML has no links, forms or refresh but that of its header. */
+/** Reads a page as a browser without scripts does. An answer that is not HTML has no links or forms, and only the refresh of its header. */
 export function readDocument(url: string, headers: Headers, body: string): Document {
   const { elements, owners } = parsePage(isHtml(headers, body) ? body : '')
   const named = (name: string) => elements.filter(({ tagName }) => tagName === name)
@@ -51,7 +51,7 @@ export function readDocument(url: string, headers: Headers, body: string): Docum
   const refreshes = [headers.get('refresh') ?? '', ...meta('http-equiv', 'refresh')]
     .map(text => readRefresh(text, url, base))
     .filter(one => one !== undefined)
-  // The soonest; of several the last one.
+  // The soonest one counts, and of several the last.
   const soonest = Math.min(...refreshes.map(({ delay }) => delay))
   return {
     title: named('title').map(textOf)[0] ?? '',
@@ -74,7 +74,7 @@ function readLink(element: Element, base: string): Link[] {
   return [{ url, text: textOf(element), rel, policy }]
 }
 
-/** HTML, 4.2.5.3: `0; url=/next`, and everything that browsers take for it. */
+/** HTML, 4.2.5.3: `0; url=/next`, and other forms that browsers accept. */
 function readRefresh(text: string, url: string, base: string): Refresh | undefined {
   const found = /^\s*(\d+|(?=\.))[\d.]*(?:$|[\s;,]\s*[;,]?\s*(?:url\s*=\s*)?(.*)$)/is.exec(text)
   if (!found) return undefined
@@ -91,7 +91,7 @@ export function isHtml(headers: Headers, body: string): boolean {
   return type ? /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type) : body.trimStart().startsWith('<')
 }
 
-/** Undefined for what is no address. */
+/** Undefined if the text is not an address. */
 function resolve(address: string | undefined, base: string): string | undefined {
   return address !== undefined && URL.canParse(address, base) ? new URL(address, base).href : undefined
 }

@@ -1,4 +1,4 @@
-// What a request says of the page that it came from: Referer, by Referrer-Policy (W3C Referrer Policy, 8.3 and 8.4).
+// The Referer that a request sends under each Referrer-Policy (W3C Referrer Policy, 8.3 and 8.4).
 import { isTrustworthy } from './site.ts'
 
 const policies = [
@@ -22,7 +22,7 @@ export function readReferrerPolicy(header: string | null | undefined): ReferrerP
   return policies.find(policy => policy === known.findLast(one => policies.some(policy => policy === one)))
 }
 
-/** The words that only a meta element knows. */
+/** Old policy names that only meta elements accept. */
 const oldWords: Record<string, ReferrerPolicy> = {
   never: 'no-referrer',
   default: defaultPolicy,
@@ -34,7 +34,7 @@ export function readMetaPolicy(content: string): ReferrerPolicy | undefined {
   return oldWords[content.trim().toLowerCase()] ?? readReferrerPolicy(content)
 }
 
-/** The Referer header of a request to `to` ; undefined for none. */
+/** The Referer header of a request to `to`, or undefined. */
 export function referrerFor(page: string, policy: ReferrerPolicy, to: URL): string | undefined {
   const from = new URL(page)
   if (!/^https?:$/.test(from.protocol)) return undefined

@@ -1,4 +1,4 @@
-// One request over the network: bounded in time and size, with no redirect followed.
+// Sends one request over the network, with limits of time and size, and without following redirects.
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { promisify } from 'node:util'
@@ -14,22 +14,22 @@ export interface Outgoing {
 
 export interface Incoming {
   status: number
-  /** One character a byte, as Node reads headers. */
+  /** One character per byte, as Node reads headers. */
   headers: Record<string, string | string[] | undefined>
   body: Buffer
 }
 
-/** Rejects with what went wrong. The signal says that the time is over. */
+/** Rejects with the cause. The signal ends the request when its time is over. */
 export type Send = (outgoing: Outgoing, signal: AbortSignal) => Promise<Incoming>
 
-/** No page that a person reads is larger. */
+/** No page for people is larger. */
 const largestBody = 8 * 1024 * 1024
 
 // Every name below localhost is this machine, whatever the resolver says (RFC 6761, 6.3).
 const findHost: LookupFunction = (host, options, done) =>
   lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
-// A connection for each request: one kept open could be closed by the other side just when it is used again.
+// Each request has a new connection. The other side could close a kept one just when it is used again.
 const agent = new Agent({ pipelining: 0, connect: { lookup: findHost } })
 
 export const sendOverNetwork: Send = async ({ method, url, headers, body }, signal) => {
@@ -39,7 +39,7 @@ export const sendOverNetwork: Send = async ({ method, url, headers, body }, sign
     body: body ?? null,
     signal,
     dispatcher: agent,
-    // The signal bounds both.
+    // The signal limits both.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -64,12 +64,12 @@ const connectionErrors = [
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]
 
-/** Whether the connection was refused or ended before the whole answer had come. */
+/** Whether the connection was refused, or ended before the whole answer had arrived. */
 export function isConnectionLost(error: unknown): boolean {
-  // When several addresses were tried, one error holds those of all.
+  // If several addresses were tried, one error contains all their errors.
   const errors: NodeJS.ErrnoException[] = error instanceof AggregateError ? [error, ...error.errors] : [error]
   return errors.some(
-    // undici gives an answer without Content-Length that ended early no code, only these words.
+    // If an answer without Content-Length ends early, undici's error has no code, only this text.
     ({ code, message }) => connectionErrors.includes(code ?? '') || message.includes('Invalid EOF state'),
   )
 }
@@ -82,7 +82,7 @@ const decoders: Record<string, (body: Buffer, options: { maxOutputLength: number
 }
 export const acceptEncoding = Object.keys(decoders).join(', ')
 
-/** The text of an answer: unpacked, and read in the charset that its header, its first bytes or its own meta names. */
+/** The text of an answer, unpacked and decoded with the charset that its header, its first bytes or its meta element names. */
 export async function readText(body: Buffer, headers: Headers): Promise<string> {
   let bytes = body
   const codings = (headers.get('content-encoding') ?? '').toLowerCase().split(',')

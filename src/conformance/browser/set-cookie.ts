@@ -10,7 +10,7 @@ export interface SetCookie {
   isHostOnly: boolean
   isSecure: boolean
   isHttpOnly: boolean
-  /** Undefined when the line does not say, or says nothing known. */
+  /** Undefined if the line has no SameSite or an unknown value. */
   sameSite: 'strict' | 'lax' | 'none' | undefined
   /** Seconds. */
   maxAge?: number
@@ -22,10 +22,10 @@ const longestPair = 4096
 const longestAttribute = 1024
 const prefixes = ['__Host-Http-', '__Host-', '__Secure-', '__Http-']
 
-/** The parts of a line. Attributes have names in small letters; of two of one name the last counts. */
+/** Splits a line. Names of attributes are in lower case, and the last of several with one name counts. */
 export function splitSetCookie(line: string): { name: string; value: string; attributes: Map<string, string> } {
   const [pair = '', ...rest] = line.split(';')
-  // A name is missing in a line without "=": all of it is the value.
+  // A line without "=" has no name: all of it is the value.
   const at = pair.indexOf('=')
   const attributes = new Map<string, string>()
   for (const attribute of rest) {
@@ -36,7 +36,7 @@ export function splitSetCookie(line: string): { name: string; value: string; att
   return { name: trim(pair.slice(0, Math.max(at, 0))), value: trim(pair.slice(at + 1)), attributes }
 }
 
-/** Undefined for a line that browsers drop. Text has one character a byte, as Node reads headers. */
+/** Undefined for a line that browsers drop. The text has one character per byte, as Node reads headers. */
 export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   const { name, value, attributes } = splitSetCookie(line)
   if (name + value === '' || name.length + value.length > longestPair) return undefined
@@ -65,7 +65,7 @@ export function parseSetCookie(line: string, from: URL): SetCookie | undefined {
   return keepsPrefix(cookie, path, attributes.get('domain')) ? cookie : undefined
 }
 
-/** The empty text for a cookie of this host alone; undefined for a domain that is not the host's to name. */
+/** An empty text for a cookie of this host only. Undefined for a domain that the host may not set. */
 function readDomain(attribute: string, host: string): string | undefined {
   if (attribute === '') return ''
   const domain = attribute.replace(/^\./, '').toLowerCase()
@@ -83,7 +83,7 @@ export function readSameSite(attributes: Map<string, string>): SetCookie['sameSi
   return known === 'strict' || known === 'lax' || known === 'none' ? known : undefined
 }
 
-/** A prefix counts in any case, and without a name the value must not look like one. */
+/** A prefix counts in upper and lower case. Without a name the value must not look like a prefix. */
 function keepsPrefix({ name, value, isSecure, isHttpOnly }: SetCookie, path: string, domain = ''): boolean {
   const begin = (name || value).toLowerCase()
   const prefix = prefixes.find(one => begin.startsWith(one.toLowerCase()))

@@ -1,10 +1,10 @@
-// Which addresses belong to one site, as browsers count: scheme and registrable domain, whatever the port.
+// Which addresses belong to one site for browsers: scheme and registrable domain, whatever the port.
 import { isIP } from 'node:net'
 import { getDomain, getPublicSuffix } from 'tldts'
 
 export type SiteRelation = 'same-origin' | 'same-site' | 'cross-site'
 
-/** `a` is an origin as `URL.origin` writes it, or `null` for an opaque one, which is at home nowhere. */
+/** `a` is an origin as `URL.origin` writes it, or `null` for an opaque one, which has no site. */
 export function relate(a: string, b: URL): SiteRelation {
   if (a === 'null') return 'cross-site'
   if (a === b.origin) return 'same-origin'
@@ -15,15 +15,15 @@ function siteOf({ protocol, hostname }: URL): string {
   return `${protocol}//${registrableDomain(hostname)}`
 }
 
-/** The list of public suffixes as browsers use it, with those of private owners such as `github.io`. */
+/** The public suffix list as browsers use it, including private suffixes such as `github.io`. */
 const asBrowsers = { allowPrivateDomains: true }
 
-/** The part of a name that somebody can own. An address, a public suffix or a name of one label is a domain by itself. */
+/** The part of a host name that somebody can register. An IP address, a public suffix or a name of one label counts as a whole. */
 export function registrableDomain(host: string): string {
   return isAddress(host) ? host : (getDomain(host, asBrowsers) ?? host)
 }
 
-/** Whether nobody can own the name: a cookie for it would be read by strangers. */
+/** Whether nobody can own the name, so that strangers would read a cookie for it. */
 export function isPublicSuffix(domain: string): boolean {
   return !isAddress(domain) && getPublicSuffix(domain, asBrowsers) === domain
 }
@@ -33,12 +33,12 @@ export function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, '')) !== 0
 }
 
-/** https, or this machine: where browsers keep Secure cookies and send fetch metadata (W3C Secure Contexts, 3.1). */
+/** https, or this machine: for these browsers keep Secure cookies and send fetch metadata (W3C Secure Contexts, 3.1). */
 export function isTrustworthy({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname)
 }
 
-/** Whether a host is this machine, by its name or address alone. */
+/** Whether a host is this machine, judged only by its name or address. */
 export function isLoopback(host: string): boolean {
   return /^(?:.+\.)?localhost$|^127\.\d+\.\d+\.\d+$|^\[::1\]$/.test(host)
 }

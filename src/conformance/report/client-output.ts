@@ -1,4 +1,4 @@
-// What the client itself printed while a check ran: often it says more than everything that is seen from outside.
+// The output of the client during a check, which often explains more than anything seen from outside.
 import { hashOf } from './hide.ts'
 
 const mostLines = 24
@@ -6,7 +6,7 @@ const longestLine = 300
 /** How an error begins in the logs of most languages. */
 const error = /\b(error|exception|traceback|panic|fatal|unhandled|uncaught|undefined method|segfault)\b|Error:|^\s+at /i
 
-/** Undefined where it printed nothing. Of much, the part from the first error on is shown, or the end. */
+/** Undefined if it printed nothing. Long output is cut to the part from the first error on, or to its end. */
 export function describeOutput(output: string, secretsOf: () => string[]): string | undefined {
   if (output.trim() === '') return undefined
   const lines = withoutSecrets(output, secretsOf()).trimEnd().split(/\r?\n/)

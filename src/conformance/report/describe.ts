@@ -1,14 +1,14 @@
-// A request and its answer in a few lines, with nothing secret in them.
+// Describes a request and its answer in a few lines without secrets.
 
 import { guidanceOf } from '../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../browser/browser.ts'
 import { hide, hideCookies, hideSetCookie } from './hide.ts'
 
-/** Headers of requests that decide something. */
+/** Headers of requests that matter for findings. */
 const telling = ['origin', 'referer', 'content-type']
 const longestText = 300
-/** Of a jar that is full nobody reads more. */
+/** Limits a long Cookie header, because nobody reads more of it. */
 const mostCookies = 6
 
 /** Between the browser and the client, or the portal. */
@@ -55,7 +55,7 @@ function toForm(body: object): string {
     .join('&')
 }
 
-/** What one reads on a page. */
+/** The visible text of a page. */
 export function textOf(html: string): string {
   return html
     .replace(/<(script|style|head)\b.*?<\/\1>/gis, ' ')

@@ -1,4 +1,4 @@
-// The report files: checked before the run, because a path that cannot be written is known too late after it.
+// The report files, checked before the run, because after it a wrong path is noticed too late.
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Settings } from '../settings.ts'
@@ -16,7 +16,7 @@ function filesOf(settings: Pick<Settings, 'json' | 'junit' | 'html'>) {
   })
 }
 
-/** What is wrong with the paths of the reports. Leaves no file behind. */
+/** Problems with the paths of the reports. Leaves no file behind. */
 export function problemsOfReportFiles(settings: Pick<Settings, 'json' | 'junit' | 'html'>): string[] {
   const seen = new Set<string>()
   return filesOf(settings).flatMap(({ kind, path }) => {

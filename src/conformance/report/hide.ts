@@ -1,7 +1,7 @@
-// Secrets in what is shown: a short keyed hash is left, by which equal values are known from others.
+// Hides secrets in reports: a short keyed hash replaces each, so that equal values can be recognised.
 import { createHmac, randomBytes } from 'node:crypto'
 
-// Of this process alone, so that a report says nothing about another.
+// A key of this process only, so that hashes of two reports cannot be compared.
 const key = randomBytes(32)
 
 export function hashOf(text: string): string {
@@ -15,7 +15,7 @@ const inJson =
 const bearer = /\b(Bearer|Basic) ([\w.~+/=-]{8,})/gi
 const jwt = /\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*/g
 
-/** Hides what is a secret by its name or its form. */
+/** Hides values that are secret by their name or form. */
 export function hide(text: string): string {
   return text
     .replace(inFields, (_, before: string, name: string, value: string) => `${before}${name}=${hashOf(decode(value))}`)
@@ -24,7 +24,7 @@ export function hide(text: string): string {
     .replace(jwt, hashOf)
 }
 
-/** The cookies of a Cookie header: names stay, values do not. */
+/** The cookies of a Cookie header, with names but without values. */
 export function hideCookies(header: string): string[] {
   return header.split(/;\s*/).map(hideValue)
 }

@@ -1,6 +1,7 @@
-// The report as one file that can be mailed: no script, nothing loaded.
+// The report as one file that can be mailed: without scripts, and loading nothing.
+
 import { groups } from '../checks.ts'
-import { describeRule } from '../rules.ts'
+import { describeRule } from '../rules/rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { adviceLine, countLine, needsAttention, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
@@ -58,10 +59,10 @@ function whatToFix(wrong: Result[], open: Result[], report: Report): string {
   const parts = [
     wrong.length > 0 && `<h2>What to fix</h2>\n${wrong.map(result => article(result, report)).join('\n')}`,
     open.length > 0 &&
-      `<h2>Undecided</h2>\n<p>These checks came to no result, so nothing is known of what they are about.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
+      `<h2>Undecided</h2>\n<p>These checks came to no result, so they neither passed nor failed.</p>\n<ul>\n${open.map(result => line(result, report)).join('\n')}\n</ul>`,
     ...notRunLines(report.results).map(text => `<h2>Not run</h2>\n<p>${escapeHtml(text)}</p>`),
     unknown.length > 0 &&
-      `<p>On the list of known failures, and no check: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
+      `<p>Ids on the list of known failures that no check has: <code>${escapeHtml(unknown.join(', '))}</code></p>`,
   ].filter(part => part !== false)
   return parts.length > 0 ? parts.join('\n') : '<p>Nothing to fix.</p>'
 }

@@ -1,22 +1,29 @@
 // The report for programs.
-import { citationOf, rules } from '../rules.ts'
+import { originOf, rules } from '../rules/rules.ts'
 import { unsafeToPrint } from './printable.ts'
 import { type Report, reasonOf, standingOf } from './report.ts'
 
 /**
  * `{"suite": version, "client": …, "exitCode", "counts": {"passed": 400, "known failure": 1, …}, "checks": [{"id", "title",
- * "rule": {"id", "source", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
+ * "rule": {"id", "source", "sentence", "quote", …}, "level", "verdict", "standing", "why", "fix", "evidence": […], …}]}`. `verdict` says what was seen, `standing` how it
  * counts. `isError` says that the check itself crashed.
  */
 export function toJson(report: Report): string {
   const { version, client, startedAt, durationMs, command, results, outcome, exitCode } = report
   const checks = results.map(result => {
     const { id, group, title, rule, level, verdict, why, fix, evidence, durationMs, isError = false } = result
+    const { sentence } = rules[rule]
     return {
       id,
       group,
       title,
-      rule: { id: rule, level: rules[rule].level, source: citationOf(rules[rule]), quote: rules[rule].quote },
+      rule: {
+        id: rule,
+        level: rules[rule].level,
+        source: originOf(rules[rule]),
+        sentence,
+        quote: rules[rule].quote ?? sentence,
+      },
       level,
       verdict,
       standing: standingOf(result, report),
@@ -46,7 +53,7 @@ export function toJson(report: Report): string {
   return `${escapeUnsafe(JSON.stringify(all, null, 2))}\n`
 }
 
-/** JSON may hold every character but the first 32 as it is; written as `\u009b` it is the same for a program. */
+/** JSON may contain every character except the first 32 unescaped. Written as `\u009b`, a character is the same for a program. */
 function escapeUnsafe(json: string): string {
   return json.replace(unsafeToPrint, character =>
     character === '\n'

@@ -1,7 +1,8 @@
-// The report for CI systems: JUnit's XML, one suite a group. It is red exactly when the exit code is not 0: what is warned
-// has passed and says so, a known failure is skipped, and what is undecided is an error.
+// The report for CI systems: JUnit's XML, one suite per group. It is red exactly when the exit code is not 0: a warning
+// counts as a pass and says so, a known failure is skipped, and an undecided check is an error.
+
 import { groups } from '../checks.ts'
-import { describeRule } from '../rules.ts'
+import { describeRule } from '../rules/rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { type Report, reasonOf, type Standing, standingOf } from './report.ts'
@@ -33,7 +34,7 @@ function unknownSuite(ids: string[]): string {
   if (ids.length === 0) return ''
   const cases = ids.map(
     id =>
-      `    <testcase name="${escapeXml(id)}" classname="conformance.known-failures"><failure message="No check has this id. Take it off the list (--expect-fail)."/></testcase>\n`,
+      `    <testcase name="${escapeXml(id)}" classname="conformance.known-failures"><failure message="No check has this id. Remove it from the list (--expect-fail)."/></testcase>\n`,
   )
   return `  <testsuite name="Known failures" tests="${ids.length}" failures="${ids.length}" errors="0" skipped="0">\n${cases.join('')}  </testsuite>\n`
 }
@@ -60,7 +61,7 @@ function kindOf(standing: Standing, { allowUndecided, outcome }: Report): Kind {
     warned: 'passed',
     'not followed': 'passed',
     'undecided advice': 'skipped',
-    // The check that is the cause has failed, unless the list says that it may.
+    // The check that is the cause has failed, unless the list allows it.
     'not run': allowUndecided || outcome.failed.length > 0 ? 'skipped' : 'error',
     failed: 'failure',
     'no longer fails': 'failure',
@@ -98,7 +99,7 @@ function toAttributes(counts: ReturnType<typeof countKinds>): string {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3)
 
-/** XML 1.0 has no way to write most control characters and U+FFFE, and some programs print the file to a terminal. */
+/** XML 1.0 cannot contain most control characters and U+FFFE, and some programs print the file to a terminal. */
 function escapeXml(text: string): string {
   return printable(text)
     .replace(/[\ufffe\uffff]/g, '\ufffd')

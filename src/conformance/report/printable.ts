@@ -1,4 +1,4 @@
-// Text of the tested client, made safe to print: a terminal obeys control characters.
+// Makes text of the tested client safe to print, because a terminal obeys control characters.
 
 // Cc: escape sequences begin with one. Cf: characters nobody sees, among them those that reverse the order of a line.
 // Zl, Zp: line ends that only some programs know. Cs: half characters.

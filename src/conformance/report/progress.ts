@@ -1,4 +1,4 @@
-// How far a run is: one line that changes on a terminal, a line now and then in a log file.
+// The progress of a run: one line that changes on a terminal, or a line now and then in a log file.
 import type { Result } from '../run-checks.ts'
 import { countLine } from './report.ts'
 

@@ -1,20 +1,20 @@
-// What every report tells, and how each result counts in all of them.
+// What every report contains, and how it counts each result.
 import type { Verdict } from '../check.ts'
 import type { Outcome } from '../expected-failures.ts'
 import type { Result } from '../run-checks.ts'
 
 export interface Report {
-  /** Of this suite. */
+  /** Version of this suite. */
   version: string
   /** The address of the client. */
   client: string
   startedAt: Date
   durationMs: number
-  /** The command as it was typed, without what it wrote: with `--only` it repeats one check. */
+  /** The command as it was typed, without its report options. With `--only` it repeats one check. */
   command: string
   results: Result[]
   outcome: Outcome
-  /** The reason of each failure that was expected, by id. */
+  /** The reason of each expected failure, by id. */
   expected: Map<string, string>
   allowUndecided: boolean
   exitCode: number
@@ -38,7 +38,7 @@ export function standingOf(
   return outcome.nowPassing.includes(id) ? 'no longer fails' : verdict
 }
 
-/** Whether somebody has to look at it. */
+/** Whether a person has to look at it. */
 export function needsAttention(standing: Standing): boolean {
   return !['passed', 'not applicable', 'known failure', 'undecided advice', 'not run'].includes(standing)
 }
@@ -46,7 +46,7 @@ export function needsAttention(standing: Standing): boolean {
 export function reasonOf(result: Result, report: Report): string {
   const standing = standingOf(result, report)
   if (standing === 'no longer fails')
-    return 'It is on the list of known failures and passes. Take it off the list (--expect-fail).'
+    return 'It is on the list of known failures, but it passes. Remove it from the list (--expect-fail).'
   return standing === 'known failure' ? `${result.reason} Known: ${report.expected.get(result.id)}` : result.reason
 }
 
@@ -68,7 +68,7 @@ export function countLine(results: Result[], known: Iterable<string> = [], isSho
   return [...counts, ...(isShort && isKnown > 0 ? [`${isKnown} known to fail`] : [])].join(', ')
 }
 
-/** What was asked as advice and is counted apart from the rest; no line without any. */
+/** The line for advice, which is counted separately. Empty without any advice. */
 export function adviceLine(results: Result[]): string[] {
   const own = results.filter(({ isApart }) => isApart)
   const count = (verdict: Verdict) => own.filter(result => result.verdict === verdict).length
@@ -78,7 +78,7 @@ export function adviceLine(results: Result[]): string[] {
   ]
 }
 
-/** A line for each reason for which checks were not run. */
+/** One line for each reason why checks did not run. */
 export function notRunLines(results: Result[]): string[] {
   const groups = Map.groupBy(
     results.filter(({ isNotRun }) => isNotRun),

@@ -1,7 +1,9 @@
-// What a terminal shows: each failure with its evidence, then a summary that fits a screen.
+// The report on a terminal: each failure with its evidence, then a summary that fits a screen.
+
 import type { Check, Verdict } from '../check.ts'
 import { groups } from '../checks.ts'
-import { citationOf, describeRule, type Level, rules } from '../rules.ts'
+import type { Level } from '../rules/rule.ts'
+import { describeRule, originOf, type RuleId, rules } from '../rules/rules.ts'
 import type { Result } from '../run-checks.ts'
 import { printable } from './printable.ts'
 import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf } from './report.ts'
@@ -9,8 +11,8 @@ import { adviceLine, countLine, notRunLines, type Report, reasonOf, standingOf }
 const [mostNamed, mostLines] = [12, 40]
 
 /**
- * All that somebody has to look at, what to fix first at the top. Checks that failed in the same way, with the same fix,
- * are told once.
+ * Describes every result that somebody must look at. The one to fix first is at the top. Checks that failed in the same
+ * way, with the same fix, are described together.
  */
 export function describeFailures(report: Report): string {
   const found = report.results.filter(
@@ -27,7 +29,7 @@ export function describeFailures(report: Report): string {
     .join('')
 }
 
-/** A client that is lost explains much else; after it a MUST comes before a SHOULD; a login begins before it ends. */
+/** Order: a lost client first, because it explains much else. Then MUST before SHOULD, and early steps of a login before late ones. */
 function inOrderOfRepair(results: Result[]): Result[] {
   const rank = ({ isLost, verdict, isError }: Result) => {
     if (isError) return 3
@@ -56,7 +58,7 @@ export function describeFailure(result: Result, command: string, alike: Result[]
   return printable(lines.join('\n'))
 }
 
-/** At most 40 lines; the last one counts. */
+/** At most 40 lines. The last one has the counts. */
 export function summarize(report: Report): string {
   for (let most = mostNamed; ; most--) {
     const lines = summaryOf(report, most)
@@ -64,7 +66,7 @@ export function summarize(report: Report): string {
   }
 }
 
-/** `most`: so many are named of each kind. */
+/** `most`: the number of ids to list of each kind. */
 function summaryOf(report: Report, most: number): string[] {
   const { results, client, command, expected, outcome } = report
   const { failed, nowPassing, unknown } = outcome
@@ -95,13 +97,13 @@ function summaryOf(report: Report, most: number): string[] {
     ...listSome('Not run, and counted as undecided', notRunLines(results), most),
     ...listSome('Not applicable', countReasons(of('not applicable')), most),
   )
-  if (nowPassing.length > 0) lines.push(`Expected to fail, and passes; take it off the list: ${nowPassing.join(', ')}`)
-  if (unknown.length > 0) lines.push(`Expected to fail, and no check: ${unknown.join(', ')}`)
-  if (failed.length > 0) lines.push(`One of them again: ${command} --only '^${failed[0]!.id}$'`)
+  if (nowPassing.length > 0) lines.push(`Expected to fail, but passes. Remove from the list: ${nowPassing.join(', ')}`)
+  if (unknown.length > 0) lines.push(`Expected to fail, but no check has this id: ${unknown.join(', ')}`)
+  if (failed.length > 0) lines.push(`Repeat one of them: ${command} --only '^${failed[0]!.id}$'`)
   return [...lines, ...adviceLine(results), countLine(results, expected.keys())]
 }
 
-/** How many do not apply for which reason: what most have in common comes first. */
+/** The reasons why checks do not apply, each with its count, the most frequent first. */
 function countReasons(results: Result[]): string[] {
   const counts = new Map<string, number>()
   for (const { reason } of results) counts.set(reason, (counts.get(reason) ?? 0) + 1)
@@ -134,7 +136,7 @@ export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'
   const tables = groups.flatMap(({ id: group, title }) => {
     const own = checks.filter(check => check.group === group)
     const rows = own.map(
-      ({ id, rule, title }) => `| \`${id}\` | ${rules[rule].level} | ${escapeCell(title)} | \`${rule}\` |`,
+      ({ id, rule, title }) => `| \`${id}\` | ${rules[rule].level} | ${escapeCell(title)} | ${linkTo(rule)} |`,
     )
     return own.length === 0
       ? []
@@ -144,25 +146,28 @@ export function listChecks(checks: Pick<Check, 'id' | 'group' | 'title' | 'rule'
   })
   const used = Object.entries(rules).filter(([id]) => checks.some(({ rule }) => rule === id))
   const ruleRows = used.map(
-    ([id, rule]) => `| \`${id}\` | ${rule.level} | ${citationOf(rule)} | ${escapeCell(rule.quote)} |`,
+    ([id, { level, sentence, quote }]) =>
+      `| ${linkTo(id)} | ${level} | ${escapeCell(sentence)} | ${originOf(rules[id as RuleId])}${quote ? escapeCell(`: “${quote}”`) : ''} |`,
   )
   const countOf = (level: Level) => checks.filter(({ rule }) => rules[rule].level === level).length
   return `# What the conformance suite checks
 
-${checks.length} checks, as \`--list\` prints them: ${countOf('MUST')} MUST, ${countOf('SHOULD')} SHOULD, ${countOf('advice')} advice. Each rests on a rule,
-and the rules stand at the end with the sentences that they rest on.
+${checks.length} checks, as \`--list\` prints them: ${countOf('MUST')} MUST, ${countOf('SHOULD')} SHOULD, ${countOf('advice')} advice. Each rests on a rule.
+The rules are at the end of this list.
 
 ${tables.join('\n')}
 ## Rules
 
-Sentences of RFCs and of OWASP ASVS 5.0 are exact. Those of the platform's specification and of the contract, which settles what the
-specification leaves open, are shortened.
+[The platform](reference/platform.md) explains them. What an RFC or OWASP ASVS 5.0 says is quoted exactly.
 
-| Id | | Source | Sentence |
+| Id | | Rule | Origin |
 |---|---|---|---|
 ${ruleRows.join('\n')}
 `
 }
+
+/** On the page about the platform the anchor of a rule is its id in lower case. */
+const linkTo = (rule: string) => `[\`${rule}\`](reference/platform.md#${rule.toLowerCase()})`
 
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')

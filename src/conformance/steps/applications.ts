@@ -1,9 +1,9 @@
-// Applications of a person, and the client's pages that show them.
+// Applications of a person, and the pages of the client that show them.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext } from '../context.ts'
 import type { Person } from '../platform.ts'
 
-/** That page, and those below it that it links to: the ones with what the API told. */
+/** The page behind the login, and the pages below it that it links to, with data of the API. */
 export async function crawl(context: CheckContext, signedIn?: Browser): Promise<{ pages: Page[] }> {
   const browser = signedIn ?? (await context.signedIn()).browser
   const there = context.url(context.settings.page)
@@ -25,5 +25,5 @@ export async function makeApplication(
   const empty = { description: '', webPageUrl: '', iconUrl: '', privacyPolicyUrl: '', scopes: '', defaultScopes: '' }
   const data = { ...empty, redirectUris: 'https://made.example/callback', groupId: person.groupId, ...fields }
   const { statusCode, body } = await context.platform.callApi(token, 'POST', '/apps/v1', data)
-  if (statusCode !== 201) throw new Error(`The API made no application: ${body}`)
+  if (statusCode !== 201) throw new Error(`The API created no application: ${body}`)
 }

@@ -1,9 +1,9 @@
-// The way of a browser from the portal back to the client, as far as it is to be changed on the way.
+// The way of a browser from the portal back to the client, which a check can change.
 import type { Browser, Page } from '../browser/browser.ts'
 import type { CheckContext, Start } from '../context.ts'
 import { expect } from '../findings.ts'
 
-/** Goes to a callback as a browser does that the portal sends back. */
+/** Opens a callback as a browser does after a redirect from the portal. */
 export async function followCallback(
   context: CheckContext,
   browser: Browser,
@@ -14,7 +14,7 @@ export async function followCallback(
   return browser.visit(`${callback}`, { from, ...(stopAt && { stopAt }) })
 }
 
-/** A login up to the address by which the portal sends the browser back. */
+/** A login up to the address to which the portal sends the browser back. */
 export async function beginLogin(
   context: CheckContext,
   path?: string,
@@ -24,7 +24,7 @@ export async function beginLogin(
   return { browser, start, callback: await context.authorize(start) }
 }
 
-/** Visits a callback that is to be refused: no code is exchanged, and nobody is signed in. */
+/** Visits a callback that the client must refuse: it exchanges no code, and signs nobody in. */
 export async function expectRefused(
   context: CheckContext,
   browser: Browser,
@@ -58,7 +58,7 @@ export const navigationHeaders = {
   accept: 'text/html',
 }
 
-/** Of a person who types an address. */
+/** The headers for an address that a person types. */
 export const typedAddress = {
   'sec-fetch-mode': 'navigate',
   'sec-fetch-dest': 'document',
@@ -66,7 +66,7 @@ export const typedAddress = {
   'sec-fetch-user': '?1',
 }
 
-/** The Cookie header by which this browser would visit the address, for requests that no browser sends. */
+/** The Cookie header that this browser would send to the address, for requests that no browser sends. */
 export function cookieHeader(context: CheckContext, browser: Browser, address: string): string {
   return browser.cookies
     .list(context.url(address))

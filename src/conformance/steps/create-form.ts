@@ -1,4 +1,4 @@
-// The client's form that creates an application: found, filled, sent, and what came of it at the API.
+// The client's form that creates an application: find it, fill it in, send it, and read what reached the API.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import type { Form, Values } from '../browser/form.ts'
@@ -12,17 +12,17 @@ export interface OpenForm {
   person: Person
   page: Page
   form: Form
-  /** Of every field that a person would fill. */
+  /** The names of all fields that a person would fill in. */
   values: Values
 }
 
-/** The form on the page that --create names, open in a browser that is signed in. Ends the check where there is none. */
+/** Opens the form on the page that --create names, for a new visitor. Ends the check if there is none. */
 export async function openCreateForm(context: CheckContext, name = 'Created by conformance'): Promise<OpenForm> {
   const { browser, person } = await context.signedIn()
   return openFormIn(context, browser, person, name)
 }
 
-/** The same in a browser in which this person has signed in already. */
+/** The same in a browser in which this person is already signed in. */
 export async function openFormIn(
   context: CheckContext,
   browser: Browser,
@@ -60,7 +60,7 @@ function nameOf(fields: Form['fields'], ...patterns: RegExp[]): string | undefin
   return undefined
 }
 
-/** The same form with the hidden fields of another visitor's: all that somebody on another site can know. */
+/** The same form with the hidden fields from another visitor's form, which is all that somebody on another site can know. */
 export function forge(own: Form, visitors: Form): Form {
   const theirs = new Map(own.fields)
   const swap = ([name, value]: [string, string]): [string, string] => [name, theirs.get(name) ?? value]
@@ -73,7 +73,7 @@ export function forge(own: Form, visitors: Form): Form {
   }
 }
 
-/** Calls that were to create an application in this person's name and were answered with one. */
+/** Calls that created an application for this person. */
 export async function created(context: CheckContext, person: Person): Promise<LabStep[]> {
   await context.platform.settle()
   return context
@@ -87,10 +87,10 @@ export async function created(context: CheckContext, person: Person): Promise<La
     )
 }
 
-/** A form that works in the plainest case, or an end of the check: another one says so. */
+/** Ends the check if the form does not work even in the plainest case, because another check reports that. */
 export async function submitCreate(context: CheckContext, open: OpenForm): Promise<Page> {
   const page = await open.browser.submit(open.page, open.form, open.values)
   if ((await created(context, open.person)).length === 0)
-    throw new NotApplicable('the form creates nothing, which another check says')
+    throw new NotApplicable('the form creates nothing, which another check reports')
   return page
 }

@@ -1,18 +1,18 @@
-// The page behind the login, and what it shows when the list behind it comes, is empty, or does not come.
+// The page behind the login when its list arrives, is empty, or does not arrive.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Page } from '../browser/browser.ts'
 import { NotApplicable } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { describePage, expect } from '../findings.ts'
 import { makeApplication } from './applications.ts'
-import { shownText } from './page-content.ts'
+import { isBareFailure, shownText } from './page-content.ts'
 
 export interface Visited {
   browser: Browser
   page: Page
 }
 
-/** A signed-in visitor opens the page, and the list behind it meets the fault, however often the client asks. */
+/** A signed-in visitor opens the page. The list meets the fault, however often the client asks for it. */
 export async function visitUnder(
   context: CheckContext,
   fault: string,
@@ -29,12 +29,12 @@ export async function visitUnder(
 }
 
 export interface Compared extends Visited {
-  /** What the page was before, without an application, and with one. */
+  /** The page without the fault, for a visitor without and with an application. */
   empty: Page
   full: Page
 }
 
-/** The same, for somebody who has an application; with the page as it is without the fault. */
+/** Does the same for a person who has an application. Also returns the page without the fault. */
 export async function compareUnder(
   context: CheckContext,
   fault: string,
@@ -48,10 +48,10 @@ export async function compareUnder(
   return { empty, full, ...(await visitUnder(context, fault, options, 5, browser)) }
 }
 
-/** Without a call that met the fault, the page says nothing about it. */
+/** Ends the check if no call met the fault, because the page proves nothing then. */
 async function expectMet(context: CheckContext, fault: string, page: Page): Promise<void> {
   const isMet = () => context.arrived('api', 'trap').some(step => step.fault?.name === fault)
-  // An answer that hangs is noted when the client has left.
+  // The sandbox records an answer that hangs only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0) throw new NotApplicable('the page does not ask for the list of applications')
 }
@@ -59,26 +59,27 @@ async function expectMet(context: CheckContext, fault: string, page: Page): Prom
 export const listCalls = (context: CheckContext): LabStep[] =>
   context.arrived('api').filter(({ request }) => request.method === 'GET' && request.url.startsWith('/apps/v1'))
 
-/** That there was an answer at all. */
+/** Fails without an answer, or if the answer is not one that the client has written. */
 export function expectAnswer(page: Page): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
+  expect(!isBareFailure(page), 'The answer is a plain failure: status 500 without a text of the client.', page)
 }
 
-/** An answer that fits: an error, or a page that is another one than for somebody who has nothing. */
+/** Fails unless the answer is an error, or a page that differs from that of a visitor without applications. */
 export function expectFittingAnswer({ page, empty, full }: Compared): void {
   expectAnswer(page)
   if (page.status >= 400) return
   expect(page.body.trim() !== '', 'The page is empty.', page)
-  // Where nobody can tell one from the other, the page shows no list.
+  // If the two pages are equal, the page shows no list.
   if (shownIn(full) === shownIn(empty)) return
   expect(
     shownIn(page) !== shownIn(empty),
-    'The page is the one for somebody who has no applications, and says nothing of the failure.',
+    'The page is that of a visitor without applications, and does not mention the failure.',
     page,
   )
 }
 
-/** What a reader sees of an answer, without a text and without what differs from visit to visit. */
+/** The visible text of an answer, without a given text and without parts that differ from visit to visit. */
 export function shownIn(page: Page, without = ''): string {
   const shown = shownText(page)
   return (without === '' ? shown : shown.replaceAll(without, ''))

@@ -1,4 +1,4 @@
-// What the HTML of a page runs, loads, links to and gives away, read as a browser reads it.
+// What the HTML of a page runs, loads, links to and reveals, read as a browser does.
 import type { Exchange, Page } from '../browser/browser.ts'
 import { attribute, type Element, parsePage, rawTextOf, textsIn } from '../browser/html.ts'
 import { isHtml } from '../browser/page.ts'
@@ -10,7 +10,7 @@ const addressAttributes = ['href', 'src', 'action', 'formaction', 'data', 'poste
 const loadingElements = ['img', 'script', 'iframe', 'embed', 'source', 'video', 'audio', 'input', 'track', 'object']
 const loadingLinks = ['stylesheet', 'icon', 'preload', 'modulepreload', 'prefetch', 'manifest']
 
-/** Whether the page runs this script: a text that was written into it has become markup. */
+/** Whether the page runs this script, because a text in it became markup. */
 export function runsScript(answer: Answer, script: string): boolean {
   return elementsIn(answer).some(
     element =>
@@ -26,13 +26,13 @@ export function leadsToScript(answer: Answer, script: string): boolean {
   return addressesIn(answer).some(address => isScript(address) && address.includes(script))
 }
 
-/** What the page loads, links to, sends forms to and goes on to, as it is written there. */
+/** The addresses that the page loads, links to, sends forms to and goes on to, as they are written. */
 export function addressesIn(answer: Answer): string[] {
   return elementsIn(answer).flatMap(element => {
     const addresses = addressAttributes.flatMap(name => attribute(element, name) ?? [])
     if (element.tagName !== 'meta') return addresses
     const content = attribute(element, 'content') ?? ''
-    // A refresh is `0; url=/next`; others are addresses by themselves, such as that of a preview.
+    // A refresh is `0; url=/next`. Other values are plain addresses, such as that of a preview.
     return [...addresses, content.replace(/^[^=]*;\s*url\s*=\s*["']?/i, '')]
   })
 }
@@ -61,7 +61,7 @@ function loadsOf(element: Element): string[] {
   )
 }
 
-/** What a reader sees of an answer. */
+/** The visible text of an answer. */
 export function shownText(answer: Answer): string {
   const { headers, body } = read(answer)
   if (!isHtml(headers, body)) return body
@@ -70,9 +70,9 @@ export function shownText(answer: Answer): string {
 
 const unseen = ['script', 'style', 'title', 'template']
 
-/** Whether a page has a script that could lead on, or call for more: the suite's browser runs none. */
+/** Whether a page has a script that could lead on or send requests. The suite's browser runs none. */
 export function mayGoOnByScript(page: Page): boolean {
-  // A page that says that something went wrong leads nowhere.
+  // An error page leads nowhere.
   if (page.status < 200 || page.status > 299) return false
   const leads = /\blocation\b|\bnavigat|\bhistory\b|\bsubmit\s*\(|\bfetch\s*\(|XMLHttpRequest/
   return elementsIn(page)
@@ -80,8 +80,21 @@ export function mayGoOnByScript(page: Page): boolean {
     .some(script => attribute(script, 'src') !== undefined || leads.test(rawTextOf(script)))
 }
 
-export function describeScript(page: Page): string {
-  return `The page with ${describePage(page)} has a script that may go on, and the browser of this suite runs none.`
+/** `browser`: the real one, if --browser names it. */
+export function describeScript(page: Page, { browser }: { browser: string | undefined }): string {
+  const instead = browser
+    ? 'The checks of the group real-browser judge such a client in Chromium.'
+    : 'Run with --browser chromium: the checks of the group real-browser judge such a client.'
+  return `The page with ${describePage(page)} has a script that may go on, and the suite's own browser runs none. ${instead}`
+}
+
+/** The default error pages of servers and frameworks. */
+const bareFailures = /^$|internal server error|^server error|^error 500\b|whitelabel error page/i
+
+/** Whether this is a framework's answer to an uncaught error, which explains nothing and leads nowhere. */
+export function isBareFailure(page: Page): boolean {
+  if (page.status !== 500 || page.links.length > 0 || page.forms.length > 0) return false
+  return bareFailures.test(shownText(page).replace(/\s+/g, ' ').trim())
 }
 
 const inside = [
@@ -91,7 +104,7 @@ const inside = [
   /Traceback \(most recent call last\)|File "[^"]+", line \d+|goroutine \d+ \[/,
   // Source files, with the line.
   /\.(ts|js|mjs|cjs|py|rb|java|kt|go|rs|php|ex|exs):\d+|\.cs:line \d+|\.php(\(\d+\)| on line \d+)/,
-  // What HTTP libraries say of a call that failed.
+  // Messages of HTTP libraries about a failed call.
   /\b(Get|Post) "https?:|\b(dial|read|write) tcp\b|HTTPS?ConnectionPool\(|\bjava\.(net|io)\.|\bNet::\w+|cURL error \d/,
   /\bTypeError: fetch failed/,
   /node_modules|\bE(CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT)\b/,
@@ -104,17 +117,17 @@ export function showsInside(answer: Answer): boolean {
   return inside.some(pattern => pattern.test(text))
 }
 
-/** Code of a page may speak of its own files. */
+/** Scripts and styles of a page may contain names of their own files. */
 function isCode(element: Element): boolean {
   return element.tagName === 'style' || isScript(element)
 }
 
-/** A script that runs: one of JSON is data. */
+/** A script that runs. A script element with JSON is data. */
 function isScript(element: Element): boolean {
   return element.tagName === 'script' && !/json/i.test(attribute(element, 'type') ?? '')
 }
 
-/** None of an answer that is no HTML. */
+/** Empty for an answer that is not HTML. */
 function elementsIn(answer: Answer): Element[] {
   const { headers, body } = read(answer)
   return isHtml(headers, body) ? parsePage(body).elements : []

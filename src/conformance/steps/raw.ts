@@ -1,11 +1,11 @@
-// Sends requests that no browser sends, one after the other, and looks whether the client is still there.
+// Sends requests that no browser sends, one after the other, and looks whether the client still answers.
 import { Failed, NotApplicable, Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 import { type RawAnswer, type RawBytes, sendBytes } from '../raw-connection.ts'
 import { describeExchange } from '../report/describe.ts'
 import { typedAddress } from './callback.ts'
 
-/** A request in words for a finding, and as bytes. */
+/** A request as words for a finding, and as bytes. */
 export interface Odd extends RawBytes {
   what: string
   /** Not HTTP: a server may close the connection without an answer. */
@@ -40,7 +40,7 @@ export function requestText(
   return `${method} ${target} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Milliseconds: a client that is busy with something odd still answers everybody else. */
+/** Milliseconds. A client that handles an odd request must still answer everybody else. */
 const longestPlainMs = 5000
 
 /** Fails if a plain request is not answered. */
@@ -76,15 +76,17 @@ export async function sendOdd(context: CheckContext, all: Odd[]): Promise<OddAns
   return answers
 }
 
-/** 501 and 505 say that a method or a version is not known, which is right. */
+/** 501 and 505 say that a method or a version is unknown, which is right. */
 function isOwnFault({ status }: RawAnswer): boolean {
   return status >= 500 && status !== 501 && status !== 505
 }
 
-/** Fails where one of them is answered with a status that blames the client itself. Whether all are answered, another check says. */
+/** Fails if an answer has a status that blames the client itself. Another check reports requests without an answer. */
 export async function expectOwnStatus(context: CheckContext, all: Odd[]): Promise<void> {
   const answers = await sendOdd(context, all).catch(error => {
-    throw error instanceof Failed ? new NotApplicable('not all of them are answered, which another check says') : error
+    throw error instanceof Failed
+      ? new NotApplicable('not all of them are answered, which another check reports')
+      : error
   })
   for (const answer of answers)
     if (isOwnFault(answer))

@@ -1,4 +1,4 @@
-// Where a redirect that the laboratory answers with leads: nothing must arrive there.
+// The target of redirects with which the laboratory answers. Nothing must arrive there.
 import type { CheckContext } from '../context.ts'
 
 export function requestAtTrap({ platform }: CheckContext, fault: string) {

@@ -1,4 +1,4 @@
-// The session of somebody who has signed in: which cookies are it, and how it comes to an end.
+// The session of a visitor: which cookies belong to it, and how it ends.
 import type { LabStep } from '../../sandbox/lab/record/recorded.ts'
 import type { Browser, Exchange, Page } from '../browser/browser.ts'
 import { Failed, NotApplicable, Undecided } from '../check.ts'
@@ -9,7 +9,7 @@ import { beginLogin, followCallback } from './callback.ts'
 import { type ReadCookie, readSetCookie } from './set-cookies.ts'
 
 export interface SessionCookie {
-  /** As it was set last. */
+  /** The line with which it was set last. */
   cookie: ReadCookie
   exchange: Exchange
 }
@@ -41,7 +41,7 @@ export async function openSession(context: CheckContext, fault?: [name: string, 
   return { browser, person: await context.person(), page, cookies }
 }
 
-/** By name, the line by which each cookie was set last; without those that were taken back. */
+/** For each name the last line that set the cookie, without cookies that were deleted. */
 function lastSet(trail: Exchange[]): Map<string, SessionCookie> {
   const found = new Map<string, SessionCookie>()
   for (const exchange of trail)
@@ -68,14 +68,14 @@ export function ownCookies({ settings }: CheckContext, browser: Browser): string
   return browser.cookies.list().flatMap(({ name, domain }) => (domain === host ? [name] : []))
 }
 
-/** Puts another value in the place of a cookie's own, with the same scope. */
+/** Replaces the value of a cookie and keeps its scope. */
 export function plant(context: CheckContext, browser: Browser, name: string, value: string): void {
   const kept = browser.cookies.list().find(cookie => cookie.name === name)
   const scope = `; Path=${kept?.path ?? '/'}${kept?.isSecure === false ? '' : '; Secure'}`
   browser.cookies.set(context.url('/'), `${name}=${value}${scope}${/http-/i.test(name) ? '; HttpOnly' : ''}`)
 }
 
-/** Visits the page behind the login; what arrives at the platform meanwhile, of this check. */
+/** Visits the page behind the login. Returns the steps of this check that arrive at the platform meanwhile. */
 export async function visitPage(context: CheckContext, browser: Browser): Promise<{ page: Page; steps: LabStep[] }> {
   const before = new Set(context.arrived())
   const page = await context.visitUntilPortal(browser, context.settings.page)
@@ -83,7 +83,7 @@ export async function visitPage(context: CheckContext, browser: Browser): Promis
   return { page, steps: context.arrived().filter(step => !before.has(step)) }
 }
 
-/** Seconds that the shortest access token says it lives. */
+/** The expires_in in seconds of the shortest access token. */
 const shortLife = 2
 export const shortLifeValue = { options: { value: shortLife } }
 
@@ -97,7 +97,7 @@ export async function expiredSession(
 ): Promise<{ browser: Browser; person: Person; page: Page }> {
   const visitor = person ?? (await context.person())
   let [opened, tries] = [await openBriefly(context, visitor), 1]
-  // What was over before the visitor arrived says nothing of what comes then.
+  // A token that expired before the visitor arrived proves nothing about the visit.
   while (opened.tookMs > shortLife * 1000 && tries++ < 3) opened = await openBriefly(context, visitor)
   await endToken(context, visitor)
   return { ...opened, person: visitor }
@@ -108,7 +108,7 @@ async function openBriefly(context: CheckContext, person: Person) {
   const browser = context.browser()
   const callback = await context.authorize(await context.startLogin(browser), person)
   await context.order('exchange-expires-in', shortLifeValue)
-  // Who renews some time before the end does so on the way in: that token is over as soon.
+  // A client that renews some time before the end does so during the login, because this token expires soon.
   const dropEarly = await context.order('refresh-expires-in', { ...shortLifeValue, times: 'always' })
   const began = performance.now()
   const page = await followCallback(context, browser, callback)
@@ -124,7 +124,7 @@ async function expectFault(context: CheckContext): Promise<void> {
     throw new Undecided('The exchange was answered as always.')
 }
 
-/** The access token is over for those who count the seconds, and for those who hear it from the API. */
+/** Expires the access token for clients that count the seconds, and for clients that wait for a 401. */
 export async function endToken({ platform, pause }: CheckContext, person: Person): Promise<void> {
   await pause(shortLife * 1000 + 300)
   await platform.endAccessTokens(person)
@@ -146,7 +146,7 @@ export function renewalIn(context: CheckContext, { page, steps }: { page: Page; 
   )
 }
 
-/** Whether the navigation ended at the portal, or with an answer that refuses the visitor or has a way to sign in. */
+/** Whether the navigation ended at the portal, or with an answer that refuses the visitor or offers to sign in. */
 export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppedAt, ...page }: Page): boolean {
   const login = new URL(url(settings.login))
   const isLogin = (address: string) => {
@@ -163,7 +163,7 @@ export function asksToSignIn({ settings, platform, url }: CheckContext, { stoppe
   )
 }
 
-/** Of a session that there is; without cookies that are it there is nothing to judge. */
+/** A session that exists. Ends the check if no cookie belongs to it, because there is nothing to judge. */
 export async function sessionOf(context: CheckContext): Promise<Session> {
   const session = await openSession(context)
   if (session.cookies.length === 0) throw new NotApplicable('no cookie of this client is a session')

@@ -1,4 +1,4 @@
-// What a Set-Cookie line says, for checks that judge the line and not what a browser makes of it.
+// The attributes of a Set-Cookie line, for checks that judge the line itself.
 import type { Exchange } from '../browser/browser.ts'
 import { readCookieDate } from '../browser/cookie-date.ts'
 import { readSameSite, splitSetCookie } from '../browser/set-cookie.ts'
@@ -12,10 +12,10 @@ export interface ReadCookie {
   sameSite: 'strict' | 'lax' | 'none' | undefined
   domain: string | undefined
   path: string | undefined
-  /** Seconds, of Max-Age or Expires; undefined for as long as the browser is open; NaN where it makes no sense. */
+  /** Seconds, from Max-Age or Expires. Undefined for a cookie that lives while the browser is open, NaN for an invalid value. */
   maxAge: number | undefined
   isDeletion: boolean
-  /** As they are written; names in small letters. */
+  /** As written, with names in lower case. */
   attributes: Map<string, string>
 }
 
@@ -36,7 +36,7 @@ export function readSetCookie(line: string): ReadCookie {
   }
 }
 
-/** Max-Age goes before Expires (RFC 6265bis, 5.5). */
+/** Max-Age overrides Expires (RFC 6265bis, 5.5). */
 function readAge(attributes: Map<string, string>): number | undefined {
   const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
   if (age !== undefined) return /^-?\d+$/.test(age) ? Number(age) : Number.NaN
@@ -44,18 +44,18 @@ function readAge(attributes: Map<string, string>): number | undefined {
   return ((readCookieDate(expires) ?? Number.NaN) - Date.now()) / 1000
 }
 
-/** Browsers cap what is longer (RFC 6265bis, 5.5). */
+/** Browsers shorten longer lifetimes (RFC 6265bis, 5.5). */
 export const longestCookieSeconds = 400 * 86_400
 
-/** What is wrong with the lifetime of a cookie, as the end of a sentence about it. */
+/** The fault of a cookie's lifetime, as the end of a sentence about it. */
 export function wrongAgeOf({ attributes, maxAge }: ReadCookie): string | undefined {
   const [age, expires] = [attributes.get('max-age'), attributes.get('expires')]
   if (age !== undefined && !/^-?\d+$/.test(age)) return `has Max-Age=${age}`
-  if (expires && readCookieDate(expires) === undefined) return `has no date in Expires: ${expires}`
+  if (expires && readCookieDate(expires) === undefined) return `has an invalid date in Expires: ${expires}`
   return maxAge !== undefined && maxAge > longestCookieSeconds ? `lives for ${maxAge} seconds` : undefined
 }
 
-/** Lines of all answers of a navigation that set a cookie, with what they say. */
+/** The lines of all answers of a navigation that set a cookie, with their attributes. */
 export function cookiesOf(trail: Exchange[]) {
   return trail.flatMap(exchange =>
     setCookiesOf(exchange).map(line => ({ line, cookie: readSetCookie(line), exchange })),

@@ -3,10 +3,10 @@ import type { Browser, Page } from '../browser/browser.ts'
 import { Undecided } from '../check.ts'
 import type { CheckContext } from '../context.ts'
 
-/** Of the client, looked at for a way to sign out. */
+/** Pages of the client on which to look for a way to sign out. */
 const mostPages = 12
 
-/** Signs out as a visitor does: with the form or link of a page, such as the one that the login landed on. */
+/** Signs out as a visitor does, with the form or link of a page, such as the page after the login. */
 export async function signOut(context: CheckContext, browser: Browser, landed?: Page): Promise<Page> {
   const { method, path } = context.settings.logout!
   const address = context.url(path)
@@ -28,7 +28,7 @@ export async function signOut(context: CheckContext, browser: Browser, landed?: 
   const page = await browser.submit(own, own.forms[0]!, {}, undefined, stop)
   if ([400, 403, 419, 422].includes(page.status))
     throw new Undecided(
-      `No page has a form for ${path}, and one without what such a form holds is refused (${page.status}).`,
+      `No page has a form for ${path}, and a form without its hidden fields is refused (${page.status}).`,
     )
   return page
 }

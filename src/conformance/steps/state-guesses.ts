@@ -1,7 +1,7 @@
-// How a stranger could guess a state: what it is made of.
+// How a stranger could guess a state: from which values it is made.
 import { createHash } from 'node:crypto'
 
-/** What one reads in a value: its parts, also of what is decoded. */
+/** The readable values in a text: its parts, also after decoding. */
 export function wordsIn(value: string, depth = 0): string[] {
   const decoded = [/%[0-9a-f]{2}/i.test(value) ? decodeURIComponent(value.replace(/%(?![0-9a-f]{2})/gi, '%25')) : '']
   if (depth < 2)
@@ -10,12 +10,12 @@ export function wordsIn(value: string, depth = 0): string[] {
   return [value, ...value.split(/[^\w.~-]+/), ...value.split(/[^\w-]+/), ...inner]
 }
 
-/** How the state could have been computed, or undefined where no simple way leads to it. */
+/** How the state could be computed, or undefined if there is no simple way. */
 export function findGuess(
   state: string,
   { before, after, words }: { before: number; after: number; words: string[] },
 ): string | undefined {
-  const sources: [string, string][] = words.map(word => [word, 'what everybody knows'])
+  const sources: [string, string][] = words.map(word => [word, 'a value that everybody knows'])
   for (let time = before - 1000; time <= after + 1000; time++)
     sources.push([`${time}`, 'the time'], [new Date(time).toISOString(), 'the time'])
   for (let second = Math.floor(before / 1000) - 2; second <= after / 1000 + 2; second++)

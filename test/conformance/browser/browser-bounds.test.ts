@@ -1,23 +1,11 @@
 // What Chromium cannot be asked in a test: time that passes, and answers that never come.
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createBrowser } from '../../../src/conformance/browser/browser.ts'
-
-async function startServer(t: Test, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, 'localhost')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
-}
+import { serve } from '../support/small-clients.ts'
 
 t.test('a cookie without SameSite goes along with a form of another site for two minutes', async t => {
   const sent: (string | undefined)[] = []
-  const url = await startServer(t, (request, response) => {
+  const url = await serve(t, (request, response) => {
     sent.push(request.headers.cookie)
     response.end()
   })
@@ -33,7 +21,7 @@ t.test('a cookie without SameSite goes along with a form of another site for two
   t.same(sent, ['new=1', 'new=1', undefined])
 })
 
-t.test('a cookie ends with its Max-Age, and one of before is sent until then', async t => {
+t.test('a cookie is sent until its Max-Age has passed', async t => {
   let now = Date.now()
   const { cookies } = createBrowser({ clock: () => now })
   t.ok(cookies.set('http://localhost/', 'short=1; Max-Age=60'))
@@ -44,7 +32,7 @@ t.test('a cookie ends with its Max-Age, and one of before is sent until then', a
 })
 
 t.test('a page that goes on by itself within two seconds is followed, and one that takes longer is read', async t => {
-  const url = await startServer(t, (request, response) => {
+  const url = await serve(t, (request, response) => {
     const seconds = request.url?.slice(1)
     if (seconds) response.setHeader('refresh', `${seconds};url=/`)
     response.end()
@@ -54,9 +42,9 @@ t.test('a page that goes on by itself within two seconds is followed, and one th
   t.equal((await browser.visit(`${url}/3`)).url, `${url}/3`)
 })
 
-t.test('a navigation that is stopped goes on, there or elsewhere', async t => {
+t.test('a stopped navigation can continue, at its address or at another one', async t => {
   const asked: string[] = []
-  const url = await startServer(t, ({ url, headers }, response) => {
+  const url = await serve(t, ({ url, headers }, response) => {
     asked.push(`${url} ${headers['sec-fetch-site']}`)
     if (url === '/start') response.writeHead(302, { location: '/middle?state=1' })
     response.end()
@@ -71,8 +59,8 @@ t.test('a navigation that is stopped goes on, there or elsewhere', async t => {
   t.throws(() => browser.goOn(end), /was not stopped/)
 })
 
-t.test('what does not answer, breaks off or has no end is a page with a fault', async t => {
-  const url = await startServer(t, ({ url }, response) => {
+t.test('no answer, a broken answer and an endless answer each become a page with a fault', async t => {
+  const url = await serve(t, ({ url }, response) => {
     if (url === '/breaks') response.destroy()
     if (url === '/endless')
       response
@@ -89,7 +77,7 @@ t.test('what does not answer, breaks off or has no end is a page with a fault', 
   t.match(await browser.visit('http://localhost:1/'), { status: 0, fault: /ECONNREFUSED/ })
 })
 
-t.test('a form can send only what it has', async t => {
+t.test('a form sends only fields that it contains', async t => {
   const browser = createBrowser()
   const html =
     '<form method="post"><input name="a"><select name="s"><option>1</option></select><button>Go</button></form>'

@@ -13,7 +13,7 @@ import { startSites } from './start-sites.ts'
 // The longest first: nobody waits for it in the end.
 const situations = [...forms, ...cookies, ...navigations, ...redirects, ...referrers]
 
-t.test('our browser asks as Chromium does, and keeps the same cookies', { skip }, async t => {
+t.test('our browser sends the same requests as Chromium and keeps the same cookies', { skip }, async t => {
   const rest = [...situations]
   /** What takes longest is waiting for nothing to come: several wait at the same time. */
   const work = async () => {

@@ -17,7 +17,7 @@ t.test('two hosts below a public suffix are two sites, and two below one domain 
     t.equal(relate(one, new URL(other)), relation, `${one} and ${other}`)
 })
 
-t.test('a public suffix, one label and an address are domains by themselves', async t => {
+t.test('a public suffix, a single label and an IP address are each a site of their own', async t => {
   for (const host of ['co.uk', 'github.io', 'localhost', '127.0.0.1', '[::1]']) t.equal(registrableDomain(host), host)
   t.ok(isPublicSuffix('co.uk'))
   t.ok(isPublicSuffix('localhost'))

@@ -125,7 +125,10 @@ export async function doInChromium(
   return { seen: sites.seen(), kept: kept.sort() }
 }
 
-/** What is typed where it is shown already, or where it went wrong, would be a reload. */
+/**
+ * If the tab already shows this address, or failed to load a page, typing the address would be a reload. So this opens an
+ * empty page first.
+ */
 async function leave(window: Window, sites: Sites, first: Step): Promise<void> {
   const [shown, typed] = [window.url(), sites.fill((first as { visit: string }).visit)].map(url => url.split('#')[0]!)
   if (shown === typed || !shown!.startsWith('http')) await window.goto('about:blank')

@@ -3,24 +3,31 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { launchChromium } from '../../../src/conformance/browser/chromium.ts'
 import type { Check } from '../../../src/conformance/check.ts'
 import { findObstacle } from '../../../src/conformance/obstacle.ts'
 import { startPlatform } from '../../../src/conformance/platform.ts'
 import { type Result, type RunParts, runChecks, runOnce } from '../../../src/conformance/run-checks.ts'
 import { readSettings } from '../../../src/conformance/settings.ts'
 import { findFreePort } from '../../support/free-port.ts'
+import { skip as noChromium } from '../../support/launch-chromium.ts'
 import type { Settings } from '../clients/visit.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** `options`: those of the command, beside the addresses. */
-export async function openStage(options: string[] = [], { hasReplica = true } = {}) {
+export async function openStage(options: string[] = [], { hasReplica = true, hasBrowser = true } = {}) {
   // One client after the other listens there, and nothing else may come between.
   const [port, replicaPort] = [await findFreePort(), await findFreePort()]
   const [client, replica] = [`http://localhost:${port}`, `http://localhost:${replicaPort}`]
   // The small clients give up after four seconds.
   const settings = {
-    ...readSettings(['--client', client, ...(hasReplica ? ['--replica', replica] : []), ...options]),
+    ...readSettings([
+      ...['--client', client],
+      ...(hasReplica ? ['--replica', replica] : []),
+      ...(hasBrowser && !noChromium ? ['--browser', 'chromium'] : []),
+      ...options,
+    ]),
     patienceMs: 8000,
   }
   const platform = await startPlatform({ ...settings, portalPort: 0, apiPort: 0, labPort: 0 })
@@ -35,8 +42,11 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
   /** With two instances of a client at their addresses, which know nothing of each other but their key. */
   async function withClient<Said>(
     build: (settings: Settings) => Server,
+    checks: Check[],
     run: (parts: RunParts) => Promise<Said>,
   ): Promise<Said> {
+    const isForBrowser = settings.browser && checks.some(({ needs }) => needs?.includes('browser'))
+    const chromium = isForBrowser ? await launchChromium(settings.browser!, process.env.PATH ?? '') : undefined
     let output = ''
     let servers: Server[] = []
     const print = (line: string) => {
@@ -61,10 +71,12 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
       return await run({
         settings: { ...settings, start: 'in this process' },
         platform,
+        chromium,
         clientProcess: { output: () => output, isRunning: () => true, unexpectedEnds: () => [], restart, stop },
         isAnswering: async () => servers.every(server => server.listening),
       })
     } finally {
+      await chromium?.close()
       await stop()
     }
   }
@@ -74,15 +86,15 @@ export async function openStage(options: string[] = [], { hasReplica = true } = 
 
     /** What the checks say of a client. */
     judge: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
-      withClient(build, parts => runChecks(checks, parts)),
+      withClient(build, checks, parts => runChecks(checks, parts)),
 
-    /** The same as the command does it, which first looks whether a plain login works. */
+    /** The same, but run as the command runs it: it first looks whether a plain login works. */
     judgeRun: (build: (settings: Settings) => Server, checks: Check[]): Promise<Result[]> =>
-      withClient(build, async parts => runChecks(checks, { ...parts, obstacle: await findObstacle(parts) })),
+      withClient(build, checks, async parts => runChecks(checks, { ...parts, obstacle: await findObstacle(parts) })),
 
     /** What one check says that is made once, where somebody's right to a second look is not the matter. */
     judgeOnce: (build: (settings: Settings) => Server, check: Check): Promise<Result> =>
-      withClient(build, parts => runOnce(check, parts, true)),
+      withClient(build, [check], parts => runOnce(check, parts, true)),
 
     close: () => platform.close(),
   }

@@ -1,4 +1,4 @@
-// What the client makes of an application API that does not answer as it should.
+// How the client handles an application API that answers wrongly or not at all.
 import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -18,10 +18,10 @@ import { requestAtTrap } from '../../steps/redirect-trap.ts'
 
 const needs = ['page' as const]
 
-/** The fault is over: the visitor is still signed in, with no new login. */
+/** After the fault the visitor is still signed in, without a new login. */
 async function expectSessionKept(context: CheckContext, browser: Browser): Promise<void> {
   await context.dropFaults()
-  expect(await context.isSignedIn(browser), 'When the API is back, the visitor is signed out.')
+  expect(await context.isSignedIn(browser), 'When the API is back, the visitor is no longer signed in.')
 }
 
 const failures: [failure: string, what: string][] = [
@@ -36,7 +36,7 @@ const failures: [failure: string, what: string][] = [
   ['400', 'an answer of status 400'],
   ['403', 'a refusal'],
   ['404', 'an answer of status 404'],
-  ['429', 'a refusal as one too many'],
+  ['429', 'a refusal because of too many calls'],
   ['500', 'an answer of status 500'],
   ['502', 'an answer of status 502'],
   ['503', 'an API that is down for maintenance'],
@@ -45,10 +45,10 @@ const failures: [failure: string, what: string][] = [
 
 const survivals: Row[] = failures.map(([failure, what]) => ({
   id: `list-${failure}`,
-  title: `The page meets ${what}: the visitor gets an answer that fits and stays signed in`,
+  title: `The page meets ${what}: the visitor gets a fitting answer and stays signed in`,
   rule: ['endless-header', 'gzip'].includes(failure) ? 'UP-04' : 'UP-06',
-  why: 'An API that fails says nothing about who is signed in, and must end neither the session nor the client.',
-  fix: 'Catch what can go wrong with a call, show a page that says so, and leave the cookies alone.',
+  why: 'An API failure says nothing about who is signed in. It must end neither the session nor the client.',
+  fix: 'Catch every failure of a call, show a page that says so, and leave the cookies alone.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, `list-${failure}`)
@@ -65,8 +65,8 @@ const deadlines: Row[] = [
   id: `list-${failure}`,
   title: `The page meets ${what}: the visitor gets an answer in time`,
   rule: 'UP-03' as const,
-  why: 'Without a deadline of its own a client keeps the visitor, a socket and memory for as long as the API likes; 20 seconds are allowed here.',
-  fix: 'Give each call a deadline for the whole of it, the body included, and a bound on its size.',
+  why: 'Without a deadline the client holds the visitor, a socket and memory for as long as the API likes. This check allows 20 seconds.',
+  fix: 'Give each call one deadline that includes the body, and a limit on its size.',
   needs,
   longestMs: 90_000,
   async run(context: CheckContext) {
@@ -78,8 +78,8 @@ const redirects: Row[] = [302, 307].map(status => ({
   id: `list-redirect-${status}`,
   title: `A call of the API follows no redirect (${status})`,
   rule: 'UP-02',
-  why: 'A redirect that is followed can take the access token to whoever it names.',
-  fix: 'Switch redirects off for these calls, and take every 3xx for a failure.',
+  why: 'A client that follows the redirect sends the access token to any host that it names.',
+  fix: 'Switch redirects off for these calls, and treat every 3xx as a failure.',
   needs,
   async run(context) {
     const compared = await compareUnder(context, `list-redirect-${status}`)
@@ -89,7 +89,7 @@ const redirects: Row[] = [302, 307].map(status => ({
   },
 }))
 
-/** The form is sent once, and its call meets the fault. */
+/** Sends the form once; its call meets the fault. */
 async function createUnder(context: CheckContext, fault: string, options: Record<string, unknown> = {}) {
   const name = `Weather of "tomorrow" & 'today', typed by hand`
   const open = await openCreateForm(context, name)
@@ -100,39 +100,48 @@ async function createUnder(context: CheckContext, fault: string, options: Record
     .arrived('api')
     .filter(({ request }) => request.method === 'POST' && request.url === '/apps/v1')
   if (!creations.some(step => step.fault?.name === fault) && page.status !== 0)
-    throw new NotApplicable('the form creates nothing, which another check says')
-  return { name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
+    throw new NotApplicable('the form creates nothing, which another check reports')
+  return { browser: open.browser, name, page, creations, hasMade: (await created(context, open.person)).length > 0 }
 }
 
 type CreatedUnder = Awaited<ReturnType<typeof createUnder>>
 
-/** An error, or another page than after a creation that worked, unless the platform has made it all the same. */
-async function expectFittingCreation(context: CheckContext, { name, page, hasMade }: CreatedUnder): Promise<void> {
+/** An error, or a page that differs from the page after a creation that worked, unless the platform has created it after all. */
+async function expectFittingCreation(
+  context: CheckContext,
+  { browser, name, page, hasMade }: CreatedUnder,
+): Promise<void> {
   expectAnswer(page)
   if (page.status >= 400 || hasMade) return
   await context.dropFaults()
+  const usual = await browser.newTab().visit(context.url(context.settings.page))
+  expect(
+    shownIn(page, name) !== shownIn(usual, name),
+    'The visitor is led to the usual page, which does not mention the failure.',
+    page,
+  )
   const open = await openCreateForm(context, name)
   const success = await submitCreate(context, open)
-  // A list has the new application; what else is told of it counts.
+  // A list shows the new application, so only the rest of the page is compared.
   expect(
     shownIn(page, name) !== shownIn(success, name),
-    'The page says what it says after a creation that worked.',
+    'The page says the same as after a creation that worked.',
     page,
   )
 }
 
 const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'half'].map(failure => ({
   id: `create-${failure}-not-repeated`,
-  title: `A creation that meets trouble (${failure}) is answered, and not sent again by itself`,
+  title: `A creation that fails (${failure}) is answered, and not sent again automatically`,
   rule: 'UP-07',
-  why: 'Nobody knows whether the platform has acted: sent again, there may be two applications.',
-  fix: 'Retry no POST; tell the visitor to look at his list.',
+  why: 'Nobody knows whether the platform has acted. A second call may create a second application.',
+  fix: 'Retry no POST. Tell visitors to look at their list.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
     const { creations } = under
     expect(creations.length <= 1, `${creations.length} creations arrived.`, ...creations)
-    // What has been made after all may be told as made, and so may what was answered with status 2xx.
+    // The client may report a success if the application was created after all, or if the status was 2xx.
     if (!['reset', '503'].includes(failure)) expectAnswer(under.page)
     else await expectFittingCreation(context, under)
   },
@@ -140,10 +149,10 @@ const creations: Row[] = ['reset', 'reset-after', '503', '503-after', 'html', 'h
 
 const refusals: Row[] = ['403', '404', '409', '422-sentence', '422-fields', '422-oauth'].map(failure => ({
   id: `create-${failure}`,
-  title: `A creation that the API refuses (${failure}) is no failure of the client`,
+  title: `A creation that the API refuses (${failure}) is not a failure of the client`,
   rule: 'UP-14',
-  why: 'A refusal is an answer: it comes in more shapes than one, and a client that breaks on it can say nothing about it.',
-  fix: 'Read the refusal with care for its shape, and say what has to be changed.',
+  why: 'A refusal is an answer, and it comes in several shapes. A client that breaks on it cannot explain it.',
+  fix: 'Check the shape of the refusal while reading it, and say what the visitor must change.',
   needs: ['page', 'create'],
   async run(context) {
     const under = await createUnder(context, `create-${failure}`)
@@ -162,8 +171,8 @@ export const apiFaults: Row[] = [
     id: 'list-401-once',
     title: 'One refused access token leads neither to a loop nor to a broken page',
     rule: 'UP-14',
-    why: 'A token can end before its time: the client renews it once, or asks the visitor to sign in.',
-    fix: 'After a 401 renew once and repeat the call once; then lead to the login.',
+    why: 'A token can end early. The client then renews it once, or asks the visitor to sign in.',
+    fix: 'After a 401 renew once and repeat the call once. Then lead to the login.',
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-401', {}, 1)
@@ -175,10 +184,10 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-401-always',
-    title: 'An API that refuses every token is asked at most a few times for one visit',
+    title: 'If the API refuses every token, one visit makes only a few calls',
     rule: 'UP-14',
-    why: 'Renewing and asking again without end is a storm against the platform, and never ends for the visitor.',
-    fix: 'Renew at most once for a request, then show a page that offers to sign in; never go to the login and back by itself.',
+    why: 'Endless renewals and calls overload the platform, and the visitor never gets a page.',
+    fix: 'Renew at most once for a request, then show a page that offers to sign in. Never redirect to the login and back by yourself.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -196,15 +205,15 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-401-no-loop',
-    title: 'An API that refuses every token does not send the visitor to the login and back without end',
+    title: 'If the API refuses every token, the visitor is not sent to the login and back without end',
     rule: 'UP-14',
-    why: 'The portal remembers its visitor and sends him back at once, so the browser ends it with "too many redirects".',
-    fix: 'When a fresh token is refused, show a page instead of leading to the login again.',
+    why: 'The portal remembers its visitors and sends them back at once, so the browser stops with "too many redirects".',
+    fix: 'If a new token is refused, show a page instead of leading to the login again.',
     needs,
     isAlone: true,
     async run(context) {
       const { browser } = await context.signedIn()
-      // Whatever login a call belongs to.
+      // Counts the calls of every login.
       await context.order('list-401', { times: 'always', state: undefined })
       const page = await browser.newTab().visit(context.url(context.settings.page))
       await context.platform.settle()
@@ -217,15 +226,15 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-429-not-repeated',
-    title: 'An API that is asked too often is not asked more often for it',
+    title: 'If the API says that there are too many calls, the client does not call it more often',
     rule: 'UP-07',
-    why: 'Retries at once make an overload worse.',
-    fix: 'Show a page that says when to try again; repeat no call at once.',
+    why: 'Immediate retries make an overload worse.',
+    fix: 'Show a page that says when to try again. Repeat no call at once.',
     needs,
     async run(context) {
       const { page } = await visitUnder(context, 'list-429', { retryAfter: 3600 }, 20)
       expectAnswer(page)
-      // One visit before tells that somebody is signed in.
+      // One earlier visit shows that somebody is signed in.
       const refused = listCalls(context).filter(({ response }) => response.status === 429).length
       expect(refused <= 3, `The API was asked ${refused} times for one visit.`)
     },
@@ -234,20 +243,20 @@ export const apiFaults: Row[] = [
     [
       'members-missing',
       'an application without its members',
-      'An answer of another shape must not break the page of all others.',
+      'An answer of another shape must not break the page for everybody else.',
     ],
     [
       'hostile-texts',
       'texts of every kind',
-      'Applications are named by people: with 20,000 characters, half characters and line breaks.',
+      'People name their applications, also with 20,000 characters, half characters and line breaks.',
     ],
   ].map(
     ([failure, what, why]): Row => ({
       id: `list-${failure}`,
-      title: `The page bears ${what}`,
+      title: `The page copes with ${what}`,
       rule: 'UP-06',
       why: why!,
-      fix: 'Check the type of what you show, and show a placeholder where it is not there.',
+      fix: 'Check the type of each value that you show, and show a placeholder if it is missing.',
       needs,
       async run(context) {
         await makeApplication(context, await context.person(), { name: 'Weather' })
@@ -259,10 +268,10 @@ export const apiFaults: Row[] = [
   ),
   {
     id: 'list-unknown-members',
-    title: 'Members that nobody knows do not disturb the page',
+    title: 'Unknown members do not disturb the page',
     rule: 'unknown-members',
-    why: 'An API grows: a client that refuses what is new breaks by itself one day.',
-    fix: 'Check what you show, and ignore the rest.',
+    why: 'An API grows. A client that refuses new members breaks one day without any change of its own.',
+    fix: 'Check the members that you show, and ignore the rest.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -280,8 +289,8 @@ export const apiFaults: Row[] = [
     id: 'list-5000',
     title: 'A list of 5,000 applications is answered within ten seconds',
     rule: 'long-list',
-    why: 'The platform names no bound on the list, so it can become long.',
-    fix: 'Show the first few hundred, or a page at a time, and say how many there are.',
+    why: 'The platform sets no limit for the list, so it can become long.',
+    fix: 'Show the first few hundred, or one page at a time, and say how many there are.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -295,10 +304,10 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'list-bounded',
-    title: 'The client hangs up on a list of 32 MB',
+    title: 'The client closes the connection while it receives a list of 32 MB',
     rule: 'bounded-answers',
     why: 'An answer that is read to its end, whatever its size, fills the memory that all visitors share.',
-    fix: 'Count the bytes of every answer while reading, and give up beyond some megabytes.',
+    fix: 'Count the bytes of every answer while reading, and stop after a few megabytes.',
     needs,
     async run(context) {
       await visitUnder(context, 'list-large', {}, 1)
@@ -321,7 +330,7 @@ export const apiFaults: Row[] = [
     id: 'create-redirect-307',
     title: 'A creation follows no redirect',
     rule: 'UP-02',
-    why: 'Followed, it takes token and form to whoever the redirect names.',
+    why: 'A client that follows the redirect sends the token and the form to any host that it names.',
     fix: 'Switch redirects off for every call.',
     needs: ['page', 'create'],
     async run(context) {
@@ -332,30 +341,30 @@ export const apiFaults: Row[] = [
   },
   {
     id: 'create-422-keeps-the-form',
-    title: 'What was typed is not lost when the API refuses a field',
+    title: 'When the API refuses a field, the visitor keeps what they typed',
     rule: 'form-kept',
-    why: 'Who has to type ten fields again does so badly or not at all.',
-    fix: 'Answer with the form again, filled as it was sent, and the problem beside its field.',
+    why: 'Visitors who have to type ten fields again make mistakes or give up. This only warns, because a simple client that shows the error without the form is still correct.',
+    fix: 'Answer with the form again, filled in as it was sent, and the problem beside its field.',
     needs: ['page', 'create'],
     async run(context) {
       const { name, page } = await createUnder(context, 'create-422-fields')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(name), 'No field of the page holds what was typed.', page)
+      expect(kept.includes(name), 'No field of the page contains what was typed.', page)
     },
   },
   {
     id: 'api-no-client-secret',
-    title: 'The client secret goes to the token endpoint alone',
+    title: 'The client secret goes only to the token endpoint',
     rule: 'UP-15',
-    why: 'The API needs the token; a secret that goes there as well is known to one more.',
-    fix: 'Send the API the Authorization header with the access token and nothing else that is secret.',
+    why: 'The API needs only the token. Every other place that gets the secret can leak it.',
+    fix: 'Send the API the Authorization header with the access token, and no other secret.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
       await context.isSignedIn(browser)
       const secret = context.platform.clientSecret.reveal()
       const call = context.arrived('api').find(({ request }) => JSON.stringify(request).includes(secret))
-      expect(call === undefined, 'A call of the API holds the client secret.')
+      expect(call === undefined, 'A call of the API contains the client secret.')
     },
   },
 ]

@@ -1,8 +1,8 @@
-// Callbacks with other parameters than the portal gives: twice, missing, of somebody else, an error, garbage.
+// Callbacks with other parameters than the portal sends: repeated, missing, of somebody else, an error, garbage.
 
 import type { Row } from '../../check.ts'
 import { describePage, expect, expectSignedIn, setCookiesOf, statusOf } from '../../findings.ts'
-import type { RuleId } from '../../rules.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import {
   beginLogin,
   cookieHeader,
@@ -15,7 +15,7 @@ import { runsScript } from '../../steps/page-content.ts'
 import { readSetCookie } from '../../steps/set-cookies.ts'
 
 const evil = 'https://evil.example/'
-/** A mark that no template would write by itself, as markup. */
+/** Markup that no template would write by itself. */
 const markup = '"\'><img src=x onerror=conformance()>'
 
 const repeated: [name: string, rule: RuleId][] = [
@@ -25,13 +25,13 @@ const repeated: [name: string, rule: RuleId][] = [
   ['redirect_uri', 'parameter-pollution'],
 ]
 
-/** Callbacks that no portal sends: whatever comes, the answer is a page and the client lives. */
+/** Callbacks that no portal sends. The client answers each with a page and keeps running. */
 const garbage: [id: string, title: string, path: string][] = [
   ['nothing', 'with no query at all', ''],
   ['bad-escapes', 'with broken percent-encoding', '?code=%E0%A4%A&state=%'],
-  ['no-utf8', 'with bytes that are no UTF-8', '?code=%ff%fe&state=%c3%28'],
+  ['no-utf8', 'with bytes that are not UTF-8', '?code=%ff%fe&state=%c3%28'],
   ['null-byte', 'with a null byte', '?code=a%00b&state=c%00d'],
-  ['prototype', "with names of JavaScript's own", '?__proto__[a]=1&constructor[prototype][a]=1&code=a&state=b'],
+  ['prototype', 'with names of JavaScript properties', '?__proto__[a]=1&constructor[prototype][a]=1&code=a&state=b'],
   ['nested', 'with nested names', '?code[a][b]=c&state[a]=b'],
   ['many', 'with a thousand parameters', `?${Array.from({ length: 1000 }, (_, at) => `p${at}=1`).join('&')}`],
   ['long', 'of 12 KB', `?code=${'a'.repeat(12_000)}&state=b`],
@@ -52,10 +52,10 @@ export const callbackParameters: Row[] = [
   ...repeated.map(
     ([name, rule]): Row => ({
       id: `callback-${name.replace('_', '-')}-twice`,
-      title: `A callback in which ${name} stands twice is refused`,
+      title: `A callback with a second ${name} is refused`,
       rule,
-      why: 'Parameters must not be there more than once, and whoever reads the first and whoever reads the last read differently.',
-      fix: 'Refuse a callback with a repeated parameter before anything is sent.',
+      why: 'Parameters must not be repeated: one program reads the first value, and another one reads the last.',
+      fix: 'Refuse a callback with a repeated parameter before you send anything.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
         callback.searchParams.append(name, 'another-value')
@@ -67,7 +67,7 @@ export const callbackParameters: Row[] = [
     id: 'callback-client-id-other',
     title: 'A callback for another client is refused',
     rule: 'CL-10',
-    why: 'An answer that was meant for another client is not for this one.',
+    why: 'An answer for another client must not sign anybody in at this one.',
     fix: 'Compare client_id with the configured one before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -80,7 +80,7 @@ export const callbackParameters: Row[] = [
       id: `callback-${name.replace('_', '-')}-missing`,
       title: `A callback without ${name} is refused`,
       rule: 'callback-required-parameters',
-      why: `${name} is required in every callback; one without it is not of this portal.`,
+      why: `${name} is required in every callback. The client cannot tell where a callback without it comes from. This only warns, because a simple client that reads only code and state is still correct.`,
       fix: `Refuse a callback without ${name} before the exchange.`,
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -93,7 +93,7 @@ export const callbackParameters: Row[] = [
     id: 'callback-code-missing',
     title: 'A callback without a code exchanges nothing',
     rule: 'callback-code',
-    why: 'There is nothing to exchange.',
+    why: 'Without a code there is nothing to exchange.',
     fix: 'Refuse a callback without a code.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -104,10 +104,10 @@ export const callbackParameters: Row[] = [
   },
   {
     id: 'callback-subject-other',
-    title: "Who is signed in is not taken from the callback's subject",
+    title: 'The client does not take the identity of the user from the subject of the callback',
     rule: 'CL-12',
-    why: 'Anybody can change the address bar; who it is stands in the token.',
-    fix: 'Never use subject as identity.',
+    why: 'Anybody can change an address. Only the token says who the user is.',
+    fix: 'Never use subject as the identity.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
@@ -120,7 +120,11 @@ export const callbackParameters: Row[] = [
       // The form that creates an application may offer the visitor's groups.
       if (context.settings.create) await browser.visit(context.url(context.settings.create))
       await context.platform.settle()
-      expect(!page.body.includes(other.id) && !page.body.includes(other.email), 'The page shows somebody else.', page)
+      expect(
+        !page.body.includes(other.id) && !page.body.includes(other.email),
+        'The page shows data of somebody else.',
+        page,
+      )
       const calls = context.arrived('api').filter(({ request }) => request.url.includes(other.id))
       expect(calls.length === 0, 'The client asked the API about somebody else.', ...calls)
     },
@@ -129,24 +133,24 @@ export const callbackParameters: Row[] = [
     id: 'callback-redirect-uri-other',
     title: 'The redirect_uri of a callback is never used',
     rule: 'CL-11',
-    why: 'The exchange carries the address of the start, and nobody is led to one from a query.',
-    fix: 'Take the redirect URI from the configuration alone.',
+    why: 'An attacker could choose it. The exchange sends the redirect_uri of the start, and no redirect goes to an address from a query.',
+    fix: 'Take the redirect URI only from the configuration.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('redirect_uri', evil)
       const page = await followCallback(context, browser, callback, ({ hostname }) => hostname === 'evil.example')
-      expect(page.stoppedAt === undefined, `The browser was led to ${page.stoppedAt}.`, page)
-      expect(!page.links.some(({ url }) => url.startsWith(evil)), 'The page links there.', page)
+      expect(page.stoppedAt === undefined, `The browser was sent to ${page.stoppedAt}.`, page)
+      expect(!page.links.some(({ url }) => url.startsWith(evil)), 'The page links to it.', page)
       for (const step of await context.exchanges())
-        expect(!JSON.stringify(step.request.body).includes('evil.example'), 'The exchange carried it.', step)
+        expect(!JSON.stringify(step.request.body).includes('evil.example'), 'The exchange contained it.', step)
     },
   },
   {
     id: 'callback-iss-other',
-    title: 'A callback of another issuer is refused',
+    title: 'A callback from another issuer is refused',
     rule: 'CL-23',
-    why: 'iss says who answers; the portal sends its own and lists that it does.',
-    fix: "Where iss is there, compare it with the portal's address before the exchange.",
+    why: 'iss says who answers. The portal sends its own address, and its metadata says so.',
+    fix: 'If iss is present, compare it with the address of the portal before the exchange.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('iss', 'https://evil.example')
@@ -155,10 +159,10 @@ export const callbackParameters: Row[] = [
   },
   {
     id: 'callback-unknown-parameter',
-    title: 'A callback with a parameter that nobody knows works',
+    title: 'A callback with an unknown parameter works',
     rule: 'unknown-parameters',
-    why: 'Unrecognized response parameters must be ignored.',
-    fix: 'Look only at what is known.',
+    why: 'Clients must ignore unknown response parameters.',
+    fix: 'Read only the parameters that you know.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -171,7 +175,7 @@ export const callbackParameters: Row[] = [
     id: 'callback-error',
     title: 'A callback with an error exchanges nothing and is answered with a page',
     rule: 'CL-13',
-    why: 'The portal says so that there is no code.',
+    why: 'An error means that the portal gave no code.',
     fix: 'Handle error before code, and show a page that offers to sign in again.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -185,9 +189,9 @@ export const callbackParameters: Row[] = [
   },
   {
     id: 'callback-error-and-code',
-    title: 'A callback with an error and a code is an error',
+    title: 'A callback with an error and a code counts as an error',
     rule: 'CL-13',
-    why: 'A portal that sends both has failed; the code proves nothing.',
+    why: 'A portal that sends both has failed, and the code proves nothing.',
     fix: 'Look at error first.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -201,7 +205,7 @@ export const callbackParameters: Row[] = [
       title: `Markup in ${title} of a callback is text on the page`,
       rule: 'oauth-sanitize',
       why: 'Anybody can make a visitor open such an address.',
-      fix: 'Escape whatever of the query stands on a page, or show none of it.',
+      fix: 'Escape every part of the query that you show, or show none of it.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
         const page = await followCallback(
@@ -209,7 +213,7 @@ export const callbackParameters: Row[] = [
           browser,
           errorCallback(callback, { client_id: context.platform.clientId, ...query(start.state ?? '') }),
         )
-        expect(!runsScript(page, 'conformance()'), 'The page holds the markup as it was sent.', page)
+        expect(!runsScript(page, 'conformance()'), 'The page contains the markup as it was sent.', page)
       },
     }),
   ),
@@ -217,10 +221,10 @@ export const callbackParameters: Row[] = [
     id: 'callback-code-literal',
     title: 'A code cannot add fields to the exchange',
     rule: 'CL-15',
-    why: 'What is pasted into a form unencoded becomes fields of its own.',
-    fix: 'Encode every value of the form, best with a library that builds forms.',
+    why: 'A value that is put into a form without encoding becomes several fields.',
+    fix: 'Encode every value of the form, preferably with a library that builds forms.',
     async run(context) {
-      // The second for those who take no code with a space in it.
+      // The second one is for clients that refuse a code with a space.
       for (const code of ['a&client_id=evil&redirect_uri=https://evil.example/&x=%26 +y', 'a&client_id=evil&x=%26+y']) {
         const known = context.arrived('exchange').length
         const { browser, callback } = await beginLogin(context)
@@ -230,7 +234,7 @@ export const callbackParameters: Row[] = [
           const body = step.request.body as Record<string, unknown>
           expect(
             body?.code === code && body.client_id === context.platform.clientId,
-            'The exchange carried other fields than its own.',
+            'The exchange contained fields that are not its own.',
             step,
           )
         }
@@ -241,8 +245,10 @@ export const callbackParameters: Row[] = [
     id: 'callback-code-long',
     title: 'A code of 8 KB is not sent on',
     rule: 'code-length',
-    why: 'Whoever calls the callback would make the client send what they like.',
-    fix: 'Refuse a code of more than some 2,000 characters.',
+    // Only advice: RFC 6749, 4.1.2 says "The client should avoid making assumptions about code value sizes", so a client
+    // that sends any code on is right, too.
+    why: 'Otherwise anybody who calls the callback decides what the client sends.',
+    fix: 'Refuse a code of more than about 2,000 characters.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.set('code', 'a'.repeat(8000))
@@ -255,15 +261,15 @@ export const callbackParameters: Row[] = [
       id: `callback-${id}`,
       title: `A callback ${title} is answered and refused`,
       rule: id === 'nothing' ? 'CL-04' : 'oauth-sanitize',
-      why: 'Anybody can send it; an exception that nobody catches is an outage.',
-      fix: 'Check the query before it is used, and answer with status 400.',
+      why: 'Anybody can send it, and an exception that nobody catches is an outage.',
+      fix: 'Check the query before you use it, and answer with status 400.',
       async run(context) {
         const { browser, start, callback } = await beginLogin(context)
         const cookie = cookieHeader(context, browser, callback.href)
         const state = `state=${encodeURIComponent(start.state ?? '')}`
         const ofALogin = /\bstate=/.test(query) ? query.replace(/\bstate=[^&]*/, state) : `${query || '?'}&${state}`
         for (const name of ['code', 'state']) callback.searchParams.delete(name)
-        // Of a stranger, and of somebody who has begun a login: a client looks at more of it then.
+        // From a stranger, and from a visitor who has begun a login, because then a client looks at more of it.
         for (const [sent, headers, isOfALogin] of [
           [query, navigationHeaders, false],
           [`${ofALogin}&${callback.searchParams}`, { ...navigationHeaders, ...(cookie && { cookie }) }, true],
@@ -271,7 +277,7 @@ export const callbackParameters: Row[] = [
           const exchange = await context.request(context.platform.redirectUri + sent, { headers })
           const status = statusOf(exchange)
           expect(status > 0, 'There was no answer.', exchange)
-          // Where the code was asked for at the portal, the portal has refused it.
+          // If the client sent the code to the portal, the portal has refused it.
           const isUpstream = isOfALogin && [502, 503, 504].includes(status)
           expect(status < 500 || isUpstream, `It was answered with status ${status}.`, exchange)
           expect(

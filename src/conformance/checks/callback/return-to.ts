@@ -1,10 +1,10 @@
-// Where a login leads to in the end, for clients that can be told.
+// Where a login leads in the end, for clients with a parameter for it.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, expectOr, expectSignedIn } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { describeScript, leadsToScript, mayGoOnByScript } from '../../steps/page-content.ts'
 
-/** Values of the parameter that says where to come back to; none may lead to another site. `{client}`: its origin. */
+/** Values of the parameter for the page after the login. None may lead to another site. `{client}`: the origin of the client. */
 const returns: [id: string, value: string][] = [
   ['absolute', 'https://evil.example/'],
   ['two-slashes', '//evil.example/'],
@@ -30,10 +30,11 @@ const returns: [id: string, value: string][] = [
 
 const returnChecks: Row[] = returns.map(([id, value]) => ({
   id: `return-to-${id}`,
-  title: `After a login nobody is led to another site by ${JSON.stringify(value)}`,
+  title: `After a login, ${JSON.stringify(value)} leads nobody to another site`,
   rule: 'CL-25',
-  why: "A link to the login that ends at a forger's page is an open redirect.",
-  fix: "Take only a path of the client: parse it against the client's own origin, and compare the origin of what comes out.",
+  why: 'A link to the login that ends at the page of an attacker is an open redirect.',
+  // A parser turns /.//evil.example/ into the path //evil.example/, whose origin is right until it is sent as a Location.
+  fix: "Take only a path of the client: parse it against the client's own origin, compare the origin of the result, and refuse it if its path then begins with two slashes.",
   needs: ['returnTo'],
   async run(context) {
     const { client, login, returnTo } = context.settings
@@ -42,13 +43,13 @@ const returnChecks: Row[] = returns.map(([id, value]) => ({
       browser,
       `${login}?${new URLSearchParams({ [returnTo]: value.replace('{client}', client) })}`,
     )
-    // Refused at once, which is as good.
+    // Refusing it at once is correct, too.
     if (page.stoppedAt === undefined) return
     const url = new URL(page.stoppedAt)
     const callback = await context.authorize({ url, state: url.searchParams.get('state') ?? undefined, page })
     const landed = await followCallback(context, browser, callback, to => to.origin !== client)
     const isPortal = landed.stoppedAt?.startsWith(context.platform.portalUrl)
-    expect(!landed.stoppedAt || isPortal, `The browser was led to ${landed.stoppedAt}.`, landed)
+    expect(!landed.stoppedAt || isPortal, `The browser was sent to ${landed.stoppedAt}.`, landed)
     const links = landed.links.filter(link => URL.canParse(link.url) && new URL(link.url).hostname === 'evil.example')
     expect(links.length === 0, `The page after the login links to ${links[0]?.url}.`, landed)
     expect(!leadsToScript(landed, 'alert(1)'), 'The page after the login links to a script.', landed)
@@ -60,23 +61,24 @@ export const returnTo: Row[] = [
     id: 'return-to-works',
     title: 'A login leads back to the page that it was begun for',
     rule: 'return-to',
-    why: 'Whoever followed a link wants to be there, and not on a start page.',
-    fix: 'Keep the path with the pending login, and lead on to it.',
+    why: 'Visitors who followed a link want that page, and not a start page.',
+    fix: 'Keep the path with the pending login, and redirect to it afterwards.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo, page: path } = context.settings
       const there = `${path}${path.includes('?') ? '&' : '?'}conformance=1`
       const { browser, callback } = await beginLogin(context, `${login}?${new URLSearchParams({ [returnTo]: there })}`)
       const page = await followCallback(context, browser, callback)
-      if (page.url !== context.url(there) && mayGoOnByScript(page)) throw new Undecided(describeScript(page))
-      expect(page.url === context.url(there), `It led to ${page.url}.`, page)
+      if (page.url !== context.url(there) && mayGoOnByScript(page))
+        throw new Undecided(describeScript(page, context.settings))
+      expect(page.url === context.url(there), `The login led to ${page.url}.`, page)
     },
   },
   {
     id: 'return-to-no-header',
-    title: 'Where to come back to cannot add headers',
+    title: 'The address to come back to cannot add headers',
     rule: 'header-injection',
-    why: 'A line break in a Location begins another header.',
+    why: 'A line break in a Location starts another header.',
     fix: 'Refuse control characters.',
     needs: ['returnTo'],
     async run(context) {
@@ -95,15 +97,15 @@ export const returnTo: Row[] = [
     id: 'return-to-long',
     title: 'A long address to come back to does not break the login',
     rule: 'CK-03',
-    why: 'A cookie of more than 4,096 bytes is dropped without a word.',
-    fix: 'Bound what is kept of it, and leave out what is longer.',
+    why: 'Browsers drop a cookie of more than 4,096 bytes without a message.',
+    fix: 'Limit what you keep of it, and leave out a longer one.',
     needs: ['returnTo', 'page'],
     async run(context) {
       const { login, returnTo } = context.settings
       const browser = context.browser()
       const path = `${login}?${returnTo}=/${'a'.repeat(4000)}`
       const start = await context.visitUntilPortal(browser, path)
-      // A server may refuse so long an address at once, and says so.
+      // A server may refuse such a long address at once if it says so.
       if (start.stoppedAt === undefined && [400, 413, 414, 431].includes(start.status)) return
       expectOr(
         'Refuse an address that is too long with status 414, or begin the login without it.',

@@ -1,10 +1,10 @@
-// From the portal back to the client: a login that works, and callbacks that are delivered otherwise than by its redirect.
+// From the portal back to the client: a login that works, and callbacks that arrive in other ways than by the portal's redirect.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { Browser, Page } from '../../browser/browser.ts'
-import { type Row, Undecided } from '../../check.ts'
+import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, expectSignedIn, headerOf } from '../../findings.ts'
-import { beginLogin, cookieHeader, followCallback, navigationHeaders } from '../../steps/callback.ts'
+import { beginLogin, cookieHeader, errorCallback, followCallback, navigationHeaders } from '../../steps/callback.ts'
 import { describeScript, foreignLoads, mayGoOnByScript, showsInside } from '../../steps/page-content.ts'
 import { ownCookies, plant } from '../../steps/sessions.ts'
 import { callbackParameters } from './callback-parameters.ts'
@@ -14,10 +14,10 @@ import { states } from './states.ts'
 export const callback: Row[] = [
   {
     id: 'login-works',
-    title: 'Whoever signs in at the portal is signed in at the client',
+    title: 'A visitor who signs in at the portal is signed in at the client',
     rule: 'login-works',
-    why: "It is what a client is for: the page behind the login calls the API in the visitor's name.",
-    fix: 'Follow the steps of part 5 of the platform’s specification; the evidence shows how far it came.',
+    why: 'This is the purpose of a client: the page behind the login calls the API in the name of the visitor.',
+    fix: 'Compare your login with the steps of a login in docs/reference/platform.md. The evidence shows how far it got.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -28,7 +28,7 @@ export const callback: Row[] = [
       const steps = context.arrived('exchange', 'api').slice(-2)
       expectOr(
         isSignedIn
-          ? 'Answer the callback with status 200 and a page that goes on by itself (meta refresh), or make the cookie of the session SameSite=Lax: after redirects that another site began, browsers hold back a Strict cookie.'
+          ? 'Answer the callback with status 200 and a page that goes on by itself (meta refresh), or make the cookie of the session SameSite=Lax: browsers send no Strict cookie after redirects that another site began.'
           : adviceForLogin(context),
         visits < 2 && !landed.fault && landed.url.startsWith(`${client}/`),
         visits < 2
@@ -37,7 +37,7 @@ export const callback: Row[] = [
         landed,
         ...steps,
       )
-      if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
+      if (!isSignedIn && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
       expectOr(
         adviceForLogin(context),
         isSignedIn,
@@ -51,15 +51,16 @@ export const callback: Row[] = [
     id: 'login-lands-signed-in',
     title: 'The first page after the login is already signed in',
     rule: 'CL-26',
-    why: 'A Strict cookie is not sent after redirects that began on another site, so a redirect from the callback shows a signed-out page.',
+    why: 'Browsers send no Strict cookie after redirects that began on another site, so a redirect from the callback shows a signed-out page.',
     fix: 'Answer the callback with status 200 and a page that goes on by itself (meta refresh) to a page of the client.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
       const person = await context.person()
       const landed = await context.signIn(browser)
-      if (isCallback(context, landed) && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
-      // Round and round: the page without its cookie leads to the portal, which knows its visitor and sends him back.
+      if (isCallback(context, landed) && mayGoOnByScript(landed))
+        throw new Undecided(describeScript(landed, context.settings))
+      // A loop: the page without its cookie leads to the portal, which knows its visitor and sends the browser back.
       expect(!landed.fault, `The login ended with ${landed.fault}.`, landed)
       await context.platform.settle()
       const isCalled = () =>
@@ -69,24 +70,25 @@ export const callback: Row[] = [
         new URL(landed.url).pathname === new URL(context.url(context.settings.page)).pathname
       expect(
         !landed.url.startsWith(context.platform.portalUrl),
-        'After the login the browser stands at the portal again.',
+        'After the login the browser is at the portal again.',
         landed,
       )
       if (!isCalled() && !isThere) await browser.visit(context.url(context.settings.page), { from: landed })
       await context.platform.settle()
-      expect(isCalled(), `The page that one lands on, ${landed.url}, knows nothing of the login.`, landed)
+      expect(isCalled(), `The page after the login, ${landed.url}, is not signed in.`, landed)
     },
   },
   {
     id: 'callback-code-not-in-address',
     title: 'Code and state do not stay in the address bar',
     rule: 'CL-28',
-    why: 'What stands there is kept in the history, copied and sent on.',
-    fix: 'Lead on from the callback by a redirect, or by a page with a meta refresh, which replaces the entry.',
+    why: 'The address bar is kept in the history, copied and sent on.',
+    fix: 'Leave the callback by a redirect, or by a page with a meta refresh, which replaces the entry in the history.',
     async run(context) {
       const landed = await context.signIn(context.browser())
+      if (landed.status >= 400) throw new NotApplicable('a plain login fails, which another check reports')
       const left = ['code', 'state'].filter(name => new URL(landed.url).searchParams.has(name))
-      if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed))
+      if (left.length > 0 && mayGoOnByScript(landed)) throw new Undecided(describeScript(landed, context.settings))
       expect(
         left.length === 0,
         `After the login the address is ${new URL(landed.url).pathname} with ${left.join(' and ')}.`,
@@ -95,9 +97,9 @@ export const callback: Row[] = [
   },
   {
     id: 'callback-no-referrer',
-    title: "The callback's address goes to nobody as a referrer",
+    title: 'No other page gets the address of the callback as its Referer',
     rule: 'CL-27',
-    why: 'The next request would carry code and state in its Referer.',
+    why: 'Otherwise the next request sends code and state in its Referer.',
     fix: 'Send Referrer-Policy: no-referrer with the answer to the callback.',
     async run(context) {
       const browser = context.browser()
@@ -106,30 +108,30 @@ export const callback: Row[] = [
         const referer = request.headers.referer ?? ''
         return referer.startsWith(context.platform.redirectUri) && /[?&](code|state)=/.test(referer)
       })
-      expect(leaks.length === 0, 'A request after the callback carried its address.', ...leaks)
+      expect(leaks.length === 0, 'A request after the callback contained its address.', ...leaks)
     },
   },
   {
     id: 'callback-no-store',
     title: 'The answer to the callback says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'It sets a session; whatever keeps it gives it to others.',
-    fix: 'Send Cache-Control: no-store with it.',
+    why: 'The answer sets a session. A cache that keeps it gives the session to others.',
+    fix: 'Send Cache-Control: no-store with the answer.',
     async run(context) {
       const answer = await callbackOf(context)
       expect(
         /no-store/i.test(headerOf(answer, 'cache-control') ?? ''),
-        `Cache-Control is ${headerOf(answer, 'cache-control') ?? 'not there'}.`,
+        `Cache-Control is ${headerOf(answer, 'cache-control') ?? 'missing'}.`,
         answer,
       )
     },
   },
   {
     id: 'callback-not-cached',
-    title: 'The answer to the callback may not be kept by others',
+    title: 'No shared cache may keep the answer to the callback',
     rule: 'CK-17',
     why: 'A proxy would give the session of one visitor to the next.',
-    fix: 'Send Cache-Control: no-store with it.',
+    fix: 'Send Cache-Control: no-store with the answer.',
     async run(context) {
       const answer = await callbackOf(context)
       const control = headerOf(answer, 'cache-control') ?? ''
@@ -144,8 +146,8 @@ export const callback: Row[] = [
     id: 'callback-nothing-foreign',
     title: 'The page of the callback loads nothing from elsewhere and repeats neither code nor state',
     rule: 'CL-27',
-    why: 'Whatever it loads learns the code by script or referrer.',
-    fix: 'Answer with a page of its own that holds nothing but the way on.',
+    why: 'Everything that the page loads can learn the code, by a script or by the Referer.',
+    fix: 'Answer with a separate page that contains only the way on.',
     async run(context) {
       const answer = await callbackOf(context)
       const { searchParams } = new URL(answer.request.url)
@@ -153,7 +155,7 @@ export const callback: Row[] = [
       const foreign = foreignLoads(answer, context.settings.client)
       expect(foreign.length === 0, `The page loads ${foreign[0]}.`, answer)
       for (const name of ['code', 'state'])
-        expect(!body.includes(searchParams.get(name)!), `The page holds the ${name}.`, answer)
+        expect(!body.includes(searchParams.get(name)!), `The page contains the ${name}.`, answer)
     },
   },
   ...states,
@@ -161,14 +163,14 @@ export const callback: Row[] = [
     id: 'callback-resent',
     title: 'A callback that the browser delivers four times at once is answered four times',
     rule: 'CL-29',
-    why: 'Browsers send a request again whose connection dropped; that must end on a page, never in a fault.',
-    fix: 'Share one exchange among deliveries of one state, and answer what cannot be shared with a page that leads on.',
+    why: 'Browsers repeat a request when its connection breaks. That must end on a page, never in an error of the server.',
+    fix: 'Let all deliveries of one state share one exchange. Answer a delivery that cannot share it with a page that leads on.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const pages = await deliverOften(context, browser, callback)
       for (const page of pages) {
-        expect(page.status !== 0, `One of them got no answer: ${page.fault}.`, page)
-        expect(page.status !== 500 && !showsInside(page), `One of them was answered with ${describePage(page)}.`, page)
+        expect(page.status !== 0, `One delivery got no answer: ${page.fault}.`, page)
+        expect(page.status !== 500 && !showsInside(page), `One delivery was answered with ${describePage(page)}.`, page)
       }
     },
   },
@@ -176,8 +178,8 @@ export const callback: Row[] = [
     id: 'callback-resent-signed-in',
     title: 'A callback that the browser delivers four times at once ends signed in',
     rule: 'resent-callback-signs-in',
-    why: 'The visitor has done everything right, and sees the last answer alone.',
-    fix: 'Let no late delivery take away the session that the first one has made.',
+    why: 'The visitor has done everything right, and sees only the last answer.',
+    fix: 'A late delivery must not end the session that the first one created.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -188,10 +190,10 @@ export const callback: Row[] = [
   ...callbackParameters,
   {
     id: 'callback-post',
-    title: 'The callback takes no form',
+    title: 'The callback accepts no form',
     rule: 'only-supported-methods',
-    why: "The portal redirects with GET; a form of another site is somebody else's.",
-    fix: 'Route GET alone, and answer others with 405.',
+    why: 'The portal redirects with GET. A form that another site sends there is an attack.',
+    fix: 'Route only GET, and answer other methods with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = browser.show(
@@ -206,7 +208,7 @@ export const callback: Row[] = [
     id: 'callback-head',
     title: 'HEAD on the callback exchanges nothing',
     rule: 'head-no-effect',
-    why: 'Programs that look at links would use up the code.',
+    why: 'Programs that check links would use up the code.',
     fix: 'Answer HEAD with 405.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -224,7 +226,7 @@ export const callback: Row[] = [
     title: 'A callback in a frame of another site is refused',
     rule: 'CL-32',
     why: 'A hidden frame would finish a login that nobody sees.',
-    fix: 'Refuse what is not a navigation of a whole page, by Sec-Fetch-Dest.',
+    fix: 'Use Sec-Fetch-Dest to refuse a request that is not the navigation of a whole page.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookie = cookieHeader(context, browser, callback.href)
@@ -242,14 +244,15 @@ export const callback: Row[] = [
   },
   {
     id: 'declined',
-    title: 'Whoever declines at the portal comes to a page of the client, and is not signed in',
+    title: 'A visitor who declines at the portal comes to a page of the client, and is not signed in',
     rule: 'cancel-url-page',
-    why: 'cancel_url is where they are sent; a page that is not there looks broken.',
+    why: 'The portal sends such visitors to cancel_url. A page that is missing looks broken.',
     fix: 'Serve a page at cancel_url that says that nobody was signed in and offers the login.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
-      if (!cancelUrl.startsWith(context.settings.client)) throw new Undecided('cancel_url is not at the client.')
+      if (!cancelUrl.startsWith(context.settings.client))
+        throw new Undecided('cancel_url is not an address of the client.')
       const { browser, start } = await beginLogin(context)
       const there = new URL(start.url.searchParams.get('cancel_url')!)
       there.searchParams.set('error', 'access_denied')
@@ -258,7 +261,7 @@ export const callback: Row[] = [
         const page = await followCallback(context, browser, address)
         expect(
           page.status > 0 && page.status !== 404 && page.status < 500,
-          `It is answered with ${describePage(page)}.`,
+          `The page is answered with ${describePage(page)}.`,
           page,
         )
       }
@@ -267,15 +270,15 @@ export const callback: Row[] = [
   },
   {
     id: 'session-new',
-    title: 'A login makes a session of its own, whatever cookies were there before',
+    title: 'A login creates a new session, whatever cookies were there before',
     rule: 'CL-20',
-    why: "A session id that an attacker has planted would open the visitor's session.",
-    fix: 'Make a new session at every login, and never take over the id that came along.',
+    why: 'Otherwise a session id that an attacker has planted opens the session of the visitor.',
+    fix: 'Create a new session at every login. Never adopt an id that came with the request.',
     needs: ['page'],
     async run(context) {
       const attacker = await context.signedIn({ person: await context.otherPerson() })
       const person = await context.otherPerson()
-      // The attacker's own session, and values that the attacker chose: some of the form that the client's own have.
+      // The attacker's own session, and values that the attacker chose, some of them in the form of the client's own values.
       const names = ownCookies(context, attacker.browser)
       const chosen = (choose: (value: string) => string) => {
         const browser = attacker.browser.copy()
@@ -284,40 +287,63 @@ export const callback: Row[] = [
       }
       const clean = context.browser()
       for (const planted of [clean, attacker.browser.copy(), chosen(ofSameForm), chosen(() => 'c0ffee'.repeat(6))]) {
-        // What was planted before the browser came, and what the client answered to that.
+        // The cookies that were planted before the login, and those that the client set in answer to them.
         const browser = planted.copy()
         const start = await context.startLogin(browser)
-        // With the cookies of the login, too: the attacker may have begun it.
+        // The cookies of the login are included, because the attacker may have begun it.
         const known = browser.copy()
         await followCallback(context, browser, await context.authorize(start, person))
-        // A login that is refused because of the planted cookies opens nothing to the attacker.
+        // If the planted cookies make the client refuse the login, they give the attacker nothing.
         if (planted === clean && !(await context.isSignedIn(browser, { person })))
           throw new Undecided('A plain login does not work.')
         for (const thief of [planted, known])
-          expect(!(await context.isSignedIn(thief, { person })), 'The cookies of before the login open the session.')
+          expect(!(await context.isSignedIn(thief, { person })), 'Cookies from before the login open the session.')
       }
     },
   },
   {
     id: 'session-replaced',
-    title: 'A login as somebody else replaces who was signed in',
+    title: 'A login as somebody else replaces the visitor who was signed in',
     rule: 'CL-20',
-    why: "Otherwise one works in another's name without seeing it.",
-    fix: 'Replace the whole session, tokens and what was remembered of the visitor.',
+    why: 'Otherwise visitors work under another name without noticing.',
+    fix: 'Replace the whole session: the tokens and everything else about the visitor.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
       const other = await context.otherPerson()
       const start = await context.startLogin(browser)
       await followCallback(context, browser, await context.authorize(start, other))
-      expect(await context.isSignedIn(browser, { person: other }), 'The second one is not signed in.')
-      expect(!(await context.isSignedIn(browser, { person })), 'The first one still is.')
+      expect(await context.isSignedIn(browser, { person: other }), 'The second visitor is not signed in.')
+      expect(!(await context.isSignedIn(browser, { person })), 'The first visitor is still signed in.')
+    },
+  },
+  {
+    id: 'callback-refused-keeps-session',
+    title: 'A callback that belongs to no login of this browser ends no session',
+    rule: 'refused-callback',
+    why: 'Otherwise any page can sign visitors out by sending them to such an address.',
+    fix: 'Compare the state first. Keep the cookies of the session until a login has worked.',
+    needs: ['page'],
+    async run(context) {
+      const { browser } = await context.signedIn()
+      const { callback } = await beginLogin(context)
+      const state = 'of-no-login-00000000000000000000000000000000'
+      const forged = new URL(callback)
+      forged.searchParams.set('state', state)
+      for (const [what, address] of [
+        ['an error', errorCallback(callback, { error: 'access_denied', state })],
+        ['an error and no state', errorCallback(callback, { error: 'access_denied' })],
+        ['a code', forged],
+      ] as const) {
+        const page = await followCallback(context, browser, address)
+        expect(await context.isSignedIn(browser), `A forged callback with ${what} signed the visitor out.`, page)
+      }
     },
   },
   ...returnTo,
 ]
 
-/** What to do about a plain login that signs nobody in, from how far it came. */
+/** How to repair a plain login that signs nobody in, depending on how far it got. */
 function adviceForLogin(context: CheckContext): string {
   const [exchange] = context.arrived('exchange').slice(-1)
   if (!exchange)
@@ -327,7 +353,7 @@ function adviceForLogin(context: CheckContext): string {
   const [call] = context.arrived('api').slice(-1)
   if (call)
     return `The API answered ${call.response.status}: send Authorization: Bearer with the access token of the exchange.`
-  return 'The exchange went well, and no call of the API came: does the browser keep the cookie of the session (see Set-Cookie), and does --page name a page that calls the API?'
+  return 'The exchange worked, but the client did not call the API: does the browser keep the cookie of the session (see Set-Cookie), and does --page name a page that calls the API?'
 }
 
 function isCallback({ settings }: CheckContext, { url }: Page): boolean {
@@ -345,7 +371,7 @@ async function callbackOf(context: CheckContext) {
   return page.trail[0]!
 }
 
-/** The request that a check has changed works unchanged: otherwise its refusal says nothing. */
+/** The same request works unchanged. Otherwise a refusal of the changed one proves nothing. */
 async function expectRawExchange(context: CheckContext): Promise<void> {
   const { browser, callback } = await beginLogin(context)
   const cookie = cookieHeader(context, browser, callback.href)

@@ -1,4 +1,4 @@
-// The state of a login: whose it is, how often it serves, and what is compared.
+// The state of a login: which browser it belongs to, how often it counts, and how it is compared.
 import { randomBytes } from 'node:crypto'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import { describePage, expect } from '../../findings.ts'
@@ -7,7 +7,7 @@ import { beginLogin, errorCallback, expectRefused, followCallback } from '../../
 const wrongStates: [id: string, title: string, change: (state: string, query: URLSearchParams) => void][] = [
   ['missing', 'without a state', (_, query) => query.delete('state')],
   ['empty', 'with an empty state', (_, query) => query.set('state', '')],
-  ['other', 'with the state of no login', (state, query) => query.set('state', anotherState(state))],
+  ['other', 'with a state that belongs to no login', (state, query) => query.set('state', anotherState(state))],
   [
     'changed',
     'whose state differs in one character',
@@ -18,8 +18,12 @@ const wrongStates: [id: string, title: string, change: (state: string, query: UR
     'with the first half of the state',
     (state, query) => query.set('state', state.slice(0, state.length / 2)),
   ],
-  ['longer', 'whose state goes on after its end', (state, query) => query.set('state', `${state}A`)],
-  ['case', 'whose state has small letters for capitals', (state, query) => query.set('state', swapCase(state))],
+  ['longer', 'with characters after the state', (state, query) => query.set('state', `${state}A`)],
+  [
+    'case',
+    'whose state has lower case and upper case letters swapped',
+    (state, query) => query.set('state', swapCase(state)),
+  ],
   ['undefined', 'whose state is the word undefined', (_, query) => query.set('state', 'undefined')],
   [
     'list',
@@ -45,12 +49,12 @@ const stateChecks: Row[] = wrongStates.map(([id, title, change]) => ({
   id: `state-${id}`,
   title: `A callback ${title} is refused before anything is sent`,
   rule: 'CL-04',
-  why: "The state is all that tells an answer to one's own question from a forged one.",
-  fix: 'Compare the one state of the query with the one kept for this browser, both present, before the exchange.',
+  why: 'Only the state distinguishes the answer to a login of this browser from a forged one.',
+  fix: 'Before the exchange compare the state of the query with the one that was kept for this browser. Both must be present, and once only.',
   async run(context) {
     const { browser, start, callback } = await beginLogin(context)
     if (start.state === undefined) throw new Undecided('The client sends no state, so none can be compared.')
-    if (id === 'case' && swapCase(start.state) === start.state) throw new NotApplicable('the state has no letters')
+    if (id === 'case' && swapCase(start.state) === start.state) throw new NotApplicable('the state contains no letters')
     change(start.state, callback.searchParams)
     await expectRefused(context, browser, callback)
   },
@@ -62,8 +66,8 @@ export const states: Row[] = [
     id: 'state-other-browser',
     title: 'A callback is refused in a browser that has begun no login',
     rule: 'CL-03',
-    why: "An attacker would send a visitor the end of the attacker's own login.",
-    fix: 'Keep the state in a cookie of the browser that began, not in the memory of the server alone, nor signed in the state itself.',
+    why: "Otherwise an attacker can send a visitor the last step of the attacker's own login.",
+    fix: 'Keep the state in a cookie of the browser that began the login. It is not enough to keep it in the memory of the server, or to sign it.',
     async run(context) {
       const { callback } = await beginLogin(context)
       await expectRefused(context, context.browser(), callback)
@@ -73,8 +77,8 @@ export const states: Row[] = [
     id: 'state-other-login',
     title: 'A callback is refused in a browser that has begun another login',
     rule: 'CL-03',
-    why: "That some login is pending does not make this one the visitor's.",
-    fix: 'Compare the state itself, not only whether there is a pending login.',
+    why: 'The visitor may have another login open, but this callback is not its answer.',
+    fix: 'Compare the state itself. It is not enough that there is a pending login.',
     async run(context) {
       const attacker = await context.otherPerson()
       const theirs = await context.startLogin(context.browser())
@@ -95,8 +99,8 @@ export const states: Row[] = [
     id: 'state-once',
     title: 'The same callback, delivered again, exchanges nothing again',
     rule: 'code-once',
-    why: 'A state serves once, and a second exchange of one code revokes what the first gave.',
-    fix: 'Forget the state with the answer that uses it; where a session is there, lead on to it.',
+    why: 'A state counts once, and a second exchange of one code revokes the tokens of the first.',
+    fix: 'Delete the state with the answer that uses it. If there is a session, lead on to it.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
@@ -113,10 +117,10 @@ export const states: Row[] = [
   },
   {
     id: 'state-once-new-code',
-    title: 'A state that has been used does not serve for another code',
+    title: 'A state that was used does not count for another code',
     rule: 'CL-05',
-    why: 'Otherwise whoever learns an old callback can finish a new login with it.',
-    fix: 'Forget the state with the answer that uses it, also where the login fails.',
+    why: 'Otherwise anybody who learns an old callback can finish a new login with it.',
+    fix: 'Delete the state with the answer that uses it, also if the login fails.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(context, browser, callback)
@@ -132,10 +136,10 @@ export const states: Row[] = [
   },
   {
     id: 'state-once-after-restart',
-    title: 'A state that has been used does not serve again after the client was started anew',
+    title: 'A state that was used does not count again after a restart of the client',
     rule: 'CL-05',
-    why: 'What only the memory of one process remembers is forgotten.',
-    fix: 'Take the cookie of the login away in the answer that uses it.',
+    why: 'A client that remembers used states only in memory forgets them at a restart.',
+    fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
@@ -153,10 +157,10 @@ export const states: Row[] = [
   },
   {
     id: 'state-once-on-replica',
-    title: 'A state that one instance has used does not serve at another',
+    title: 'A state that one instance has used does not count at another',
     rule: 'CL-05',
-    why: 'What only the memory of one process remembers, the next one does not know.',
-    fix: 'Take the cookie of the login away in the answer that uses it.',
+    why: 'The memory of one process is not shared with the others.',
+    fix: 'Delete the cookie of the login in the answer that uses it.',
     needs: ['replica'],
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
@@ -173,10 +177,10 @@ export const states: Row[] = [
   },
   {
     id: 'state-once-after-failure',
-    title: 'The state of a login that failed does not serve again',
+    title: 'The state of a login that failed does not count again',
     rule: 'state-once-after-failure',
-    why: 'One state, one answer.',
-    fix: 'Forget the state whatever comes of the login.',
+    why: 'A state allows one answer, and the failed login has used it.',
+    fix: 'Delete the state, whatever the result of the login is.',
     async run(context) {
       const { browser, start, callback } = await beginLogin(context)
       await followCallback(
@@ -187,7 +191,7 @@ export const states: Row[] = [
       const page = await followCallback(context, browser, callback)
       expect(
         (await context.exchanges()).length === 0,
-        'After an error for the same state its code was exchanged.',
+        'After an error for this state, a code with the same state was exchanged.',
         page,
       )
     },
@@ -196,8 +200,8 @@ export const states: Row[] = [
     id: 'login-cookie-changed',
     title: 'A callback is refused when the cookies of the login were changed',
     rule: 'CL-03',
-    why: 'What the browser keeps must be compared, not only be there.',
-    fix: 'Seal what the cookie holds, or look it up, and refuse what does not open.',
+    why: 'It is not enough that a cookie is present. Its value must be compared.',
+    fix: 'Seal the value of the cookie, or look it up, and refuse a value that you cannot open.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const cookies = browser.cookies.list(context.platform.redirectUri)
@@ -214,10 +218,10 @@ export const states: Row[] = [
   },
   {
     id: 'login-cookie-empty',
-    title: 'A callback with neither state nor cookie value is refused',
+    title: 'A callback is refused if neither it nor the cookie has a state',
     rule: 'CL-04',
-    why: 'Nothing equals nothing: a comparison of two absent values must not pass.',
-    fix: 'Refuse before comparing, where either is missing or empty.',
+    why: 'A comparison of two missing values must not count as equal.',
+    fix: 'If either value is missing or empty, refuse the callback before you compare.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       callback.searchParams.delete('state')
@@ -235,7 +239,7 @@ function swapCase(text: string): string {
   )
 }
 
-/** A new one each time: a client may remember those that it has seen. */
+/** A new value each time, because a client may remember the ones that it has seen. */
 function anotherState(state: string): string {
   return randomBytes(state.length).toString('base64url').slice(0, state.length)
 }

@@ -1,4 +1,4 @@
-// What the client makes of cookies that it has not written so: changed, cut, planted, in the place of another.
+// How the client handles cookies that it did not set like this: changed, cut, planted, or in the place of another.
 import { NotApplicable, type Row } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
@@ -14,12 +14,12 @@ const hostile: [id: string, what: string, header: string][] = [
     'the name of a property that every object has',
     '__proto__=1; constructor=2; toString=3; hasOwnProperty=4',
   ],
-  ['bytes', 'bytes that are no text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],
+  ['bytes', 'bytes that are not text', 'name=\u00e9\u00ff\u0080; \u00e9=1'],
   ['long', '4 KB of nothing', `filler=${'x'.repeat(4000)}`],
   ['quotes', 'quotes, commas and spaces', 'a="b c", d; e="'],
 ]
 
-/** Each of a text's characters far from what it was: the highest bit of what base64 or hex would make of it. */
+/** Changes each character of a text a lot: it flips the highest bit that the character stands for in base64 or hex. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 function change(text: string, at: number): string {
   const index = alphabet.indexOf(text[at]!)
@@ -32,12 +32,12 @@ const needs: Row['needs'] = ['page']
 export const foreignCookies: Row[] = [
   {
     id: 'cookie-tampered',
-    title: 'A session cookie that was changed anywhere opens nothing, and breaks nothing',
+    title: 'A session cookie with any change opens nothing and breaks nothing',
     rule: 'CK-05',
-    why: 'Encryption alone does not keep anyone from changing what is encrypted.',
-    fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them, and take what does not open for no cookie.',
+    why: 'Encryption does not keep anybody from changing the encrypted value.',
+    fix: 'Seal cookies with authenticated encryption such as AES-GCM, or sign them. Treat a cookie that you cannot open as missing.',
     needs,
-    // Calls with a changed token say of nobody whose they are.
+    // A call with a changed token shows no user, so calls are judged without one.
     isAlone: true,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -50,13 +50,13 @@ export const foreignCookies: Row[] = [
         const { page, steps } = await visitPage(context, thief)
         expect(
           page.status > 0 && page.status < 500,
-          `Changed at ${part * 5} %, it is answered with ${describePage(page)}.`,
+          `Changed at ${part * 5} %, the page is answered with ${describePage(page)}.`,
           page,
         )
         const calls = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
         expect(
           calls.length === 0,
-          `Changed at ${part * 5} %, it is taken: a call is made with what it holds.`,
+          `Changed at ${part * 5} %, the client accepts it and makes a call with it.`,
           page,
           ...calls,
         )
@@ -67,8 +67,8 @@ export const foreignCookies: Row[] = [
     id: 'cookie-cut',
     title: 'A session cookie that is empty, cut or garbage opens nothing, and breaks nothing',
     rule: 'CK-10',
-    why: 'Cookies are cut by proxies, written by older versions, and typed by strangers; none of it is an error of the server.',
-    fix: 'Take every cookie that does not open for none.',
+    why: 'Proxies cut cookies, older versions wrote other ones, and strangers make them up. None of this is an error of the server.',
+    fix: 'Treat every cookie that you cannot open as missing.',
     needs,
     isAlone: true,
     async run(context) {
@@ -88,8 +88,16 @@ export const foreignCookies: Row[] = [
         for (const { cookie } of cookies) plant(context, thief, cookie.name, make(cookie.value))
         const { page, steps } = await visitPage(context, thief)
         const what = JSON.stringify(make('value'))
-        expect(page.status > 0 && page.status < 500, `With ${what} it is answered with ${describePage(page)}.`, page)
-        expect(!steps.some(({ kind }) => kind === 'api' || kind === 'me'), `With ${what} a call is made.`, page)
+        expect(
+          page.status > 0 && page.status < 500,
+          `With ${what} the page is answered with ${describePage(page)}.`,
+          page,
+        )
+        expect(
+          !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
+          `With ${what} the client calls the platform.`,
+          page,
+        )
       }
     },
   },
@@ -98,8 +106,8 @@ export const foreignCookies: Row[] = [
       id: `cookie-hostile-${id}`,
       title: `Cookies with ${what} neither break a page nor sign anybody out`,
       rule: 'CK-10',
-      why: 'Any neighbour on the host can set them, and a visitor cannot see them.',
-      fix: 'Read cookies with a parser that never throws, and leave what is not yours alone.',
+      why: 'Every neighbour on the host can set them, and visitors do not see them.',
+      fix: 'Read cookies with a parser that never throws, and ignore cookies that are not yours.',
       needs,
       async run(context) {
         const { browser } = await sessionOf(context)
@@ -121,10 +129,10 @@ export const foreignCookies: Row[] = [
   ),
   {
     id: 'cookie-duplicate',
-    title: 'Two cookies of one name break nothing',
+    title: 'Two cookies with the same name break nothing',
     rule: 'CK-10',
     why: 'A neighbour can set a second one with a longer path, which browsers send first.',
-    fix: 'Answer as for a cookie that does not open, and send the visitor to sign in at most once.',
+    fix: 'Answer as for a cookie that you cannot open, and send the visitor to sign in at most once.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -145,8 +153,8 @@ export const foreignCookies: Row[] = [
     id: 'cookie-planted',
     title: 'A second cookie of the same name, set by a neighbour, does not keep the visitor out',
     rule: 'cookie-host-prefix',
-    why: 'A page on another port of the host, or on a subdomain, can set it for a longer path, and then nobody can sign in.',
-    fix: 'Call the cookie __Host-…, of which there can be only one; or try every cookie of the name.',
+    why: 'A page on another port of the host, or on a subdomain, can set it with a longer path. Then nobody can sign in.',
+    fix: 'Give the cookie a __Host- name, which only one cookie can have, or try every cookie with the name.',
     needs,
     async run(context) {
       const { browser, cookies } = await sessionOf(context)
@@ -161,10 +169,10 @@ export const foreignCookies: Row[] = [
   },
   {
     id: 'cookie-roles',
-    title: 'The cookie of a login that has only begun opens nothing in the place of a session',
+    title: 'The cookie of an unfinished login does not count as a session',
     rule: 'CK-06',
-    why: 'Everybody gets one without a password; what is sealed for one purpose must not serve another.',
-    fix: 'Seal the name or purpose of the cookie along with its value.',
+    why: 'Everybody gets one without a password. A value that was sealed for one purpose must not count for another.',
+    fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,
     isAlone: true,
     async run(context) {
@@ -172,27 +180,27 @@ export const foreignCookies: Row[] = [
       const stranger = context.browser()
       const { page } = await context.startLogin(stranger)
       const begun = page.trail.flatMap(setCookiesOf).map(readSetCookie)
-      if (begun.length === 0) throw new NotApplicable('a login that begins sets no cookie')
+      if (begun.length === 0) throw new NotApplicable('the login path sets no cookie')
       for (const { value } of begun) {
         const thief = context.browser()
         for (const { cookie } of cookies) plant(context, thief, cookie.name, value)
         const seen = await visitPage(context, thief)
         expect(
           seen.page.status > 0 && seen.page.status < 500,
-          `It is answered with ${describePage(seen.page)}.`,
+          `The page is answered with ${describePage(seen.page)}.`,
           seen.page,
         )
         const calls = seen.steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
-        expect(calls.length === 0, 'It is taken for a session.', seen.page, ...calls)
+        expect(calls.length === 0, 'The client accepts it as a session.', seen.page, ...calls)
       }
     },
   },
   {
     id: 'cookie-roles-swapped',
-    title: 'The cookies of one session do not open anything in the place of one another',
+    title: 'The cookies of one session do not count in place of each other',
     rule: 'sealed-for-one-purpose',
-    why: 'What is sealed for one purpose must not serve another.',
-    fix: 'Seal the name or purpose of the cookie along with its value.',
+    why: 'A value that was sealed for one purpose must not count for another.',
+    fix: 'Seal the name or purpose of the cookie together with its value.',
     needs,
     isAlone: true,
     async run(context) {
@@ -203,10 +211,10 @@ export const foreignCookies: Row[] = [
         for (const name of ownCookies(context, thief)) thief.cookies.delete(name)
         for (const { cookie: to } of cookies) if (to.name !== from.name) plant(context, thief, to.name, from.value)
         const { page, steps } = await visitPage(context, thief)
-        expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
+        expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
         expect(
           !steps.some(({ kind }) => kind === 'api' || kind === 'me'),
-          `${from.name} is taken for another cookie.`,
+          `${from.name} is accepted as another cookie.`,
           page,
         )
       }

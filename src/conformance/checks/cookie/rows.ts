@@ -1,4 +1,4 @@
-// What the cookies of a session say and hold, and how many there come to be.
+// The cookies of a session: their attributes, values, size and number.
 import { bitsOf } from '../../../sandbox/lab/record/entropy.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import { describePage, expect, setCookiesOf } from '../../findings.ts'
@@ -10,29 +10,29 @@ import { foreignCookies } from './foreign-cookies.ts'
 /** A token of the platform is a signed JWT of several hundred characters; the id of a session at the server is shorter. */
 const shortestWithToken = 200
 
-/** What each cookie of the session has to say; a text says what it says instead. */
+/** The attributes of each session cookie. `judge` returns a text with the difference, if there is one. */
 const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | undefined })[] = [
   {
     id: 'cookie-httponly',
     title: 'No script can read the cookies of the session',
     rule: 'CK-01',
-    why: 'One script of a stranger would take the session along.',
+    why: 'Otherwise a single foreign script can steal the session.',
     fix: 'Set HttpOnly.',
     judge: cookie => (cookie.isHttpOnly ? undefined : 'has no HttpOnly'),
   },
   {
     id: 'cookie-secure',
-    title: 'The cookies of the session go over https and to this machine alone',
+    title: 'Browsers send the cookies of the session only over https',
     rule: 'CK-01',
-    why: 'Without it one request over http shows the session to the network. Browsers take Secure on localhost, too.',
+    why: 'Without Secure one request over http shows the session to the network. Browsers accept Secure on localhost, too.',
     fix: 'Set Secure, on http://localhost as well.',
     judge: cookie => (cookie.isSecure ? undefined : 'has no Secure'),
   },
   {
     id: 'cookie-samesite',
-    title: 'The cookies of the session do not go along with forms of other sites',
+    title: 'Browsers do not send the cookies of the session with forms of other sites',
     rule: 'CK-01',
-    why: 'Without SameSite a browser sends the cookie for two minutes with any form, with None always.',
+    why: 'Without SameSite a browser sends a new cookie with forms of other sites for two minutes. With None it always does.',
     fix: 'Set SameSite=Strict, or Lax.',
     judge: ({ sameSite }) =>
       sameSite === 'strict' || sameSite === 'lax' ? undefined : `has ${sameSite ? 'SameSite=None' : 'no SameSite'}`,
@@ -41,15 +41,15 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
     id: 'cookie-samesite-strict',
     title: 'The cookies of the session are SameSite=Strict',
     rule: 'cookie-strict',
-    why: 'A link of another site then opens nothing as the visitor.',
-    fix: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: after a redirect from another site the cookie is not sent.',
+    why: 'Then no request that another site starts can act as the visitor.',
+    fix: 'Set SameSite=Strict, and answer the callback with a page that goes on by itself: browsers do not send the cookie after a redirect from another site.',
     judge: ({ sameSite }) => (sameSite === 'strict' ? undefined : 'is not SameSite=Strict'),
   },
   {
     id: 'cookie-host-only',
-    title: 'The cookies of the session belong to this host alone',
+    title: 'Browsers send the cookies of the session only to this host',
     rule: 'CK-01',
-    why: 'With a Domain every subdomain gets them, and can set them.',
+    why: 'With a Domain every subdomain gets the cookies, and can set them.',
     fix: 'Leave Domain out.',
     judge: ({ domain }) => (domain === undefined ? undefined : `has Domain=${domain}`),
   },
@@ -57,8 +57,8 @@ const attributes: (Omit<Row, 'run'> & { judge: (cookie: ReadCookie) => string | 
     id: 'cookie-prefix',
     title: 'The names of the session’s cookies begin with __Host-',
     rule: 'cookie-host-prefix',
-    why: 'Nobody else, a neighbour on a subdomain included, can then set a cookie of that name.',
-    fix: 'Call the cookie __Host-…, with Secure, Path=/ and no Domain.',
+    why: 'Then nobody else can set a cookie of that name, not even a neighbour on a subdomain.',
+    fix: 'Give the cookie a __Host- name, with Secure, Path=/ and no Domain.',
     judge: ({ name }) => (/^__Host-/i.test(name) ? undefined : 'has no such prefix'),
   },
 ]
@@ -82,7 +82,7 @@ export const cookie: Row[] = [
     id: 'cookie-max-age',
     title: 'A cookie of the session lives as long as the access token',
     rule: 'CK-01',
-    why: 'A cookie that outlives its token pretends a session, and one that is shorter ends it too early.',
+    why: 'A cookie that outlives its token shows a session that is over. A shorter one ends the session too early.',
     fix: 'Set Max-Age to the expires_in of the token response, in seconds.',
     needs,
     async run(context) {
@@ -102,7 +102,7 @@ export const cookie: Row[] = [
     id: 'cookie-age-in-bounds',
     title: 'No cookie of the session is set for longer than 400 days',
     rule: 'CL-19',
-    why: 'Browsers cap it, and a time in milliseconds looks like that.',
+    why: 'Browsers cut longer lifetimes, and such a number is often a time in milliseconds.',
     fix: 'Give Max-Age in seconds.',
     needs,
     async run(context) {
@@ -118,8 +118,8 @@ export const cookie: Row[] = [
     id: 'cookie-kept-by-browsers',
     title: 'Browsers keep every cookie that the login sets',
     rule: 'CK-03',
-    why: 'A cookie over 4096 bytes, with a prefix that its attributes do not fit, or for another domain is dropped without a word.',
-    fix: 'Give __Host- cookies Secure, Path=/ and no Domain, SameSite=None Secure, and split what is too large.',
+    why: 'Browsers silently drop a cookie over 4,096 bytes, one whose prefix does not match its attributes, and one for another domain.',
+    fix: 'Give __Host- cookies Secure, Path=/ and no Domain. Give SameSite=None cookies Secure. Split large cookies.',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback)
@@ -139,8 +139,8 @@ export const cookie: Row[] = [
       id: `cookie-size-${size}-kb`,
       title: `With an access token of ${size} KB no cookie is larger than browsers keep`,
       rule: 'CK-03',
-      why: 'A larger one is dropped in silence, and the cookie of before stays: somebody is signed in as who they were.',
-      fix: 'Split it, keep it at the server, or refuse the login with a page that says why.',
+      why: 'Browsers drop a larger cookie silently and keep the old one, so the visitor stays signed in as before.',
+      fix: 'Split it, keep it at the server, or refuse the login with a page that explains why.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
         await context.order(`exchange-access-token-${size}-kb`)
@@ -160,8 +160,8 @@ export const cookie: Row[] = [
     id: 'cookie-unguessable',
     title: 'Nobody can guess the cookies of a session',
     rule: 'session-unguessable',
-    why: 'Whoever guesses one is signed in as somebody else.',
-    fix: 'Make the session id of at least 16 random bytes, or seal what the cookie holds.',
+    why: 'Anybody who guesses one is signed in as somebody else.',
+    fix: 'Use at least 16 random bytes for the session id, or seal the value of the cookie.',
     needs,
     async run(context) {
       const { cookies } = await sessionOf(context)
@@ -181,8 +181,8 @@ export const cookie: Row[] = [
     id: 'cookie-only-where-it-changes',
     title: 'An answer that changes no session sets no cookie',
     rule: 'CK-18',
-    why: 'A cache that keeps such an answer gives the cookie to others, and a late one takes a newer session back.',
-    fix: 'Set cookies only in the answer that makes, renews or ends a session.',
+    why: 'A cache that keeps such an answer gives the cookie to others, and a late answer replaces a newer session.',
+    fix: 'Set cookies only in the answer that creates, renews or ends a session.',
     async run(context) {
       const browser = context.browser()
       for (const path of ['/conformance-not-there', '/robots.txt']) {
@@ -193,7 +193,7 @@ export const cookie: Row[] = [
   },
   {
     id: 'cookie-not-cached',
-    title: 'An answer with a cookie of the session may not be kept by a cache',
+    title: 'No cache may keep an answer that sets a session cookie',
     rule: 'CK-17',
     why: 'A shared cache that keeps it signs strangers in.',
     fix: 'Send Cache-Control: no-store with every answer that sets a cookie.',
@@ -211,27 +211,29 @@ export const cookie: Row[] = [
   },
   {
     id: 'cookie-headers-in-bounds',
-    title: 'Twelve logins that were begun and left do not fill the cookie header',
+    title: 'Twelve unfinished logins do not fill the Cookie header',
     rule: 'CK-04',
-    why: 'Servers refuse headers over some 16 KB, often with 431, and then nobody can sign in until they find their cookies.',
-    fix: 'Keep few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
+    why: 'Servers refuse headers of more than about 16 KB, often with 431. Then nobody can sign in until they delete their cookies.',
+    fix: 'Keep only a few cookies of unfinished logins, drop the oldest, and give them a short Max-Age.',
     async run(context) {
       const browser = context.browser()
       for (let login = 0; login < 12; login++) await context.startLogin(browser)
       const sent = browser.cookies.list(context.url('/')).map(({ name, value }) => `${name}=${value}`)
       const bytes = sent.join('; ').length
-      expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve.`)
+      expect(bytes <= 8192, `The Cookie header has ${bytes} bytes after twelve unfinished logins.`)
       const start = await context.startLogin(browser)
       const page = await browser.visit(`${await context.authorize(start)}`)
+      // If no plain login works, the cookies are not the cause.
+      if (page.status >= 400) await context.signedIn()
       expect(page.status > 0 && page.status < 400, `The thirteenth login ends with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'cookie-large-neighbours',
-    title: 'With 4 KB of other cookies on the host one can still sign in',
+    title: 'A login works with 4 KB of other cookies on the host',
     rule: 'CK-04',
-    why: 'Cookies know no ports: everything else on the host sends its own along.',
-    fix: 'Let the server take headers of at least 16 KB, and keep your own cookies small.',
+    why: 'Cookies do not depend on the port, so browsers also send the cookies of everything else on the host.',
+    fix: 'Let the server accept headers of at least 16 KB, and keep your own cookies small.',
     needs,
     async run(context) {
       const browser = context.browser()

@@ -1,11 +1,11 @@
-// The exchange of the code: what the client sends to the portal, and where it goes from there.
+// The exchange of the code: the request of the client to the portal, and where the secret and the tokens go.
 
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Exchange } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
-import { describePage, expect } from '../../findings.ts'
-import type { RuleId } from '../../rules.ts'
+import { describePage, expect, expectOr } from '../../findings.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { cookiesOf, decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
@@ -13,22 +13,22 @@ import { tokenAnswers } from './token-answers.ts'
 
 type Fields = Record<string, unknown>
 
-/** What the form must hold (part 4.2 of the specification), given what the portal sent the browser back with. */
+/** The fields of the form (rule CL-14), and their values for the query of the callback. */
 const fields: [name: string, title: string, expected: (callback: URLSearchParams, context: CheckContext) => string][] =
   [
     ['grant_type', 'The exchange says grant_type=authorization_code', () => 'authorization_code'],
-    ['code', 'The exchange carries the code just as it came', callback => callback.get('code') ?? ''],
+    ['code', 'The exchange carries the code unchanged', callback => callback.get('code') ?? ''],
     ['client_id', 'The exchange carries the client id', (_, { platform }) => platform.clientId],
     [
       'client_secret',
-      'The exchange carries the client secret, in its form',
+      'The exchange carries the client secret in its body',
       (_, { platform }) => platform.clientSecret.reveal(),
     ],
     ['redirect_uri', 'The exchange carries the redirect URI of the start', (_, { platform }) => platform.redirectUri],
     ['state', 'The exchange carries the state', callback => callback.get('state') ?? ''],
   ]
 
-/** Headers of the visitor's browser that are none of the platform's business. */
+/** Headers of the visitor's browser that the platform must not get. */
 const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['cookie', 'UP-12', 'conformance-canary=1'],
   ['authorization', 'UP-12', 'Bearer conformance-canary'],
@@ -37,7 +37,7 @@ const browserHeaders: [name: string, rule: RuleId, value: string][] = [
   ['user-agent', 'own-request-headers', 'conformance-canary/1.0'],
 ]
 
-/** A login that works, and the exchange of it. */
+/** A login that works, and its exchange. */
 async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callback: URL; trail: Exchange[] }> {
   const { browser, callback } = await beginLogin(context)
   const page = await followCallback(context, browser, callback)
@@ -46,7 +46,7 @@ async function exchangeOf(context: CheckContext): Promise<{ step: LabStep; callb
   return { step, callback, trail: page.trail }
 }
 
-/** A row that looks at the exchange of a plain login. */
+/** A row that judges the exchange of a plain login. */
 function onExchange(
   row: Omit<Row, 'run'>,
   judge: (step: LabStep, context: CheckContext, callback: URL) => void | Promise<void>,
@@ -69,14 +69,21 @@ export const exchange: Row[] = [
     id: 'exchange-post',
     title: 'The code is exchanged with POST at {login_url}/api/exchangeToken',
     rule: 'CL-14',
-    why: 'That is the endpoint.',
+    why: 'The portal exchanges codes only at this address.',
     fix: 'POST the form to LOGIN_URL + "/api/exchangeToken".',
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const page = await followCallback(context, browser, callback)
       const [step] = await context.exchanges()
       const path = step?.request.url.split('?')[0]
-      expect(step, `The callback, which was answered with ${describePage(page)}, exchanged nothing.`, page)
+      expectOr(
+        page.status >= 400
+          ? 'The client refuses the callback: compare its checks and the cookies of the request with the evidence.'
+          : 'POST the form to LOGIN_URL + "/api/exchangeToken".',
+        step,
+        `The callback, which was answered with ${describePage(page)}, exchanged nothing.`,
+        page,
+      )
       expect(
         step.request.method === 'POST' && path === '/api/exchangeToken',
         `It was ${step.request.method} ${path}.`,
@@ -89,7 +96,7 @@ export const exchange: Row[] = [
       id: 'exchange-form',
       title: 'The exchange is form-encoded',
       rule: 'CL-14',
-      why: 'content-type: application/x-www-form-urlencoded.',
+      why: 'The portal expects content-type: application/x-www-form-urlencoded.',
       fix: 'Send the fields form-encoded (application/x-www-form-urlencoded), not as JSON.',
     },
     step =>
@@ -105,15 +112,15 @@ export const exchange: Row[] = [
         id: `exchange-${name.replaceAll('_', '-')}`,
         title,
         rule: 'CL-14',
-        why: `${name} is required there.`,
+        why: `The exchange requires ${name}.`,
         fix: `Add ${name} to the form of the exchange, unchanged.`,
       },
       (step, context, callback) => {
         const value = fieldsOf(step)[name]
         const right = expected(callback.searchParams, context)
         if (name === 'state' && right === '') throw new NotApplicable('the start carries no state')
-        expect(value !== undefined, `${name} is not there.`, step)
-        expect(value === right, `${name} is not what it should be.`, step)
+        expect(value !== undefined, `${name} is missing.`, step)
+        expect(value === right, `${name} has the wrong value.`, step)
       },
     ),
   ),
@@ -133,9 +140,9 @@ export const exchange: Row[] = [
   onExchange(
     {
       id: 'exchange-no-query',
-      title: 'Nothing of the exchange stands in its address',
+      title: 'The address of the exchange has no query',
       rule: 'credentials-in-body',
-      why: 'Addresses are logged; parameters must not be in the URI.',
+      why: 'Addresses are logged, so parameters must not be in the URI.',
       fix: 'Send everything in the body.',
     },
     step => expect(!step.request.url.includes('?'), 'The address has a query.', step),
@@ -146,7 +153,7 @@ export const exchange: Row[] = [
       title: 'The client authenticates in one way',
       rule: 'one-authentication',
       why: 'A client must not use more than one method in a request.',
-      fix: 'Send client_secret in the form alone, and no Authorization header.',
+      fix: 'Send client_secret only in the form, and no Authorization header.',
     },
     step => expect(step.request.headers.authorization === undefined, 'There is an Authorization header, too.', step),
   ),
@@ -154,8 +161,8 @@ export const exchange: Row[] = [
     id: 'exchange-once',
     title: 'One login makes one exchange',
     rule: 'code-once',
-    why: 'A code serves once, and a second try revokes what the first gave.',
-    fix: 'Send the POST once; never repeat it by itself.',
+    why: 'A code counts once, and a second try revokes the tokens of the first.',
+    fix: 'Send the POST once. Never repeat it automatically.',
     async run(context) {
       await exchangeOf(context)
       await context.platform.settle(500)
@@ -165,10 +172,10 @@ export const exchange: Row[] = [
   },
   {
     id: 'exchange-verifier',
-    title: 'Who began with a challenge of PKCE sends the verifier, in the form that it must have',
+    title: 'A client that began with a PKCE challenge sends a valid verifier',
     rule: 'pkce-verifier',
-    why: 'Without it the portal refuses the exchange; it has 43 to 128 of the unreserved characters.',
-    fix: 'Make 32 random bytes, in base64url, keep them with the state, and send them as code_verifier.',
+    why: 'Without the verifier the portal refuses the exchange. It has 43 to 128 unreserved characters.',
+    fix: 'Create 32 random bytes, encode them in base64url, keep them with the state, and send them as code_verifier.',
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
@@ -178,15 +185,19 @@ export const exchange: Row[] = [
       if (!step) throw new Undecided('The callback exchanged nothing.')
       const { code_verifier: verifier } = fieldsOf(step)
       expect(verifier !== undefined, 'There is no code_verifier.', step)
-      expect(typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier), 'It has another form.', step)
+      expect(
+        typeof verifier === 'string' && /^[\w.~-]{43,128}$/.test(verifier),
+        'code_verifier has the wrong form.',
+        step,
+      )
     },
   },
   ...browserHeaders.map(
     ([name, rule, value]): Row => ({
       id: `exchange-without-${name}`,
-      title: `The ${name} header of the visitor's browser does not go to the platform`,
+      title: `The platform does not get the ${name} header of the visitor's browser`,
       rule,
-      why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client.',
+      why: 'A header that is passed on leaks data, and lets a visitor act through the client.',
       fix: 'Send only the headers that the call needs.',
       async run(context) {
         const { browser, callback } = await beginLogin(context)
@@ -204,7 +215,7 @@ export const exchange: Row[] = [
         const sent = Object.values(step.request.headers).find(
           one => one.includes(value) || (name === 'cookie' && cookie.some(text => text !== '' && one.includes(text))),
         )
-        expect(sent === undefined, 'The exchange carried it.', step)
+        expect(sent === undefined, 'The exchange contained the header.', step)
       },
     }),
   ),
@@ -212,8 +223,8 @@ export const exchange: Row[] = [
     id: 'secret-at-the-portal-only',
     title: 'The client secret goes to the token endpoint and nowhere else',
     rule: 'UP-15',
-    why: 'The API is another party; the secret is used only from the backend, at the exchange.',
-    fix: 'Send the access token alone to the API.',
+    why: 'The API is another party. Only the server uses the secret, and only at the portal.',
+    fix: 'Send the API only the access token.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -223,16 +234,16 @@ export const exchange: Row[] = [
       const encoded = Buffer.from(`${context.platform.clientId}:${secret}`).toString('base64')
       for (const step of context.arrived('api', 'me', 'metadata', 'authorize')) {
         const text = JSON.stringify([step.request.url, step.request.headers, step.request.body])
-        expect(!text.includes(secret) && !text.includes(encoded), 'A call carried it.', step)
+        expect(!text.includes(secret) && !text.includes(encoded), 'A call contained the secret.', step)
       }
     },
   },
   {
     id: 'token-in-header',
-    title: 'The access token goes to the API in the Authorization header alone',
+    title: 'The access token goes to the API only in the Authorization header',
     rule: 'bearer-header',
     why: 'Addresses are logged and passed on.',
-    fix: 'Send Authorization: Bearer and the token, and nothing in the query.',
+    fix: 'Send Authorization: Bearer with the token, and nothing in the query.',
     needs: ['page'],
     async run(context) {
       await context.signedIn()
@@ -240,7 +251,7 @@ export const exchange: Row[] = [
         const [, token = 'none'] = /^\S+ (.+)$/.exec(step.request.headers.authorization ?? '') ?? []
         expect(
           !step.request.url.includes(token) && !/access_token=|token=ey/.test(step.request.url),
-          'An address holds it.',
+          'An address contains the token.',
           step,
         )
       }
@@ -248,9 +259,9 @@ export const exchange: Row[] = [
   },
   {
     id: 'api-call-own-headers',
-    title: "A call of the API carries nothing of what the visitor's browser sent",
+    title: "A call of the API contains nothing that the visitor's browser sent",
     rule: 'UP-12',
-    why: "A visitor who can set headers of the call acts through the client; cookies are the client's own.",
+    why: 'Visitors who can set headers of the call act through the client, and the cookies belong to the client only.',
     fix: 'Send only the headers that the call needs.',
     needs: ['page'],
     async run(context) {
@@ -279,17 +290,17 @@ export const exchange: Row[] = [
         expect(
           !JSON.stringify(step.request.headers).includes('conformance-canary') &&
             step.request.headers.cookie === undefined,
-          'It carried something of it.',
+          'The call contained something that the browser sent.',
           step,
         )
     },
   },
   {
     id: 'tokens-not-in-browser',
-    title: 'Neither tokens nor the secret reach the browser but in cookies that no script reads',
+    title: 'Neither tokens nor the secret reach the browser, except in cookies that no script can read',
     rule: 'CK-08',
-    why: 'What a page holds, its scripts and extensions read.',
-    fix: 'Keep tokens in HttpOnly cookies or at the server; show none on pages, in addresses or headers.',
+    why: 'Scripts and extensions can read everything on a page.',
+    fix: 'Keep tokens in HttpOnly cookies or at the server. Show none on pages, in addresses or headers.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
       const tokens = tokensOf(step)
@@ -306,9 +317,9 @@ export const exchange: Row[] = [
   },
   {
     id: 'tokens-sealed',
-    title: 'What cookies hold of tokens is encrypted',
+    title: 'Tokens in cookies are encrypted',
     rule: 'CK-05',
-    why: "Cookies lie in files and backups; a token in them is whoever's who reads those.",
+    why: 'Cookies are stored in files and backups. Everybody who can read those gets the token.',
     fix: 'Encrypt the cookie with a key of the server, or keep tokens at the server.',
     async run(context) {
       const { step, trail } = await exchangeOf(context)
@@ -334,7 +345,7 @@ export const exchange: Row[] = [
   ...tokenAnswers,
 ]
 
-/** Where a script, an extension or a history finds what a request and its answer hold, with what stands there. */
+/** The places where a script, an extension or the history can read parts of a request and its answer, each with its text. */
 function placesOf({ request, response }: Exchange): [where: string, text: string][] {
   if (!('status' in response)) return [['The address of a page', request.url]]
   return [

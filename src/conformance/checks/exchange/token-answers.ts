@@ -1,9 +1,9 @@
-// What the client believes of an answer to the exchange: which tokens, of which login, for how long.
+// Which answers to the exchange the client accepts: which tokens, for which login, and for how long.
 
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn } from '../../findings.ts'
-import type { RuleId } from '../../rules.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
 import { visitPage } from '../../steps/sessions.ts'
 import { cookiesOf, wrongAgeOf } from '../../steps/set-cookies.ts'
@@ -19,7 +19,7 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     fault: fault!,
     title: `An answer whose state ${what} signs nobody in`,
     rule: 'CL-17' as const,
-    why: 'The client validates the returned state against the one generated at login.',
+    why: 'The client must compare the returned state with the one that it generated for the login.',
   })),
   ...[
     ['missing', 'without an access token'],
@@ -27,13 +27,13 @@ const unusable: { fault: string; title: string; rule: RuleId; why: string }[] = 
     ['empty', 'whose access token is empty'],
     ['number', 'whose access token is a number'],
     ['list', 'whose access token is a list'],
-    ['with-newline', 'whose access token holds a line break'],
-    ['not-ascii', 'whose access token holds letters that no header takes'],
+    ['with-newline', 'whose access token contains a line break'],
+    ['not-ascii', 'whose access token contains letters that no header can carry'],
   ].map(([fault, what]) => ({
     fault: `access-token-${fault}`,
     title: `An answer ${what} signs nobody in`,
     rule: 'CL-18' as const,
-    why: 'What is no token must not become a session, nor a header.',
+    why: 'A value that is not a token must become neither a session nor a header.',
   })),
   {
     fault: 'token-type-mac',
@@ -77,7 +77,7 @@ const lifetimes: [fault: string, what: string][] = [
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],
-  ['huge', 'is without end'],
+  ['huge', 'is infinite'],
 ]
 
 /** A login whose token answer has a fault. */
@@ -96,9 +96,9 @@ export const tokenAnswers: Row[] = [
       title,
       rule,
       why,
-      fix: 'Check every member of the token response before anything is kept, and answer with a page that offers to sign in again.',
+      fix: 'Check every member of the token response before you keep any of it, and answer with a page that offers to sign in again.',
       needs: ['page'],
-      // What is no token says of nobody whose it is.
+      // A value that is not a token shows no user, so calls are judged without one.
       isAlone: true,
       async run(context) {
         const { browser, page } = await loginWith(context, fault)
@@ -108,7 +108,7 @@ export const tokenAnswers: Row[] = [
           .visit(context.url(context.settings.page), { stopAt: url => url.origin === context.platform.portalUrl })
         await context.platform.settle()
         const calls = context.arrived('api', 'me')
-        expect(calls.length === 0, 'The client calls the platform with what came.', ...calls.slice(0, 2))
+        expect(calls.length === 0, 'The client calls the platform with it.', ...calls.slice(0, 2))
       },
     }),
   ),
@@ -129,10 +129,10 @@ export const tokenAnswers: Row[] = [
   ...['null', 'empty', 'number', 'with-newline'].map(
     (fault): Row => ({
       id: `token-answer-refresh-token-${fault}`,
-      title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} is answered without harm`,
+      title: `An answer whose refresh token is ${fault === 'with-newline' ? 'two lines' : fault === 'number' ? 'a number' : fault} does no harm`,
       rule: 'oauth-sanitize',
-      why: 'Whatever comes, the visitor gets a page, and no header is made of it.',
-      fix: 'Take a refresh token only where it is a text of visible characters.',
+      why: 'Whatever the value is, the visitor gets a page, and the value does not become a header.',
+      fix: 'Use a refresh token only if it is a text of visible characters.',
       async run(context) {
         const { page } = await loginWith(context, `refresh-token-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
@@ -148,10 +148,10 @@ export const tokenAnswers: Row[] = [
   ...lifetimes.map(
     ([fault, what]): Row => ({
       id: `token-answer-expires-in-${fault}`,
-      title: `An answer whose expires_in ${what} makes no cookie that is wrong`,
+      title: `An answer whose expires_in ${what} leads to no wrong cookie`,
       rule: 'CL-19',
-      why: 'Max-Age=NaN is no Max-Age, and such a session never ends.',
-      fix: 'Take expires_in only where it is a finite number above 0, cap it, and refuse or assume a lifetime otherwise.',
+      why: 'Max-Age=NaN is not a Max-Age, and such a session never ends.',
+      fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
       async run(context) {
         const { page } = await loginWith(context, `expires-in-${fault}`)
         expect(page.status !== 0, `There was no answer: ${page.fault}.`, page)
@@ -165,25 +165,25 @@ export const tokenAnswers: Row[] = [
   ...['negative', 'zero'].map(
     (fault): Row => ({
       id: `token-answer-over-${fault}`,
-      title: `An access token whose expires_in is ${fault} is not used as if it had a lifetime`,
+      title: `An access token whose expires_in is ${fault} is not used as if it were still valid`,
       rule: 'CL-19',
-      why: 'It is over already; whoever makes up a lifetime keeps a session that the portal has not given.',
-      fix: 'Refuse such an answer with a page, or renew the token before it is used.',
+      why: 'The token is over already. A client that assumes a lifetime keeps a session that the portal did not give.',
+      fix: 'Refuse such an answer with a page, or renew the token before you use it.',
       needs: ['page'],
       async run(context) {
         const { browser } = await loginWith(context, `expires-in-${fault}`)
         const { page, steps } = await visitPage(context, browser)
         if (context.arrived('refresh').length > 0) return
         const call = steps.find(({ kind, response }) => kind === 'api' && response.status < 400)
-        expect(!call, 'The next page is signed in with it.', page, ...(call ? [call] : []))
+        expect(!call, 'The next page is signed in with this token.', page, ...(call ? [call] : []))
       },
     }),
   ),
   {
     id: 'token-answer-unknown-member',
-    title: 'An answer with a member that nobody knows signs in',
+    title: 'An answer with an unknown member signs in',
     rule: 'unknown-response-members',
-    why: 'Portals add members, and every client that refuses them shuts its visitors out on that day.',
+    why: 'Portals add members. On that day every client that refuses unknown members locks out its visitors.',
     fix: 'Read the members that you need, and ignore the others.',
     needs: ['page'],
     async run(context) {
@@ -196,7 +196,7 @@ export const tokenAnswers: Row[] = [
       id: `token-answer-status-${status}`,
       title: `Tokens in an answer with status ${status} sign nobody in`,
       rule: 'UP-06',
-      why: 'An answer that says that the exchange failed gives nothing, whatever its body holds.',
+      why: 'An answer whose status reports a failure gives nothing, whatever its body contains.',
       fix: 'Look at the status first: tokens come with 200.',
       needs: ['page'],
       async run(context) {
@@ -208,10 +208,10 @@ export const tokenAnswers: Row[] = [
   ...[3, 5, 9].map(
     (size): Row => ({
       id: `token-answer-${size}-kb`,
-      title: `An access token of ${size} KB is kept whole or refused aloud, never lost`,
+      title: `An access token of ${size} KB is either kept whole or refused with a page that says so`,
       rule: 'CK-03',
-      why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one.',
-      fix: 'Split what is longer into several cookies, keep it at the server, or say that the token is too large.',
+      why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
+      fix: 'Split a longer one into several cookies, keep it at the server, or say that the token is too large.',
       needs: ['page'],
       async run(context) {
         const { browser, page } = await loginWith(context, `access-token-${size}-kb`)
@@ -225,7 +225,7 @@ export const tokenAnswers: Row[] = [
         const isRefusedAloud = page.trail.some(({ response }) => 'status' in response && response.status >= 400)
         expect(
           isRefusedAloud || (await context.isSignedIn(browser)),
-          'Nobody is signed in, and no page says why.',
+          'Nobody is signed in, and the page does not say why.',
           page,
         )
       },

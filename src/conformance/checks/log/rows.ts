@@ -1,4 +1,4 @@
-// What the client prints, to the end of the run of each check: nothing in it may be of use to a reader.
+// What the client prints until the end of each check: it must contain nothing that helps a reader to misuse it.
 import type { Browser } from '../../browser/browser.ts'
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -7,10 +7,10 @@ import { created, type OpenForm, openCreateForm, submitCreate } from '../../step
 import { decodeSafely, readSetCookie } from '../../steps/set-cookies.ts'
 
 const needs = ['start' as const]
-const secretsWhy = 'A log is read by more people, and kept longer, than a secret may be known.'
-const fixLog = 'Log the path without its query, and of headers and bodies only what you name one by one.'
+const secretsWhy = 'More people read a log than may know a secret, and a log is kept for longer.'
+const fixLog = 'Log the path without its query. Log only those headers and fields of bodies that you list one by one.'
 
-/** Under every spelling that a log line has for it: as it is, in a URL, in a Basic header, quoted. */
+/** All spellings of a secret in a log line: as it is, in a URL, in a Basic header, quoted. */
 function spellings(context: CheckContext, secret: string): string[] {
   const { clientId } = context.platform
   const basic = Buffer.from(`${clientId}:${secret}`).toString('base64')
@@ -20,18 +20,18 @@ function spellings(context: CheckContext, secret: string): string[] {
 function expectUnprinted(context: CheckContext, what: string, values: (string | undefined)[]): void {
   const output = context.clientProcess!.output()
   for (const value of values) {
-    // Of something shorter a coincidence could be the reason.
+    // A shorter text could appear by coincidence.
     if (value === undefined || value.length < 16) continue
     const line = output.split('\n').find(one => one.includes(value))
     expect(
       line === undefined,
-      `What the client printed holds ${what}.`,
+      `What the client printed contains ${what}.`,
       `${line?.split(value).join(`[${what}]`).slice(0, 300)}`,
     )
   }
 }
 
-/** What the token endpoint has given in this check. */
+/** The values that the token endpoint has issued in this check. */
 function tokensIn(context: CheckContext): string[] {
   return context.arrived('exchange', 'refresh').flatMap(({ response }) => {
     const answer = JSON.parse(String(response.body ?? '{}')) as Record<string, unknown>
@@ -47,7 +47,7 @@ async function signIn(context: CheckContext): Promise<{ browser: Browser; callba
   await context.platform.settle()
   const lines = [...start.page.trail, ...page.trail].flatMap(setCookiesOf)
   const values = lines.map(line => readSetCookie(line).value)
-  // A cookie may hold the state as it is. Where a log has the addresses, it was not the cookie that was printed.
+  // A cookie may contain the plain state. If the log has the addresses, the printed state did not come from the cookie.
   const inAddresses = new Set([start.url, callback].flatMap(({ searchParams }) => [...searchParams.values()]))
   const isOnlyCookie = (value: string) => !inAddresses.has(value) && !inAddresses.has(decodeSafely(value))
   return { browser, callback, cookies: values.filter(isOnlyCookie) }
@@ -70,7 +70,7 @@ export const log: Row[] = [
     id: 'log-state',
     title: 'The state of a login is not printed',
     rule: 'log-masked',
-    why: 'Whoever reads it while the login goes on can finish it in place of the visitor.',
+    why: 'While the login is open, anybody who reads the state can finish it in place of the visitor.',
     fix: fixLog,
     needs,
     async run(context) {
@@ -80,10 +80,10 @@ export const log: Row[] = [
   },
   {
     id: 'log-client-secret',
-    title: 'The client secret is not printed, neither at the start nor by a login',
+    title: 'The client secret is printed neither at the start nor by a login',
     rule: 'SE-04',
-    why: 'The client secret is used only from the backend, and a log leaves it.',
-    fix: 'Give the secret a type that prints itself as "[redacted]", and log no settings and no requests as a whole.',
+    why: 'Only the server uses the client secret, and a log leaves the server.',
+    fix: 'Give the secret a type that prints itself as "[redacted]". Never log settings or requests as a whole.',
     needs,
     async run(context) {
       await signIn(context)
@@ -92,9 +92,9 @@ export const log: Row[] = [
   },
   {
     id: 'log-tokens',
-    title: 'Access token and refresh token are not printed',
+    title: 'The access token and the refresh token are not printed',
     rule: 'bearer-not-leaked',
-    why: 'Whoever has a bearer token is the visitor.',
+    why: 'Anybody who has a bearer token can act as the visitor.',
     fix: 'Log neither token responses nor the Authorization header of calls.',
     needs,
     async run(context) {
@@ -107,8 +107,8 @@ export const log: Row[] = [
     id: 'log-cookies',
     title: 'The cookies of a session are not printed',
     rule: 'LG-06',
-    why: 'A session cookie in a log is a session for every reader.',
-    fix: 'Leave Cookie and Set-Cookie out of what is logged.',
+    why: 'Everybody who reads a session cookie in a log can use the session.',
+    fix: 'Leave Cookie and Set-Cookie out of the log.',
     needs,
     async run(context) {
       const { browser, cookies } = await signIn(context)
@@ -120,8 +120,8 @@ export const log: Row[] = [
     id: 'log-refused-callback',
     title: 'The code of a callback that is refused is not printed either',
     rule: 'LG-01',
-    why: 'It may be a live code of somebody whose answer was led astray; many servers log what they refuse.',
-    fix: 'Log refused requests by their path alone, those for unknown paths too.',
+    why: 'It may be a valid code of somebody whose callback was misdirected. Many servers log what they refuse.',
+    fix: 'Log only the path of refused requests, also for unknown paths.',
     needs,
     async run(context) {
       const [code, other] = ['refused-code-4f8a1c7e2b', 'misled-code-9d3b5a7c1e']
@@ -135,14 +135,14 @@ export const log: Row[] = [
     id: 'log-failed-exchange',
     title: 'An exchange that the portal refuses prints neither code, nor verifier, nor secret',
     rule: 'LG-02',
-    why: 'Errors of HTTP libraries carry the whole request, and are logged as a whole.',
-    fix: 'Of an error log its code and status, never the request that failed.',
+    why: 'Errors of HTTP libraries contain the whole request, and are logged as a whole.',
+    fix: 'Log only the code and status of an error, never the request that failed.',
     needs,
     async run(context) {
       const browser = context.browser()
       const start = await context.startLogin(browser)
       const callback = await context.authorize(start)
-      // One character more: the portal knows no such code.
+      // The portal does not know a code with one more character.
       const code = `${callback.searchParams.get('code')}x`
       callback.searchParams.set('code', code)
       await browser.goOn(start.page, callback.href)
@@ -158,8 +158,8 @@ export const log: Row[] = [
     id: 'log-created-secret',
     title: 'The secret of an application that was created is not printed',
     rule: 'SE-04',
-    why: 'It is shown this once, to the person who created it.',
-    fix: 'Log of an answer of the API its status, and nothing of its body.',
+    why: 'It is shown only once, to the person who created the application.',
+    fix: 'Log the status of an API answer, and nothing of its body.',
     needs: ['start', 'create'],
     async run(context) {
       const { made } = await create(context)
@@ -173,25 +173,25 @@ export const log: Row[] = [
     id: 'log-forms',
     title: 'What a visitor types into a form is not printed',
     rule: 'log-masked',
-    why: 'Forms hold what people say of themselves, and tokens that prove where the form came from.',
+    why: 'Forms contain personal texts, and tokens that prove where the form came from.',
     fix: 'Log no bodies.',
     needs: ['start', 'create'],
     async run(context) {
       const typed = 'What tomorrow will be like, said in a few words.'
       const { open } = await create(context, typed)
-      // Ids and paths stand in addresses as well, where the log may have them from.
+      // Ids and paths are also in addresses, and the log may have them from there.
       const isOfThisForm = (text: string) =>
         !/^(\/|https?:)/.test(text) && ![open.person.id, open.person.groupId].includes(text)
       const hidden = open.form.controls.filter(({ type }) => type === 'hidden').flatMap(({ values }) => values)
-      expectUnprinted(context, 'what stood in a form', [typed, ...hidden.filter(isOfThisForm)])
+      expectUnprinted(context, 'the text of a form', [typed, ...hidden.filter(isOfThisForm)])
     },
   },
   {
     id: 'log-one-line',
     title: 'Nobody can write lines into the log',
     rule: 'LG-03',
-    why: 'A line break in an address would become a line of its own, and say what its sender likes.',
-    fix: 'Log as JSON, or escape control characters; log the path as it came, not decoded.',
+    why: 'A line break in an address would start a line of its own, with any text that its sender likes.',
+    fix: 'Log as JSON, or escape control characters. Log the path as it arrived, not decoded.',
     needs,
     async run(context) {
       const mark = 'level=error-forged-by-a-visitor'
@@ -205,12 +205,12 @@ export const log: Row[] = [
         .clientProcess!.output()
         .split(/\r\n|[\r\n]/)
         .find(one => one.startsWith(mark))
-      expect(line === undefined, 'A line of the log is what a visitor wrote into an address.', `${line}`)
+      expect(line === undefined, 'A line of the log is a text that a visitor wrote into an address.', `${line}`)
     },
   },
 ]
 
-/** An application whose description is `description`, where the form has such a field. */
+/** An application with the given description, if the form has such a field. */
 async function create(
   context: CheckContext,
   description = '',

@@ -1,17 +1,18 @@
-// The portal's metadata document (RFC 8414): a client may read it or not, and must not depend on it or believe all of it.
+// The portal's metadata document (RFC 8414): a client may read it or not, and must neither depend on it nor trust all of it.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { Failed, NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext, Start } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { beginLogin, followCallback } from '../../steps/callback.ts'
+import { signOut } from '../../steps/sign-out.ts'
 
-/** How long a client may take to start while the document does not come; after that it is looked at as it is. */
+/** How long a client may take to start while the document does not arrive. After that the check goes on without waiting. */
 const startMs = 8000
 
 const isMetadata = ({ kind, request }: LabStep) =>
   kind === 'metadata' && request.url.startsWith('/.well-known/oauth-authorization-server')
 
-/** Ends the check where the client has never asked for the document, not even for this login. */
+/** Ends the check if the client has never asked for the document, not even for this login. */
 async function needsMetadata(context: CheckContext): Promise<void> {
   const { platform } = context
   if (platform.steps.some(isMetadata)) return
@@ -20,7 +21,7 @@ async function needsMetadata(context: CheckContext): Promise<void> {
   if (!platform.steps.some(isMetadata)) throw new NotApplicable("the client does not read the portal's metadata")
 }
 
-/** A client that has known nothing else of the portal since its start; it begins a login. Ends where it does not start. */
+/** Begins a login at a client that has learnt nothing about the portal since its start. Fails if the client does not start. */
 async function startUnder(
   context: CheckContext,
   fault: string,
@@ -44,7 +45,7 @@ async function startUnder(
     await context.dropFaults()
     await restarting
     if (!clientProcess.isRunning() || !hasStarted) await clientProcess.restart()
-    throw new Failed('The client does not start, or begins no login, as long as the document cannot be read so.')
+    throw new Failed('The client does not start, or begins no login, while the document has this fault.')
   }
   const isMet = () => platform.steps.slice(before).some(step => isMetadata(step) && step.fault?.name === fault)
   return {
@@ -54,15 +55,15 @@ async function startUnder(
   }
 }
 
-/** The document has been asked for, or a login would say nothing about it. */
+/** Ends the check if the client has not asked for the document, because then a login proves nothing. */
 async function expectMet(context: CheckContext, met: { fault: string }): Promise<void> {
   await context.platform.settle()
-  // An answer that hangs is noted when the client has left.
+  // The sandbox records an answer that hangs only after the client has closed the connection.
   if (met.fault === '') await context.platform.settle(2500)
   if (met.fault === '') throw new NotApplicable('the client asks for no metadata when a login begins')
 }
 
-/** A login in a browser of its own, up to the end. */
+/** Signs in with a new browser and fails if the login does not finish. */
 async function expectLogin(context: CheckContext, message: string): Promise<void> {
   const browser = context.browser()
   const page = await context.signIn(browser)
@@ -73,15 +74,15 @@ async function expectLogin(context: CheckContext, message: string): Promise<void
 const alone = { isAlone: true, restartsClient: true, longestMs: 120_000 } as const
 
 const failures: Row[] = [
-  ['404', 'is not there'],
+  ['404', 'is missing'],
   ['503', 'is answered with status 503'],
-  ['html', 'is a page of a proxy'],
+  ['html', 'is an HTML page from a proxy'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `When the portal's metadata ${what}, a login works all the same, and later ones do`,
+  title: `When the portal's metadata ${what}, this login and later ones work all the same`,
   rule: 'metadata-optional',
-  why: 'The addresses of the portal are settings; whoever needs the document as well cannot sign anybody in while it is away.',
-  fix: 'Read it with a short deadline, and go on without what it offers, where it cannot be read.',
+  why: 'The addresses of the portal are settings. A client that also needs the document can sign nobody in while it is missing.',
+  fix: 'Read it with a short deadline. If it cannot be read, go on without the features that it offers.',
   needs: ['start', 'page'],
   ...alone,
   async run(context) {
@@ -91,7 +92,7 @@ const failures: Row[] = [
     expect(begun.stoppedAt !== undefined, `No login begins: the answer is ${describePage(begun)}.`, begun)
     await expectLogin(context, 'Nobody can sign in.')
     await context.dropFaults()
-    await expectLogin(context, 'When the document is there again, nobody can sign in.')
+    await expectLogin(context, 'When the document is back, nobody can sign in.')
   },
 }))
 
@@ -100,10 +101,10 @@ const waits: Row[] = [
   ['endless-body', 'does not end'],
 ].map(([failure, what]) => ({
   id: `metadata-${failure}`,
-  title: `When the portal's metadata ${what}, whoever wants to sign in gets an answer in time`,
+  title: `When the portal's metadata ${what}, a visitor who signs in gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline every login waits for as long as a stranger likes; 20 seconds are allowed here.',
-  fix: 'Give this call, too, a deadline for the whole of it, and a bound on its size.',
+  why: 'Without a deadline every login waits for as long as the other side likes. This check allows 20 seconds.',
+  fix: 'Give this call, too, a deadline that includes the body, and a limit on its size.',
   needs: ['start'],
   ...alone,
   async run(context) {
@@ -116,7 +117,7 @@ const waits: Row[] = [
   },
 }))
 
-/** A document whose addresses are of another host. */
+/** A document whose addresses are on another host. */
 function elsewhere({ platform }: CheckContext, path: string) {
   const at = (end: string) => platform.otherSite.url(`${path}/${end}`)
   return {
@@ -128,7 +129,7 @@ function elsewhere({ platform }: CheckContext, path: string) {
   }
 }
 
-/** A login with that document; nothing of it may reach the other host. */
+/** A login with that document. Nothing may reach the other host. */
 async function expectNothingThere(context: CheckContext, path: string, members: object): Promise<void> {
   const met = await startUnder(context, 'metadata-members', { members })
   const { otherSite } = context.platform
@@ -146,7 +147,7 @@ async function expectNothingThere(context: CheckContext, path: string, members: 
   const sent = otherSite.arrived(path)
   expect(
     sent.length === 0,
-    `It sent something there: ${sent.map(({ method, url }) => `${method} ${url.split('?')[0]}`).join(', ')}.`,
+    `The client sent something to the other host: ${sent.map(({ method, url }) => `${method} ${url.split('?')[0]}`).join(', ')}.`,
   )
 }
 
@@ -157,8 +158,8 @@ export const metadata: Row[] = [
     id: 'metadata-issuer-other',
     title: 'The metadata of another issuer is not used',
     rule: 'metadata-issuer',
-    why: 'Whoever can put a document of his own there would be sent visitors, codes and the secret.',
-    fix: 'Compare issuer with the configured address of the portal, character by character, before anything else is read.',
+    why: 'Otherwise anybody who can replace the document receives visitors, codes and the secret.',
+    fix: 'Compare issuer with the configured address of the portal, character by character, before you read anything else.',
     needs: ['start'],
     ...alone,
     async run(context) {
@@ -171,8 +172,8 @@ export const metadata: Row[] = [
     id: 'metadata-endpoints-elsewhere',
     title: 'Metadata that names another host leads neither visitors nor codes there',
     rule: 'metadata-no-host',
-    why: 'The address of the portal is a setting; what can be changed by a document on the way needs no setting.',
-    fix: 'Build all addresses from LOGIN_URL, and take from the document only what the portal is able to do.',
+    why: 'The address of the portal is a setting. Nobody who can change the document may change that address.',
+    fix: 'Build all addresses from LOGIN_URL, and learn from the document only which features the portal has.',
     needs: ['start'],
     ...alone,
     async run(context) {
@@ -182,10 +183,10 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-pkce-plain',
-    title: 'Metadata that lists the PKCE method plain alone makes no client use it',
+    title: 'If the metadata lists only the PKCE method plain, the client does not use it',
     rule: 'pkce-s256',
-    why: 'With plain the verifier stands in the address of the portal, and proves nothing to whoever has read that.',
-    fix: 'Use S256 or no PKCE at all; never plain.',
+    why: 'With plain the verifier is in the address of the portal, so it proves nothing to anybody who has read that address.',
+    fix: 'Use S256 or no PKCE at all. Never use plain.',
     needs: ['start', 'page'],
     ...alone,
     async run(context) {
@@ -199,16 +200,16 @@ export const metadata: Row[] = [
   },
   ...(
     [
-      ['404', 'Where there is no metadata'],
-      ['pkce-missing', 'Where the metadata does not list S256'],
+      ['404', 'If there is no metadata'],
+      ['pkce-missing', 'If the metadata does not list S256'],
     ] as const
   ).map(
     ([fault, where]): Row => ({
       id: `metadata-no-pkce-${fault}`,
       title: `${where}, a client that reads it begins logins without PKCE`,
       rule: 'no-extra-fields',
-      why: "The platform's specification knows no PKCE, and a portal may refuse what it does not know.",
-      fix: 'Send a code_challenge only where code_challenge_methods_supported has S256, now or when it was last read.',
+      why: 'The platform does not promise PKCE, and a portal may refuse an unknown field.',
+      fix: 'Send a code_challenge only if code_challenge_methods_supported has S256, now or when it was last read.',
       needs: ['start'],
       ...alone,
       async run(context) {
@@ -220,11 +221,32 @@ export const metadata: Row[] = [
     }),
   ),
   {
+    id: 'metadata-no-revocation',
+    title: 'If there is no metadata, a client that reads it revokes nothing when somebody signs out',
+    rule: 'revocation-listed',
+    why: 'The specification of the platform has no revocation. The call contains the client secret, and goes to an address that may not exist.',
+    fix: 'Revoke only if the document lists a revocation_endpoint, now or when it was last read.',
+    needs: ['start', 'page', 'logout'],
+    ...alone,
+    async run(context) {
+      const met = await startUnder(context, 'metadata-404')
+      const browser = context.browser()
+      const landed = await context.signIn(browser)
+      await expectMet(context, met)
+      if (!(await context.isSignedIn(browser)))
+        throw new NotApplicable('nobody can sign in, which another check reports')
+      await signOut(context, browser, landed)
+      await context.platform.settle()
+      const revocations = context.arrived('revoke')
+      expect(revocations.length === 0, 'Signing out sent a token to /api/revokeToken.', ...revocations)
+    },
+  },
+  {
     id: 'metadata-iss-promised',
-    title: 'Where the metadata promises iss in every answer, a callback without it is refused',
+    title: 'If the metadata promises iss in every answer, a callback without it is refused',
     rule: 'iss-promised',
-    why: 'An attacker leaves out what would give him away.',
-    fix: 'Demand iss where the document has authorization_response_iss_parameter_supported, and compare it.',
+    why: 'An attacker leaves out a parameter that would reveal the attack.',
+    fix: 'Require iss if the document has authorization_response_iss_parameter_supported, and compare it.',
     async run(context) {
       await needsMetadata(context)
       const { browser, callback } = await beginLogin(context)
@@ -238,10 +260,10 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-iss-not-promised',
-    title: 'Where the metadata does not promise iss, a callback without it works',
+    title: 'If the metadata does not promise iss, a callback without it works',
     rule: 'iss-not-promised',
-    why: "The platform's specification knows no iss: a portal without it is as good.",
-    fix: 'Demand iss only where the document promises it.',
+    why: 'The platform does not promise iss, so a portal may leave it out.',
+    fix: 'Require iss only if the document promises it.',
     needs: ['start', 'page'],
     ...alone,
     async run(context) {
@@ -255,10 +277,11 @@ export const metadata: Row[] = [
   },
   {
     id: 'metadata-not-forgotten',
-    title: 'What the metadata has once offered is not forgotten because it cannot be read',
+    title:
+      'If the metadata cannot be read for a while, the client still uses the features that the last metadata offered',
     rule: 'metadata-remembered',
-    why: 'Otherwise whoever can disturb one request takes PKCE away.',
-    fix: 'Keep the last document, and go on with it until there is another one.',
+    why: 'Otherwise anybody who can disturb one request switches PKCE off.',
+    fix: 'Keep the last document, and use it until there is a new one.',
     isAlone: true,
     async run(context) {
       await needsMetadata(context)
@@ -266,8 +289,14 @@ export const metadata: Row[] = [
       if (!first.url.searchParams.has('code_challenge')) throw new NotApplicable('the client uses no PKCE')
       const before = context.platform.steps.length
       await context.order('metadata-503', { times: 'always', state: undefined })
-      const later = [await context.startLogin(context.browser()), await context.startLogin(context.browser())]
-      await context.platform.settle()
+      const later: Start[] = []
+      // A client may ask again only after a few seconds.
+      for (let tries = 0; tries < 4; tries++) {
+        if (tries > 0) await context.pause(2000)
+        later.push(await context.startLogin(context.browser()), await context.startLogin(context.browser()))
+        await context.platform.settle()
+        if (context.platform.steps.slice(before).some(isMetadata)) break
+      }
       if (!context.platform.steps.slice(before).some(isMetadata))
         throw new NotApplicable('the client keeps the document, and does not ask again')
       for (const { url, page } of later)

@@ -1,4 +1,4 @@
-// What the next person at the same browser sees, after somebody has signed out or a session has ended.
+// What the next person at the same browser sees after a visitor has signed out or a session has ended.
 import type { Browser, Page } from '../../browser/browser.ts'
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,10 +9,10 @@ import { created, type OpenForm, openCreateForm } from '../../steps/create-form.
 import { sessionOf } from '../../steps/sessions.ts'
 import { isSame, signOut } from '../../steps/sign-out.ts'
 
-/** A mark that no page has by itself. */
+/** A mark that no page contains by itself. */
 const typed = 'Typed-by-the-former-visitor-4711'
 
-/** Every page that somebody would open next; the first is where a login leads. */
+/** Every page that the next person would open. The first is the page after a login. */
 async function lookAround(context: CheckContext, browser: Browser, landed?: Page): Promise<Page[]> {
   const { page, create } = context.settings
   const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
@@ -28,12 +28,12 @@ function expectNothingOf(pages: Page[], what: string, texts: string[]): void {
       expect(!allText(page).includes(text), `${describePage(page)} shows ${what}.`, page)
 }
 
-/** Of a navigation all that a browser may show or keep: redirects do not count. */
+/** The parts of a navigation that a browser may show or keep. Redirects do not count. */
 function allText({ body, forms }: Page): string {
   return [body, ...forms.flatMap(({ fields }) => fields.map(([, value]) => value))].join('\n')
 }
 
-/** Another person signs in in that browser, the way the client offers it. */
+/** Another person signs in in that browser, in the way that the client offers. */
 async function nextPerson(
   context: CheckContext,
   browser: Browser,
@@ -41,7 +41,7 @@ async function nextPerson(
 ): Promise<{ person: Person; landed: Page }> {
   const person = await context.otherPerson()
   const { login } = context.settings
-  // A link that leads back, where the page has one: drafts come back that way.
+  // If the page has a link that leads back, the person follows it, because drafts come back that way.
   const link = from?.links.find(({ url }) => url.startsWith(context.url(login)))
   const start = await context.startLogin(browser, link?.url ?? login)
   const landed = await followCallback(context, browser, await context.authorize(start, person))
@@ -49,11 +49,11 @@ async function nextPerson(
   return { person, landed }
 }
 
-/** The form is sent, and what it is answered with is not opened: the browser was closed just then. */
+/** Sends the form and does not open the answer, as if the browser was closed at that moment. */
 async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ page: Page; secrets: string[] }> {
   const page = await open.browser.submit(open.page, open.form, open.values, undefined, { stopAt: () => true })
   const steps = await created(context, open.person)
-  if (steps.length !== 1) throw new Undecided('The form created nothing, which another check says.')
+  if (steps.length !== 1) throw new Undecided('The form created nothing, which another check reports.')
   const body = JSON.parse(String(steps[0]!.response.body)) as {
     client?: { clientSecrets?: string[] }
     tokens?: { token?: string }[]
@@ -62,13 +62,13 @@ async function createAndLeave(context: CheckContext, open: OpenForm): Promise<{ 
   return { page, secrets }
 }
 
-/** What a browser does with the cookies of a session when their time is over. */
+/** Removes the cookies of a session, as a browser does when they expire. */
 async function endSession(context: CheckContext): Promise<{ browser: Browser; names: string[] }> {
   const { browser, cookies } = await sessionOf(context)
   return { browser, names: cookies.map(({ cookie }) => cookie.name) }
 }
 
-/** Signs out with the form of the page that is open, so that nothing is shown to the visitor before. */
+/** Signs out with the form of the open page, so that the visitor sees no other page before. */
 async function signOutFrom(context: CheckContext, { browser, page }: OpenForm): Promise<void> {
   const { method, path } = context.settings.logout!
   const form = page.forms.find(one => isSame(one.action, context.url(path)) && one.method === method)
@@ -83,10 +83,10 @@ function isNoStore({ headers }: Page): boolean {
 export const nextVisitor: Row[] = [
   {
     id: 'next-visitor-secret-after-sign-out',
-    title: 'The secret of a new application is not shown to whoever uses the browser after its owner has signed out',
+    title: 'The secret of a new application is not shown to the next person after its owner has signed out',
     rule: 'next-visitor',
-    why: 'A hand-over that waits for the next page is handed to whoever comes next.',
-    fix: 'Take the hand-over back at sign-out, and tie it to the visitor whom it is for.',
+    why: 'A secret that waits for the next page goes to whoever opens that page.',
+    fix: 'Delete the waiting secret at sign-out, and bind it to the visitor who created the application.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -101,8 +101,8 @@ export const nextVisitor: Row[] = [
     id: 'next-visitor-secret-other-login',
     title: 'The secret of a new application is not shown to somebody else who signs in in the same browser',
     rule: 'next-visitor',
-    why: 'In another tab somebody else may have signed in meanwhile, and the hand-over waits for the next page.',
-    fix: 'Tie the hand-over to the visitor whom it is for, and drop it when somebody else signs in.',
+    why: 'Somebody else may have signed in in another tab while the secret waits for the next page.',
+    fix: 'Bind the waiting secret to its visitor, and delete it when somebody else signs in.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -113,10 +113,10 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-draft',
-    title: 'What was typed before the session ended comes back to nobody else',
+    title: 'Text that was typed before the session ended is shown to nobody else',
     rule: 'next-visitor',
-    why: 'A draft that waits for the next login is shown to whoever signs in next.',
-    fix: 'Tie a draft to the visitor who typed it, and drop it when somebody else signs in.',
+    why: 'A draft that waits for the next login is shown to the next person who signs in.',
+    fix: 'Bind a draft to the visitor who typed it, and delete it when somebody else signs in.',
     needs: ['page', 'create'],
     async run(context) {
       const { names } = await endSession(context)
@@ -130,10 +130,10 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-draft-after-sign-out',
-    title: 'What somebody has typed into a form is gone when they sign out',
+    title: 'Text that a visitor typed into a form is gone after signing out',
     rule: 'next-visitor',
-    why: 'Whoever signs out at a machine of others leaves nothing there.',
-    fix: 'Take drafts back at sign-out.',
+    why: 'A visitor who signs out at a shared computer wants to leave nothing behind.',
+    fix: 'Delete drafts at sign-out.',
     needs: ['page', 'create', 'logout'],
     async run(context) {
       const { names } = await endSession(context)
@@ -142,7 +142,7 @@ export const nextVisitor: Row[] = [
       for (const name of names) open.browser.cookies.delete(name)
       const stop = { stopAt: (url: URL) => url.origin === context.platform.portalUrl }
       await open.browser.submit(open.page, open.form, { ...open.values }, undefined, stop)
-      // They sign in again, and out, without opening the form.
+      // They sign in again, and sign out without opening the form.
       for (const cookie of kept.cookies.list(context.url('/')))
         if (names.includes(cookie.name))
           open.browser.cookies.set(
@@ -156,9 +156,9 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-refused-form',
-    title: 'What somebody has typed into a form that was refused fills the form of nobody else',
+    title: 'Text that a visitor typed into a refused form fills the form of nobody else',
     rule: 'next-visitor',
-    why: 'What a process keeps without saying whose it is goes to whoever asks next, at whatever browser.',
+    why: 'A server that keeps data without its owner gives it to the next visitor, at any browser.',
     fix: 'Answer a refused form with the form itself, and keep nothing of it at the server.',
     needs: ['page', 'create'],
     async run(context) {
@@ -171,10 +171,10 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-session-ended',
-    title: 'When the session has ended, no page shows anything of its visitor',
+    title: 'When the session has ended, no page shows anything about its visitor',
     rule: 'next-visitor',
-    why: 'Cookies that outlive the session, such as one with a name to greet, tell who was here.',
-    fix: 'Give every cookie about a visitor the end of the session, and show a name only of a session that is there.',
+    why: 'Cookies that outlive the session, such as one with a name for a greeting, tell who was here.',
+    fix: 'Give every cookie about a visitor the same end as the session, and show a name only while there is a session.',
     needs: ['page'],
     async run(context) {
       const { browser, names } = await endSession(context)
@@ -190,10 +190,10 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-signed-out',
-    title: 'After somebody has signed out, no page shows anything of them',
+    title: 'After a visitor has signed out, no page shows anything about them',
     rule: 'next-visitor',
-    why: 'Cookies that outlive the session, such as one with a name to greet, tell who was here.',
-    fix: 'Take back every cookie that says something of the visitor at sign-out.',
+    why: 'Cookies that outlive the session, such as one with a name for a greeting, tell who was here.',
+    fix: 'At sign-out delete every cookie that says something about the visitor.',
     needs: ['page', 'logout'],
     async run(context) {
       const { browser, page: landed, person } = await context.signedIn()
@@ -208,21 +208,21 @@ export const nextVisitor: Row[] = [
   },
   {
     id: 'next-visitor-form-no-store',
-    title: 'A page with a form of the visitor may not be kept by the browser',
+    title: 'The browser may not store a page with a form of the visitor',
     rule: 'PG-11',
-    why: 'Back shows a kept page without asking, with everything in it.',
+    why: 'The Back button shows a stored page, with everything on it, without asking the client.',
     fix: 'Send Cache-Control: no-store with every page behind the login, forms included.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context, typed)
-      expect(isNoStore(open.page), 'The form may be kept.', open.page)
+      expect(isNoStore(open.page), 'The browser may store the form.', open.page)
     },
   },
   {
     id: 'next-visitor-refused-no-store',
-    title: 'A form that comes back with what was typed may not be kept by the browser',
+    title: 'The browser may not store a refused form with the typed values',
     rule: 'PG-11',
-    why: 'Back shows a kept page without asking, with everything that was typed.',
+    why: 'The Back button shows a stored page, with the typed values, to the next person.',
     fix: 'Send Cache-Control: no-store with every answer to a form, whatever its status.',
     needs: ['page', 'create'],
     async run(context) {
@@ -232,24 +232,24 @@ export const nextVisitor: Row[] = [
         ...open.values,
         [uri]: 'ftp://not-allowed.example/',
       })
-      expect(!allText(page).includes(typed) || isNoStore(page), 'The answer may be kept.', page)
+      expect(!allText(page).includes(typed) || isNoStore(page), 'The browser may store the answer.', page)
     },
   },
   {
     id: 'next-visitor-secret-no-store',
-    title: 'A page with the secret of a new application may not be kept by the browser',
+    title: 'The browser may not store a page with the secret of a new application',
     rule: 'PG-11',
-    why: 'Back shows a kept page without asking, with the secret that was to be seen once.',
+    why: 'The Back button shows a stored page without asking the client, with a secret that was to be shown once.',
     fix: 'Send Cache-Control: no-store with the page that shows it.',
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
       const page = await open.browser.submit(open.page, open.form, open.values)
       const [step] = await created(context, open.person)
-      if (!step) throw new Undecided('The form created nothing, which another check says.')
+      if (!step) throw new Undecided('The form created nothing, which another check reports.')
       const body = JSON.parse(String(step.response.body)) as { client?: { clientSecrets?: string[] } }
       const isShown = (body.client?.clientSecrets ?? []).some(secret => page.body.includes(secret))
-      expect(!isShown || isNoStore(page), 'The page may be kept.', page)
+      expect(!isShown || isNoStore(page), 'The browser may store the page.', page)
     },
   },
 ]

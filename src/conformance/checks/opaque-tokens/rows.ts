@@ -1,4 +1,4 @@
-// Access tokens that are no JWTs: a client sends them on, and learns nothing from them.
+// Access tokens that are not JWTs: a client sends them on, and learns nothing from them.
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed } from '../../findings.ts'
@@ -11,7 +11,7 @@ const forms: [id: string, what: string, fault: string][] = [
   ['dotted', 'three random texts with dots between them', 'exchange-dotted-access-token'],
 ]
 
-/** Somebody who has signed in and got such a token. */
+/** A visitor who has signed in and got such a token. */
 async function signInWith(context: CheckContext, fault: string) {
   const { browser, callback } = await beginLogin(context)
   await context.order(fault)
@@ -26,8 +26,8 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     id: `opaque-token-${id}`,
     title: `A login works with an access token that is ${what}`,
     rule: 'token-is-opaque',
-    why: 'What the token looks like is agreed between the portal and the API, and may change without a word to clients.',
-    fix: 'Send the token as it came. If you read a visitor’s id out of it, go on without one where it cannot be read.',
+    why: 'Only the portal and the API agree on the form of a token, and it may change without notice to clients.',
+    fix: 'Send the token as it arrived. If you read the id of the visitor from it, go on without the id if it cannot be read.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
@@ -37,7 +37,7 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
       if (!isCalled) await context.signedIn()
       expect(
         isCalled,
-        `After it the page is answered with ${describePage(visit.page)}.`,
+        `After the login the page is answered with ${describePage(visit.page)}.`,
         page,
         visit.page,
         ...visit.steps,
@@ -48,8 +48,8 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     id: `opaque-token-${id}-no-crash`,
     title: `An access token that is ${what} breaks neither the callback nor the next page`,
     rule: 'UP-06',
-    why: 'A client that wants another token says so on a page; status 500 means that nobody has thought of it.',
-    fix: 'Catch what fails where the token is read, and go on without what it would say, or refuse it with a page.',
+    why: 'A client that needs another kind of token says so on a page. Status 500 means that nobody thought of this case.',
+    fix: 'Catch the failure when you read the token. Then go on without its content, or refuse it with a page.',
     needs: ['page'],
     async run(context) {
       const { browser, page } = await signInWith(context, fault)
@@ -62,8 +62,8 @@ export const opaqueTokens: Row[] = forms.flatMap(([id, what, fault]): Row[] => [
     id: `opaque-token-${id}-create`,
     title: `With an access token that is ${what} an application can be created`,
     rule: 'token-is-opaque',
-    why: 'Forms are often tied to the visitor’s id, which such a token does not say.',
-    fix: 'Where a token says no id, tie forms to the session, or to a random id made at the login.',
+    why: 'Clients often bind forms to the id of the visitor, which such a token does not contain.',
+    fix: 'If a token contains no id, bind forms to the session, or to a random id made at the login.',
     needs: ['page', 'create'],
     async run(context) {
       const { browser } = await signInWith(context, fault)

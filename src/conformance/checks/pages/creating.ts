@@ -1,11 +1,12 @@
-// Creating an application: from the client's own form alone, once, and in the visitor's name.
+// Creating an application: only from the client's own form, once, and in the name of the visitor.
 import { guidanceOf } from '../../../sandbox/lab/explain/guidance.ts'
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
-import { type Check, type Row, Undecided } from '../../check.ts'
+import { type Check, Failed, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { bodyOf, describePage, expect, expectOr, expectServed } from '../../findings.ts'
+import { describeExchange } from '../../report/describe.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { created, forge, openCreateForm, submitCreate } from '../../steps/create-form.ts'
 import { asksToSignIn } from '../../steps/sessions.ts'
@@ -15,9 +16,9 @@ const needs: Check['needs'] = ['create', 'page']
 export const creating: Row[] = [
   {
     id: 'create-works',
-    title: "The form creates an application, sent from the client's own page",
+    title: "The client's own form creates an application",
     rule: 'create-application',
-    why: 'A page that sends no Origin, or one that refuses its own form, cannot be used.',
+    why: 'A page that sends no Origin, or a client that refuses its own form, is useless.',
     fix: 'Send the fields of the form to POST /apps/v1 with the access token of the visitor.',
     needs,
     async run(context) {
@@ -36,10 +37,40 @@ export const creating: Row[] = [
     },
   },
   {
+    id: 'create-old-browser',
+    title: 'The form creates an application in a browser without Sec-Fetch headers',
+    rule: 'own-forms',
+    why: 'Older browsers send only Origin, and so does every browser over plain http. Referrer-Policy: no-referrer turns it into null.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address. Give pages with forms Referrer-Policy: same-origin.',
+    needs,
+    async run(context) {
+      const open = await openCreateForm(context)
+      const { action, fields } = open.form
+      const policies = (open.page.headers.get('referrer-policy') ?? '')
+        .split(',')
+        .map(text => text.trim().toLowerCase())
+      const body = new URLSearchParams([
+        ...fields.filter(([name]) => !(name in open.values)),
+        ...(Object.entries(open.values) as [string, string][]),
+      ])
+      const headers = {
+        cookie: cookieHeader(context, open.browser, action),
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: policies.at(-1) === 'no-referrer' ? 'null' : context.settings.client,
+      }
+      const answer = await context.request(action, { method: 'POST', headers, body: `${body}` })
+      if ((await created(context, open.person)).length === 1) return
+      await submitCreate(context, await openCreateForm(context))
+      throw new Failed(`Sent with Origin: ${headers.origin} and without Sec-Fetch-Site, it created nothing.`, [
+        describeExchange(answer),
+      ])
+    },
+  },
+  {
     id: 'create-envelope',
     title: 'The call that creates an application has context, type and data',
     rule: 'create-envelope',
-    why: 'The request is an envelope with two top-level fields and a nested data object.',
+    why: 'The API expects an envelope with two top-level fields and a nested data object.',
     fix: 'Send {context, type, data: {…}} as JSON.',
     needs,
     async run(context) {
@@ -58,7 +89,7 @@ export const creating: Row[] = [
     id: 'create-once',
     title: 'The same form, sent twice, creates one application',
     rule: 'PG-15',
-    why: 'A browser sends a POST again whose connection dropped, and people press twice.',
+    why: 'Browsers repeat a POST when its connection breaks, and people click twice.',
     fix: 'Give each form a one-time id, and answer a second delivery with the first result.',
     needs,
     async run(context) {
@@ -74,7 +105,7 @@ export const creating: Row[] = [
     id: 'create-once-at-once',
     title: 'The same form, sent three times at once, creates one application',
     rule: 'PG-15',
-    why: 'A double click is two requests before the first answer.',
+    why: 'A double click sends two requests before the first answer.',
     fix: 'Let simultaneous deliveries of one form share one call.',
     needs,
     async run(context) {
@@ -88,8 +119,8 @@ export const creating: Row[] = [
     id: 'create-reload',
     title: 'Reloading the page after a creation creates nothing more',
     rule: 'PG-16',
-    why: 'A page that answers a POST is sent again by Reload.',
-    fix: 'Answer the POST with 303 to a page of its own.',
+    why: 'If a page is the answer to a POST, Reload sends the POST again.',
+    fix: 'Answer the POST with 303 to another page.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -103,7 +134,7 @@ export const creating: Row[] = [
     id: 'create-shows-secret',
     title: 'The secret of the new application is shown once',
     rule: 'secret-shown',
-    why: 'The API tells it in this one answer.',
+    why: 'The API returns the secret only in this answer.',
     fix: 'Show it on the page after the creation, and say that it will not be shown again.',
     needs,
     async run(context) {
@@ -112,32 +143,32 @@ export const creating: Row[] = [
       const secret = secretOf(await created(context, open.person))
       expect(
         page.trail.some(one => bodyOf(one).includes(secret)),
-        'No page after the creation shows it.',
+        'No page after the creation shows the secret.',
         page,
       )
       const later = await open.browser.newTab().visit(page.url)
-      expect(!later.body.includes(secret), 'A later visit shows it again.')
+      expect(!later.body.includes(secret), 'A later visit shows the secret again.')
     },
   },
   {
     id: 'create-secret-not-in-address',
-    title: 'The secret of a new application stands in no address',
+    title: 'No address contains the secret of a new application',
     rule: 'SE-04',
     why: 'Addresses are kept in histories and logs.',
-    fix: 'Hand it over in the body, or in a sealed cookie.',
+    fix: 'Pass it on in the body, or in a sealed cookie.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
       const page = await submitCreate(context, open)
       const secret = secretOf(await created(context, open.person))
-      expect(!page.trail.some(({ request }) => request.url.includes(secret)), 'An address holds it.')
+      expect(!page.trail.some(({ request }) => request.url.includes(secret)), 'An address contains the secret.')
     },
   },
   {
     id: 'create-no-session',
-    title: 'A form that comes after the session ended creates nothing and leads to a login',
+    title: 'A form that arrives after the session has ended creates nothing and offers to sign in',
     rule: 'PG-14',
-    why: 'Nothing may half-happen, and the visitor must see why.',
+    why: 'No half of the work may be done, and the visitor must see why.',
     fix: 'Check the session before the form, and offer to sign in.',
     needs,
     async run(context) {
@@ -145,7 +176,7 @@ export const creating: Row[] = [
       open.browser.cookies.delete()
       const page = await open.browser.submit(open.page, open.form, open.values)
       expectServed(page, `It was answered with ${describePage(page)}.`)
-      expect((await created(context, open.person)).length === 0, 'It was created.')
+      expect((await created(context, open.person)).length === 0, 'The application was created.')
       expect(asksToSignIn(context, page), `The answer, ${describePage(page)}, has no way to sign in.`, page)
     },
   },
@@ -153,8 +184,8 @@ export const creating: Row[] = [
     id: 'create-by-get',
     title: 'GET creates nothing, whatever its query says',
     rule: 'PG-04',
-    why: 'A link or an image of another site would do.',
-    fix: 'Change things by POST alone.',
+    why: 'Otherwise a link or an image on another site can create an application.',
+    fix: 'Change things only by POST.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -170,8 +201,8 @@ export const creating: Row[] = [
       id: `create-${site}`,
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} creates nothing in the visitor's name`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not keep neighbours out'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
+      why: `${site === 'cross-site' ? 'Any page can send a form' : 'SameSite does not stop forms of other ports and subdomains'}.`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token from the visitor's own page.",
       needs,
       async run(context) {
         const open = await openCreateForm(context)
@@ -180,26 +211,26 @@ export const creating: Row[] = [
         const page = open.browser.show(otherSite.url('/', site), '')
         await open.browser.submit(page, attacker, open.values)
         const steps = await created(context, open.person)
-        expect(steps.length === 0, 'It was created.', ...steps)
+        expect(steps.length === 0, 'The application was created.', ...steps)
         await submitCreate(context, open)
       },
     }),
   ),
   ...(
     [
-      ['origin', 'whose Origin is another one', { origin: 'https://evil.example' }],
+      ['origin', 'whose Origin is another site', { origin: 'https://evil.example' }],
       ['origin-null', 'whose Origin is null', { origin: 'null' }],
       ['origin-port', 'whose Origin is another port of the host', { origin: 'http://localhost:1' }],
-      ['host', 'whose Origin fits a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
-      ['fetch-site', 'that says that it is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
+      ['host', 'whose Origin matches a foreign Host', { origin: 'http://evil.example', host: 'evil.example' }],
+      ['fetch-site', 'whose Sec-Fetch-Site is cross-site', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
     ] as const
   ).map(
     ([id, what, headers]): Row => ({
       id: `create-forged-${id}`,
       title: `A forged POST ${what} creates nothing`,
       rule: id === 'host' ? 'PG-02' : 'PG-01',
-      why: 'Older browsers send no Sec-Fetch headers, and Origin is what is left.',
-      fix: 'Compare Origin with the configured address where Sec-Fetch-Site is missing; never with Host.',
+      why: 'Older browsers send no Sec-Fetch headers, so only Origin is left.',
+      fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address, never with Host.',
       needs,
       async run(context) {
         const open = await openCreateForm(context)
@@ -218,8 +249,8 @@ export const creating: Row[] = [
             ])}`,
           })
         const answer = await send(fields, headers)
-        expect((await created(context, open.person)).length === 0, 'It was created.', answer)
-        // The same from the client's own page works, so that it is the forgery that was refused.
+        expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
+        // The same request from the client's own page works, so the client refused it because of the forgery.
         await send(open.form.fields, {
           origin: context.settings.client,
           'sec-fetch-site': 'same-origin',
@@ -233,13 +264,13 @@ export const creating: Row[] = [
   ),
   {
     id: 'create-refused',
-    title: 'What the API refuses comes back to the visitor with what they typed',
+    title: 'A form that the API refuses comes back with what the visitor typed',
     rule: 'form-kept',
-    why: 'A form that is empty again is filled a second time by nobody.',
-    fix: 'Show the form again with status 422 or 400, the values in it, and what the API said beside them.',
+    why: 'Few people fill in an empty form a second time. This only warns, because a simple client that shows the error without the form is still correct.',
+    fix: 'Show the form again with status 422 or 400, with its values and the message of the API beside them.',
     needs,
     async run(context) {
-      // Quotes and the like: a form that writes them into an attribute unescaped loses what follows.
+      // Quotes and the like: a form that writes them into an attribute without escaping loses the rest.
       const typed = `Typed by "conformance" & 'others' <b>`
       const open = await openCreateForm(context, typed)
       const uri = Object.keys(open.values).find(name => /redirect/i.test(name))!
@@ -248,17 +279,17 @@ export const creating: Row[] = [
         [uri]: 'ftp://not-allowed.example/',
       })
       expectServed(page, `It was answered with ${describePage(page)}.`)
-      expect((await created(context, open.person)).length === 0, 'It was created.')
+      expect((await created(context, open.person)).length === 0, 'The application was created.')
       const kept = page.forms.flatMap(({ fields }) => fields.map(([, value]) => value))
-      expect(kept.includes(typed), 'No field of the page holds what was typed.', page)
+      expect(kept.includes(typed), 'No field of the page contains what was typed.', page)
     },
   },
   {
     id: 'create-other-visitor',
-    title: 'A form that was opened as one visitor creates nothing in the name of another',
+    title: 'A form that one visitor opened creates nothing in the name of another visitor',
     rule: 'form-of-its-visitor',
     why: 'Somebody else may have signed in in another tab meanwhile.',
-    fix: 'Tie the form to the visitor whom it was shown to.',
+    fix: 'Bind the form to the visitor who opened it.',
     needs,
     async run(context) {
       const open = await openCreateForm(context)
@@ -269,7 +300,7 @@ export const creating: Row[] = [
       await tab.visit(callback.href, { from: open.browser.show(`${context.platform.portalUrl}/`, '') })
       if (!(await context.isSignedIn(open.browser, { person: other })))
         throw new Undecided('The second visitor could not sign in.')
-      // The group is left open, so that only the client can refuse.
+      // The group stays empty, so only the client can refuse.
       const group = Object.keys(open.values).find(name => /group/i.test(name))
       const values = {
         ...open.values,
@@ -287,7 +318,7 @@ export const creating: Row[] = [
   },
 ]
 
-/** The create form as somebody else sees it, who is signed in on their own. */
+/** The create form that somebody else sees, who is signed in in another browser. */
 async function attackersForm(context: CheckContext, visitors: Form) {
   const attacker = await context.otherPerson()
   const { browser } = await context.signedIn({ person: attacker })
@@ -299,25 +330,25 @@ async function attackersForm(context: CheckContext, visitors: Form) {
 function secretOf(steps: { response: { body: unknown } }[]): string {
   const body = JSON.parse(String(steps[0]?.response.body)) as { client?: { clientSecrets?: string[] } }
   const [secret] = body.client?.clientSecrets ?? []
-  if (secret === undefined) throw new Undecided('The API told no secret.')
+  if (secret === undefined) throw new Undecided('The API returned no secret.')
   return secret
 }
 
-/** What to do about a form that creates nothing, from the answer that came. */
+/** How to repair a form that creates nothing, depending on the answer. */
 function adviceForForm(context: CheckContext, page: Page, calls: LabStep[]): string {
   const post = calls.findLast(({ request }) => request.method === 'POST')
   if (post && post.response.status >= 400) {
     const fix = post.reason ? ` ${guidanceOf(post.reason).fix}` : ''
-    return `The API refused the call with ${post.response.status}; the evidence has what it said.${fix}`
+    return `The API refused the call with ${post.response.status}; the evidence shows its answer.${fix}`
   }
   if (post) return 'Send the form once, and in the name of the visitor who is signed in.'
   const sent = page.trail[0]
   if (sent?.request.headers.origin === 'null' && page.status === 403)
     return 'Browsers send Origin: null from a page with Referrer-Policy: no-referrer. Use same-origin on pages with forms.'
   if (page.stoppedAt !== undefined || page.url.startsWith(context.platform.portalUrl))
-    return 'The form led to the login: take the visitor for signed in, by the cookies that came with the form (see the evidence).'
+    return 'The form led to the login: recognise the visitor by the cookies of the request with the form (see the evidence).'
   if (page.status >= 500) return 'The client itself failed: see what it printed.'
   if (page.status >= 400)
-    return `The client refused its own form with ${page.status}: compare what it checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with what was sent.`
-  return 'The form was taken, and no POST /apps/v1 followed: call the API before the answer.'
+    return `The client refused its own form with ${page.status}: compare its checks (Origin, Sec-Fetch-Site, a hidden token, the fields) with the request.`
+  return 'The client accepted the form, but did not call POST /apps/v1: call the API before the answer.'
 }

@@ -1,4 +1,4 @@
-// What others typed, on pages and in addresses: it is text, and loads, opens and calls nothing by itself.
+// Texts of other people on pages and in addresses: they stay text, and load, open and call nothing.
 import type { Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
 import { expect, statusOf } from '../../findings.ts'
@@ -7,7 +7,7 @@ import { cookieHeader } from '../../steps/callback.ts'
 import { foreignLoads, leadsToScript, runsScript } from '../../steps/page-content.ts'
 
 const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) => boolean][] = [
-  // The end of a script, too, for a name that stands in the data of one.
+  // This one also contains the end of a script, for a name in the data of a script.
   ['script', 'a script element', 'Marker</script><script>conformance()</script>'],
   ['attribute', 'a double quote and an element', 'Marker"><img src=x onerror=conformance()>'],
   ['single-quote', 'a single quote and a handler', "Marker' onmouseover='conformance()"],
@@ -23,7 +23,7 @@ const hostile: [id: string, what: string, text: string, isHarm?: (page: Page) =>
 
 const runsTheirs = (page: Page) => runsScript(page, 'conformance()')
 
-/** What stands in the place of an application's id; decoded twice or pasted into an address it leads elsewhere. */
+/** Used in place of the id of an application. Decoded twice or pasted into an address, it leads elsewhere. */
 const ids: [id: string, text: string][] = [
   ['slashes', '..%2f..%2fapi%2fexchangeToken'],
   ['dots', '%2e%2e%2f%2e%2e%2fidentities'],
@@ -40,8 +40,8 @@ export const pageTexts: Row[] = [
       id: `page-escapes-${id}`,
       title: `A name and description with ${what} are text on every page`,
       rule: 'PG-07',
-      why: 'Other members of the group write them.',
-      fix: 'Let the template escape whatever comes from the API.',
+      why: 'Other members of the group write these texts.',
+      fix: 'Let the template escape every value from the API.',
       needs: ['page'],
       async run(context) {
         const person = await context.person()
@@ -49,35 +49,35 @@ export const pageTexts: Row[] = [
         const { pages } = await crawl(context)
         if (!pages.some(page => page.body.includes('Marker')))
           throw new NotApplicable('no page shows the name of an application')
-        for (const page of pages) expect(!isHarm(page), `${page.url} holds it as it was written.`, page)
+        for (const page of pages) expect(!isHarm(page), `${page.url} contains it without escaping.`, page)
       },
     }),
   ),
   {
     id: 'page-escapes-anything',
-    title: 'What the API answers is never markup, nor a script behind a link',
+    title: 'No answer of the API becomes markup or a script behind a link',
     rule: 'PG-06',
-    why: 'The API stores what others sent; an address may be javascript:.',
+    why: 'The API stores what others sent, and an address may be javascript:.',
     fix: 'Escape every value, and make a link only of an http or https address.',
     needs: ['page'],
     async run(context) {
       const person = await context.person()
-      // So many that every text comes to stand in every field.
+      // Enough applications that every text is once in every field.
       for (let count = 0; count < 8; count++) await makeApplication(context, person, { name: `Marker ${count}` })
       const { browser } = await context.signedIn()
       for (const place of ['list', 'get']) await context.order(`${place}-hostile-texts`, { times: 5 })
       const { pages } = await crawl(context, browser)
       for (const page of pages) {
-        expect(!runsScript(page, 'alert(1)'), `${page.url} holds markup of the API.`, page)
+        expect(!runsScript(page, 'alert(1)'), `${page.url} contains markup of the API.`, page)
         expect(!leadsToScript(page, 'alert(1)'), `${page.url} has a link to a script.`, page)
       }
     },
   },
   {
     id: 'page-icon-not-loaded',
-    title: 'Addresses that others typed are not loaded, neither by the page nor by the server',
+    title: 'Neither the page nor the server loads addresses that others typed',
     rule: 'PG-05',
-    why: 'An icon elsewhere tells its owner who looks, and a server that fetches it can be sent anywhere.',
+    why: 'A foreign icon tells its owner who looks at it, and a server that fetches addresses can be sent anywhere.',
     fix: 'Show such an address as a link, and fetch nothing.',
     needs: ['page'],
     async run(context) {
@@ -97,14 +97,14 @@ export const pageTexts: Row[] = [
           `${page.url} loads it.`,
           page,
         )
-      expect(otherSite.arrived(icon).length === 0, 'The server fetched it.')
+      expect(otherSite.arrived(icon).length === 0, 'The server fetched the icon.')
     },
   },
   {
     id: 'page-links-apart',
-    title: 'Links to addresses that others typed open without a hold on the page',
+    title: "Links to addresses that others typed give the opened page no access to the client's page",
     rule: 'links-apart',
-    why: 'What is opened could lead the opener elsewhere, and learns where one came from.',
+    why: 'The opened page could send the first page elsewhere, and learns the address that the visitor came from.',
     fix: 'Add rel="noopener noreferrer".',
     needs: ['page'],
     async run(context) {
@@ -123,12 +123,12 @@ export const pageTexts: Row[] = [
   ...ids.map(
     ([id, text]): Row => ({
       id: `page-id-${id}`,
-      title: `An id such as ${text} calls nothing but the application API`,
+      title: `An id such as ${text} makes the client call nothing but the application API`,
       rule: 'PG-23',
-      why: "An id that is pasted into an address leads the client's token to other calls.",
+      why: 'If an id is pasted into an address, it can send the token of the visitor to other calls.',
       fix: 'Check the form of an id, and encode it as one segment of the path.',
       needs: ['page'],
-      // What it calls there may tell of no visitor.
+      // These calls may show no visitor, so they are judged without one.
       isAlone: true,
       async run(context) {
         const { browser, person } = await context.signedIn()
@@ -150,7 +150,7 @@ export const pageTexts: Row[] = [
           .filter(
             ({ request }) => !allowed.test(request.url) && !request.url.startsWith(`/identities/v1/${person.id}/links`),
           )
-        expect(wrong.length === 0, `It called ${wrong[0]?.request.url}.`, answer, ...wrong)
+        expect(wrong.length === 0, `The client called ${wrong[0]?.request.url}.`, answer, ...wrong)
       },
     }),
   ),

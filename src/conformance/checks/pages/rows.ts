@@ -1,11 +1,11 @@
-// The client's pages: who sees them, what they hold and load, and which forms they take.
+// The client's pages: who sees them, what they contain and load, and which forms they accept.
 
 import type { Browser, Exchange, Page } from '../../browser/browser.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect, expectServed, headerOf, statusOf } from '../../findings.ts'
 import type { Person } from '../../platform.ts'
-import type { RuleId } from '../../rules.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import { crawl, makeApplication } from '../../steps/applications.ts'
 import { cookieHeader } from '../../steps/callback.ts'
 import { addressesIn, foreignLoads, runsScript, showsInside } from '../../steps/page-content.ts'
@@ -13,7 +13,7 @@ import { tokensOf } from '../../steps/tokens.ts'
 import { creating } from './creating.ts'
 import { pageTexts } from './page-texts.ts'
 
-/** What a page behind the login says of itself in its headers. */
+/** A header that a page behind the login needs. */
 const headers: {
   id: string
   title: string
@@ -26,15 +26,15 @@ const headers: {
     id: 'page-no-store',
     title: "A page with the visitor's data says Cache-Control: no-store",
     rule: 'PG-11',
-    why: 'Otherwise Back shows it after the visitor has signed out, and a proxy may show it to others.',
+    why: 'Otherwise the Back button shows it after the visitor has signed out, and a proxy may show it to others.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     isRight: ({ headers }) => /no-store/i.test(headers.get('cache-control') ?? ''),
   },
   {
     id: 'page-not-framed',
-    title: 'A page behind the login cannot be framed by others',
+    title: 'No other site can show a page behind the login in a frame',
     rule: 'PG-08',
-    why: 'In a frame a visitor presses buttons that they do not see.',
+    why: 'In a frame of another site visitors press buttons that they do not see.',
     fix: "Send Content-Security-Policy: frame-ancestors 'none', or X-Frame-Options: DENY.",
     isRight: ({ headers }) =>
       /deny|sameorigin/i.test(headers.get('x-frame-options') ?? '') ||
@@ -44,7 +44,7 @@ const headers: {
     id: 'page-nosniff',
     title: 'A page says X-Content-Type-Options: nosniff',
     rule: 'nosniff',
-    why: 'Browsers must not guess what a text is.',
+    why: 'Browsers must not guess the type of an answer. This only warns, because frameworks do not send the header by default, so most simple clients would fail.',
     fix: 'Send the header with every answer.',
     isRight: ({ headers }) => /nosniff/i.test(headers.get('x-content-type-options') ?? ''),
   },
@@ -52,8 +52,8 @@ const headers: {
     id: 'page-content-security-policy',
     title: 'A page has a Content-Security-Policy that lets no inline script run',
     rule: 'content-security-policy',
-    why: 'It is what is left when something was not escaped.',
-    fix: "Send Content-Security-Policy: default-src 'none' and what the page needs, without 'unsafe-inline' for scripts.",
+    why: 'The policy still stops scripts when a page forgets to escape a value. This only warns, because frameworks send no policy by default, so most simple clients would fail.',
+    fix: "Send Content-Security-Policy: default-src 'none' and the sources that the page needs, without 'unsafe-inline' for scripts.",
     isRight({ headers }) {
       const policy = headers.get('content-security-policy') ?? ''
       const scripts = /script-src ([^;]*)/i.exec(policy)?.[1] ?? /default-src ([^;]*)/i.exec(policy)?.[1]
@@ -62,9 +62,9 @@ const headers: {
   },
   {
     id: 'page-charset',
-    title: 'A page says what its type and encoding are',
+    title: 'A page names its content type and charset',
     rule: 'charset',
-    why: 'Without a charset a browser guesses, and markup can hide in the guess.',
+    why: 'Without a charset a browser guesses, and an attacker can hide markup in a wrong guess.',
     fix: 'Send Content-Type: text/html; charset=utf-8.',
     isRight: ({ headers, body }) =>
       /charset=|json/i.test(headers.get('content-type') ?? '') || /<meta\s+charset/i.test(body),
@@ -74,30 +74,30 @@ const headers: {
 export const pages: Row[] = [
   {
     id: 'page-needs-login',
-    title: 'Without a login the page behind it asks nothing of the API and leads to a login',
+    title: 'Without a login the page behind it does not call the API and leads to a login',
     rule: 'bearer-header',
-    why: 'There is no token to call with.',
-    fix: 'Check the session before anything is asked, and lead to the login.',
+    why: 'Without a login there is no token for the call.',
+    fix: 'Check the session before you call anything, and lead to the login.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
       const page = await context.visitUntilPortal(context.browser(), context.settings.page)
       expect((await calls(context)).length === 0, 'It called the API.', page)
-      expectServed(page, `It was answered with ${describePage(page)}.`)
+      expectServed(page, `The page was answered with ${describePage(page)}.`)
       const isLed =
         page.stoppedAt !== undefined ||
         [401, 403].includes(page.status) ||
         page.links.some(({ url }) => url.startsWith(context.url(context.settings.login))) ||
         page.forms.some(({ action }) => action.startsWith(context.url(context.settings.login)))
-      expect(isLed, `It was answered with ${describePage(page)}, which leads to no login.`, page)
+      expect(isLed, `The page was answered with ${describePage(page)}, which does not lead to a login.`, page)
     },
   },
   {
     id: 'page-forged-session',
-    title: 'A session that somebody made up opens nothing',
+    title: 'A made-up session cookie opens nothing',
     rule: 'CK-05',
-    why: "Whoever is signed in is what a cookie of the client's own making says.",
-    fix: 'Seal or sign what the cookie holds, or look it up.',
+    why: 'Otherwise anybody can write a cookie that says who is signed in.',
+    fix: 'Seal or sign the value of the cookie, or look it up.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -115,9 +115,9 @@ export const pages: Row[] = [
   },
   {
     id: 'page-from-another-site',
-    title: 'A link on another site leads a signed-in visitor into the page',
+    title: 'A link on another site opens the page for a visitor who is signed in',
     rule: 'PG-12',
-    why: 'A Strict cookie is not sent with the first request from elsewhere, so the visitor would be sent to log in again and again.',
+    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again each time.',
     fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
     needs: ['page'],
     async run(context) {
@@ -149,9 +149,9 @@ export const pages: Row[] = [
   ),
   {
     id: 'page-hsts',
-    title: 'Over https every answer says that it is to be asked over https alone',
+    title: 'Over https every answer asks the browser to use only https',
     rule: 'hsts',
-    why: 'The first request of a visitor who types the name goes over http otherwise.',
+    why: 'Otherwise the first request of a visitor who types the name goes over http.',
     fix: 'Send Strict-Transport-Security: max-age=31536000.',
     async run(context) {
       if (!context.settings.client.startsWith('https:')) throw new NotApplicable('the client is not on https')
@@ -167,7 +167,7 @@ export const pages: Row[] = [
     id: 'page-no-cors',
     title: 'No other site may read the page by script',
     rule: 'PG-19',
-    why: "It holds the visitor's data.",
+    why: 'The page contains data of the visitor.',
     fix: 'Send no Access-Control-Allow-Origin.',
     needs: ['page'],
     async run(context) {
@@ -197,7 +197,7 @@ export const pages: Row[] = [
     id: 'page-shows-sign-out',
     title: 'A page behind the login offers to sign out',
     rule: 'PG-21',
-    why: 'Who is signed in must see that, and be able to end it.',
+    why: 'Visitors must see that they are signed in, and be able to end it.',
     fix: 'Put the form or link that signs out on every page.',
     needs: ['page', 'logout'],
     async run(context) {
@@ -211,9 +211,9 @@ export const pages: Row[] = [
   },
   {
     id: 'page-nothing-foreign',
-    title: 'A page behind the login loads nothing of other sites',
+    title: 'A page behind the login loads nothing from other sites',
     rule: 'PG-22',
-    why: 'Whoever serves a script or style sees and does what the visitor does.',
+    why: 'A site that serves a script or style can see and do everything that the visitor can.',
     fix: 'Serve scripts, styles and images from the client itself.',
     needs: ['page'],
     async run(context) {
@@ -226,8 +226,8 @@ export const pages: Row[] = [
     id: 'page-no-tokens',
     title: 'No page holds a token or the client secret',
     rule: 'CK-08',
-    why: 'What a page holds, its scripts and extensions read.',
-    fix: 'Leave tokens at the server.',
+    why: 'Scripts and extensions can read everything on a page.',
+    fix: 'Keep tokens at the server.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -246,18 +246,18 @@ export const pages: Row[] = [
   ...pageTexts,
   {
     id: 'not-found',
-    title: 'An address that is not there is a 404',
+    title: 'An address that does not exist answers 404',
     rule: 'not-found',
-    why: 'A page that is always there hides mistakes, and loops.',
+    why: 'A page that exists at every address hides mistakes, and can cause loops.',
     fix: 'Answer with status 404 and a page.',
     async run(context) {
       const answer = await context.request('/there-is-nothing-here-conformance')
-      expect([404, 410].includes(statusOf(answer)), `It was answered with status ${statusOf(answer)}.`, answer)
+      expect([404, 410].includes(statusOf(answer)), `The address was answered with status ${statusOf(answer)}.`, answer)
     },
   },
   {
     id: 'not-found-escapes',
-    title: 'Markup in an address is not on the page that says that nothing is there',
+    title: 'The page for a missing address contains no markup from that address',
     rule: 'PG-07',
     why: 'Anybody can make a visitor open such an address.',
     fix: 'Do not repeat the address, or escape it.',
@@ -267,16 +267,16 @@ export const pages: Row[] = [
         '/nothing?x=<img src=x onerror=conformance()>'.replaceAll(' ', '%20'),
       ]) {
         const answer = await context.request(path)
-        expect(!runsScript(answer, 'conformance()'), 'The page holds it.', answer)
+        expect(!runsScript(answer, 'conformance()'), 'The page contains the markup.', answer)
       }
     },
   },
   {
     id: 'errors-say-nothing',
-    title: 'An error page shows nothing of the inside',
+    title: 'An error page shows no stack and no path',
     rule: 'PG-20',
     why: 'Stacks and paths tell an attacker what to try next.',
-    fix: 'Answer with fixed words and a request id; keep the rest in the log.',
+    fix: 'Answer with fixed words and a request id. Keep the details in the log.',
     async run(context) {
       const paths = [
         '/%E0%A4%A',
@@ -295,22 +295,22 @@ export const pages: Row[] = [
   },
   {
     id: 'host-not-believed',
-    title: 'A foreign Host makes no link to it, and no redirect that may be kept',
+    title: 'A foreign Host appears in no link, and in no redirect that a cache may keep',
     rule: 'PG-02',
-    why: 'A cache keeps such an answer for everybody.',
-    fix: 'Build addresses from the configuration, or relative ones.',
+    why: 'A cache shows such an answer to everybody.',
+    fix: 'Build addresses from the configuration, or use relative ones.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) {
         if (mayBeKept(answer)) expectNoForeignRedirect(answer)
-        expect(!addressesIn(answer).some(one => one.includes('//evil.example')), 'The page links there.', answer)
+        expect(!addressesIn(answer).some(one => one.includes('//evil.example')), 'The page links to it.', answer)
       }
     },
   },
   {
     id: 'host-not-in-redirects',
-    title: 'A foreign Host makes no redirect to it',
+    title: 'A foreign Host appears in no redirect',
     rule: 'own-redirects',
-    why: 'Some servers put Host in front of a relative Location; one day something on the way keeps such an answer.',
+    why: 'Some servers put Host in front of a relative Location, and a cache may keep such an answer one day.',
     fix: 'Build addresses from the configuration, or switch this off at the server.',
     async run(context) {
       for (const answer of await answersToForeignHost(context)) expectNoForeignRedirect(answer)
@@ -319,7 +319,7 @@ export const pages: Row[] = [
   ...creating,
 ]
 
-/** What the start page and the page behind the login answer to a request for another host. */
+/** The answers of the start page and of the page behind the login to a request for another host. */
 async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> {
   const answers: Exchange[] = []
   for (const path of ['/', context.settings.page].filter(path => path !== ''))
@@ -334,10 +334,10 @@ async function answersToForeignHost(context: CheckContext): Promise<Exchange[]> 
 
 function expectNoForeignRedirect(answer: Exchange): void {
   const address = headerOf(answer, 'location') ?? ''
-  expect(!address.includes('//evil.example'), `It led to ${address}.`, answer)
+  expect(!address.includes('//evil.example'), `The redirect leads to ${address}.`, answer)
 }
 
-/** Statuses that a cache keeps without being told so. */
+/** Statuses that a cache keeps even without Cache-Control. */
 const keptByThemselves = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
 function mayBeKept(answer: Exchange): boolean {
@@ -347,7 +347,7 @@ function mayBeKept(answer: Exchange): boolean {
   return isTold || keptByThemselves.includes(statusOf(answer))
 }
 
-/** The page behind the login, signed in. */
+/** The page behind the login, for a visitor who is signed in. */
 async function openPage(context: CheckContext): Promise<{ browser: Browser; page: Page; person: Person }> {
   const { browser, person } = await context.signedIn()
   const page = await browser.visit(context.url(context.settings.page))
@@ -364,7 +364,7 @@ function describeHeader({ headers }: Page, name: string): string {
   return headers.has(name) ? `${name} is ${headers.get(name)}` : `there is no ${name}`
 }
 
-/** As they are written in documents. */
+/** The names of headers as documents write them. */
 const headersOf: Record<string, string[]> = {
   'page-no-store': ['Cache-Control'],
   'page-not-framed': ['Content-Security-Policy', 'X-Frame-Options'],

@@ -1,20 +1,20 @@
-// What the client makes of a login portal that does not answer the exchange as it should.
+// How the client handles a login portal that answers the exchange wrongly or not at all.
 import type { Page } from '../../browser/browser.ts'
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { describePage, expect } from '../../findings.ts'
 import { failurePages } from '../../steps/failure-pages.ts'
-import { runsScript } from '../../steps/page-content.ts'
+import { isBareFailure, runsScript } from '../../steps/page-content.ts'
 import { requestAtTrap } from '../../steps/redirect-trap.ts'
 
 interface Failed {
   page: Page
-  /** Calls at the token endpoint. */
+  /** Calls of the token endpoint. */
   exchanges: number
   tookMs: number
 }
 
-/** A login whose exchange meets the fault. The order names the state, so other logins are not met by it. */
+/** A login whose exchange meets the fault. The fault names the state, so it does not affect other logins. */
 async function loginUnder(
   context: CheckContext,
   fault: string,
@@ -25,14 +25,14 @@ async function loginUnder(
   const callback = await context.authorize(start)
   await context.order(fault, { times: 5, options })
   const began = performance.now()
-  // Where the client begins anew by itself, it comes to the portal again.
+  // A client that starts again by itself comes to the portal again.
   const page = await browser.goOn(start.page, callback.href, {
     stopAt: url => url.origin === context.platform.portalUrl,
   })
   const tookMs = performance.now() - began
   await context.platform.settle()
   const isMet = () => context.arrived('exchange', 'trap').some(step => step.fault?.name === fault)
-  // An answer that hangs is noted when the client has left.
+  // The sandbox records an answer that hangs only after the client has closed the connection.
   if (!isMet()) await context.platform.settle(2000)
   if (!isMet() && page.status !== 0)
     throw new Undecided(`The callback, which was answered with ${describePage(page)}, exchanged nothing.`)
@@ -41,6 +41,7 @@ async function loginUnder(
 
 function expectAnswer({ page }: Failed): void {
   expect(page.status !== 0, `The browser got ${describePage(page)}.`, page)
+  expect(!isBareFailure(page), 'The answer is a plain failure: status 500 without a text of the client.', page)
 }
 
 /** Somebody else can still begin a login. */
@@ -52,17 +53,17 @@ async function expectNobodySignedIn(context: CheckContext): Promise<void> {
   const calls = context.arrived('api')
   expect(
     !calls.some(({ response }) => response.status < 400),
-    'After the failed exchange the client called the API, and was answered.',
+    'After the failed exchange the client called the API and got an answer.',
     ...calls,
   )
 }
 
 const answerWhy =
-  'A visitor who comes back from the portal must learn that it did not work, and how to go on; a window that stays empty tells nothing.'
+  'A visitor who comes back from the portal must learn that the login failed, and how to go on. An empty window says neither.'
 const answerFix =
-  'Catch every failure of the exchange, the unreadable answers too, and show a page with a link that begins anew.'
+  'Catch every failure of the exchange, including unreadable answers, and show a page with a link that starts again.'
 
-/** What may go wrong with the answer; each leaves no session, an answer for the visitor, and a client that lives. */
+/** Faults of the answer. With each one there is no session, the visitor gets an answer, and the client keeps running. */
 const failures: [failure: string, what: string, why?: string][] = [
   ['reset', 'a connection that is reset'],
   ['reset-after', 'a connection that is reset once the portal has acted'],
@@ -85,7 +86,7 @@ const failures: [failure: string, what: string, why?: string][] = [
 
 const survivals: Row[] = failures.map(([failure, what, why]) => ({
   id: `exchange-${failure}`,
-  title: `The exchange meets ${what}: the visitor gets an answer, nobody is signed in, and the client goes on`,
+  title: `The exchange meets ${what}: the visitor gets an answer, nobody is signed in, and the client keeps running`,
   rule: failure === 'endless-header' ? 'UP-04' : 'UP-06',
   why: why ?? answerWhy,
   fix: answerFix,
@@ -106,8 +107,8 @@ const deadlines: Row[] = waits.map(([failure, what]) => ({
   id: `exchange-${failure}`,
   title: `The exchange meets ${what}: the visitor gets an answer in time`,
   rule: 'UP-03',
-  why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory.',
-  fix: 'Give the call a deadline for the whole of it, the body included.',
+  why: 'Without a deadline the client waits for as long as the other side likes, and holds the visitor, a socket and memory.',
+  fix: 'Give the call one deadline that includes the body.',
   longestMs: 90_000,
   async run(context) {
     const failed = await loginUnder(context, `exchange-${failure}`, failure === 'drip' ? { seconds: 0.2 } : {})
@@ -124,8 +125,8 @@ const redirects: Row[] = [302, 307].map(status => ({
   id: `exchange-redirect-${status}`,
   title: `The exchange follows no redirect (${status})`,
   rule: 'UP-02',
-  why: 'A redirect that is followed takes code and secret to whoever it names; many HTTP libraries follow by themselves.',
-  fix: 'Switch redirects off for this call and take every 3xx for a failure.',
+  why: 'A client that follows the redirect sends the code and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
+  fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
   async run(context) {
     expectAnswer(await loginUnder(context, `exchange-redirect-${status}`))
     const trapped = requestAtTrap(context, `exchange-redirect-${status}`)
@@ -141,16 +142,16 @@ const redirects: Row[] = [302, 307].map(status => ({
 const single: [failure: string, what: string][] = [
   ['reset-after', 'was reset'],
   ['503-after', 'answered 503'],
-  ['429', 'was refused as one too many'],
-  ['empty-after', 'was answered with nothing'],
+  ['429', 'was refused because of too many calls'],
+  ['empty-after', 'got an empty answer'],
 ]
 
 const retries: Row[] = single.map(([failure, what]) => ({
   id: `exchange-${failure}-not-repeated`,
   title: `An exchange that ${what} is not sent again`,
   rule: 'code-once',
-  why: 'A code is used once: the second use is refused, and may revoke what the first has given.',
-  fix: 'Retry no POST by itself; let the visitor begin anew.',
+  why: 'A code counts once. A second use is refused, and may revoke the tokens of the first.',
+  fix: 'Retry no POST automatically. Let the visitor start again.',
   async run(context) {
     const { exchanges } = await loginUnder(context, `exchange-${failure}`)
     expect(exchanges === 1, `${exchanges} exchanges arrived.`, ...context.arrived('exchange'))
@@ -164,10 +165,10 @@ export const portalFaults: Row[] = [
   ...retries,
   {
     id: 'exchange-endless-body-left',
-    title: 'The client hangs up on an answer to the exchange that grows beyond reason',
+    title: 'The client closes the connection if the answer to the exchange grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes; without a bound on its size one answer can fill the memory before any deadline.',
-    fix: 'Count the bytes of the body while reading, and stop at 64 KiB or so.',
+    why: 'A token response has a few kilobytes. Without a limit one answer can fill the memory before any deadline.',
+    fix: 'Count the bytes of the body while reading, and stop at about 64 KiB.',
     longestMs: 90_000,
     async run(context) {
       await loginUnder(context, 'exchange-endless-body')
@@ -179,7 +180,8 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-gzip',
-    title: 'An answer to the exchange that is compressed unasked is read or refused, and nothing breaks',
+    title:
+      'The client reads or refuses a compressed answer to the exchange that it did not ask for, and nothing breaks',
     rule: 'UP-04',
     why: answerWhy,
     fix: answerFix,
@@ -190,21 +192,21 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-error-escaped',
-    title: 'What the portal says of an error is never markup of the page',
+    title: 'The text of a portal error is never markup of the page',
     rule: 'oauth-sanitize',
-    why: 'Text from elsewhere in a page without escaping is a script of somebody else.',
-    fix: 'Show words of your own, or escape what is shown.',
+    why: 'Text from elsewhere that a page does not escape can run as a script.',
+    fix: 'Show words of your own, or escape the text.',
     async run(context) {
       const { page } = await loginUnder(context, 'exchange-400', { error: '<img src=x onerror=alert(1)>' })
-      expect(!runsScript(page, 'alert(1)'), 'The error of the portal stands in the page as markup.', page)
+      expect(!runsScript(page, 'alert(1)'), 'The error of the portal is markup on the page.', page)
     },
   },
   {
     id: 'exchange-error-own-words',
-    title: 'What the portal answers is not shown to the visitor',
+    title: 'The text of a portal error is not shown to the visitor',
     rule: 'generic-errors',
-    why: 'It is written for the developer, not for the visitor, and may say more than he should know.',
-    fix: 'Log the code of the error; show a sentence of your own and a link that begins anew.',
+    why: 'It is written for developers, and may say more than a visitor should know.',
+    fix: 'Log the code of the error. Show a sentence of your own and a link that starts again.',
     async run(context) {
       const mark = 'words_of_the_portal_4711'
       const { page } = await loginUnder(context, 'exchange-400', { error: mark })
@@ -221,25 +223,25 @@ export const portalFaults: Row[] = [
   ),
   {
     id: 'exchange-refused-no-loop',
-    title: 'A portal that refuses every exchange does not send the visitor round and round',
+    title: 'If the portal refuses every exchange, the visitor is not sent back and forth without end',
     rule: 'CL-33',
-    why: 'The portal remembers its visitor and sends him back at once, so a client that begins anew by itself never ends.',
-    fix: 'After a failed login show a page with a link; never redirect to the login by itself.',
+    why: 'The portal remembers its visitors and sends them back at once, so a client that starts again by itself never ends.',
+    fix: 'After a failed login show a page with a link. Never redirect to the login by yourself.',
     isAlone: true,
     async run(context) {
       await context.order('exchange-400', { times: 50, options: { error: 'invalid_grant' } })
       const browser = context.browser()
       await context.signIn(browser).catch(() => undefined)
       const exchanges = (await context.exchanges()).length
-      expect(exchanges <= 2, `One wish to sign in led to ${exchanges} exchanges.`)
+      expect(exchanges <= 2, `One attempt to sign in led to ${exchanges} exchanges.`)
     },
   },
   {
     id: 'exchange-works-again',
     title: 'When the portal is back, the same browser can sign in',
     rule: 'login-works',
-    why: 'A failed login must leave nothing behind that stands in the way of the next.',
-    fix: 'Clear the cookie of the login when it is over, whatever came of it.',
+    why: 'A failed login must leave nothing that blocks the next one.',
+    fix: 'Delete the cookie of the login when it is over, whatever its result.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -252,10 +254,10 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'exchange-retry-after',
-    title: 'A portal that asks to be left alone for an hour is not waited for',
+    title: 'The client does not wait for an hour when the portal asks for it in Retry-After',
     rule: 'UP-03',
-    why: 'A client that sleeps as long as Retry-After says keeps a visitor and a socket for as long as a stranger likes.',
-    fix: 'Tell the visitor when to try again, and do not wait for it.',
+    why: 'A client that sleeps for as long as Retry-After says holds a visitor and a socket for any time that the other side likes.',
+    fix: 'Tell the visitor when to try again, and do not wait.',
     longestMs: 90_000,
     async run(context) {
       const { page, exchanges } = await loginUnder(context, 'exchange-503', { retryAfter: 3600 })
@@ -265,10 +267,10 @@ export const portalFaults: Row[] = [
   },
   {
     id: 'me-down',
-    title: 'A login works although the portal cannot say the name of the visitor',
+    title: 'A login works although the portal cannot tell the name of the visitor',
     rule: 'name-is-optional',
-    why: 'Who somebody is, is nice to have; the token is what a login is for.',
-    fix: 'Ask for the name with a short deadline, and do without it.',
+    why: 'The purpose of a login is the token. The name is an extra.',
+    fix: 'Ask for the name with a short deadline, and go on without it.',
     needs: ['page'],
     isAlone: true,
     async run(context) {
@@ -277,7 +279,7 @@ export const portalFaults: Row[] = [
       const page = await context.signIn(browser)
       const isSignedIn = await context.isSignedIn(browser)
       await context.dropFaults()
-      // If a plain login does not work either, this says nothing.
+      // If a plain login does not work either, this proves nothing.
       if (!isSignedIn) await context.signedIn()
       expect(isSignedIn, `Nobody is signed in. The login ended with ${describePage(page)}.`, page)
     },

@@ -10,28 +10,28 @@ const formType = 'application/x-www-form-urlencoded'
 export const forgeries: Row[] = [
   {
     id: 'raw-logout-without-origin',
-    title: 'A POST that says nothing of where it comes from signs nobody out',
+    title: 'A POST without a sign of its origin signs nobody out',
     rule: 'post-from-nowhere',
-    why: 'A browser too old for both headers cannot be told from another site’s form.',
-    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it holds a token of the visitor's own page.",
+    why: 'A browser that is too old for both headers sends a form of another site in the same way.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token from the visitor's own page.",
     needs: ['page', 'logout'],
     async run(context) {
       const { method, path } = context.settings.logout!
-      if (method !== 'POST') throw new NotApplicable('signing out is no POST')
+      if (method !== 'POST') throw new NotApplicable('signing out is not a POST')
       const { browser } = await context.signedIn()
       const cookie = cookieHeader(context, browser, path)
       const answer = await context.request(path, { method, headers: { cookie, 'content-type': formType } })
       const isTakenBack = setCookiesOf(answer).some(line => readSetCookie(line).isDeletion)
-      expect(!(statusOf(answer) < 400 && isTakenBack), 'The answer takes the cookies back.', answer)
-      expect(await context.isSignedIn(browser), 'It signs out.', answer)
+      expect(!(statusOf(answer) < 400 && isTakenBack), 'The answer deletes the cookies.', answer)
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.', answer)
     },
   },
   {
     id: 'raw-create-without-origin',
-    title: 'A POST that says nothing of where it comes from creates nothing',
+    title: 'A POST without a sign of its origin creates nothing',
     rule: 'post-from-nowhere',
-    why: 'A browser too old for both headers cannot be told from another site’s form.',
-    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it holds a token of the visitor's own page.",
+    why: 'A browser that is too old for both headers sends a form of another site in the same way.',
+    fix: "Refuse a POST that has neither Sec-Fetch-Site nor Origin, unless it contains a token from the visitor's own page.",
     needs: ['page', 'create'],
     async run(context) {
       const open = await openCreateForm(context)
@@ -44,7 +44,7 @@ export const forgeries: Row[] = [
       ])}`
       const headers = { cookie: cookieHeader(context, open.browser, action), 'content-type': formType }
       const answer = await context.request(action, { method: 'POST', headers, body })
-      expect((await created(context, open.person)).length === 0, 'It was created.', answer)
+      expect((await created(context, open.person)).length === 0, 'The application was created.', answer)
     },
   },
 ]

@@ -1,4 +1,4 @@
-// Requests that no browser sends, and that anybody can: the client answers them, goes on, and adopts nothing of them.
+// Requests that no browser sends, but that anybody can send: the client answers them, keeps running, and adopts nothing from them.
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, headerOf } from '../../findings.ts'
@@ -6,7 +6,7 @@ import { expectOwnStatus, type Odd, requestText, sendOdd } from '../../steps/raw
 import { bodies } from './bodies.ts'
 import { forgeries } from './forgeries.ts'
 
-/** What anybody may ask for, in words for the title. */
+/** The requests of one row. `what` is used in the title. */
 const families: {
   id: string
   what: string
@@ -16,7 +16,7 @@ const families: {
   {
     id: 'targets',
     what: 'Addresses such as //, /..;/ and /\\',
-    fix: 'Take the path apart with a parser that cannot throw, or catch what it throws, and answer with status 400 or 404.',
+    fix: 'Parse the path with a parser that cannot throw, or catch what it throws, and answer with status 400 or 404.',
     requests: context =>
       [
         '//',
@@ -38,7 +38,7 @@ const families: {
   {
     id: 'escapes',
     what: 'Broken percent-encoding in the path and in the query of every page',
-    fix: 'Decode what comes with a function whose failure you handle, and answer with status 400.',
+    fix: 'Decode with a function whose failure you handle, and answer with status 400.',
     requests: context =>
       pathsOf(context).flatMap(path => [
         ...['%', '/%', '/%zz', '/%E0%A4%A', '/%ff', '/%00'].map(end => get(context, path.replace(/\/$/, '') + end)),
@@ -61,8 +61,8 @@ const families: {
   },
   {
     id: 'hosts',
-    what: 'A Host that is missing, empty or no name',
-    fix: 'Build no address from Host: the own address is a setting.',
+    what: 'A Host that is missing, empty or not a name',
+    fix: 'Build no address from Host. The own address of the client is a setting.',
     requests: context => [
       ...['', '[', ':', '%', 'a b', 'http://', `${'a'.repeat(300)}.example`, 'evil.example:99999', '"><x'].map(
         host => ({
@@ -80,8 +80,8 @@ const families: {
   },
   {
     id: 'methods',
-    what: 'Methods that no page has',
-    fix: 'Answer with status 405, or 501 for a method that is not known.',
+    what: 'Methods that no page supports',
+    fix: 'Answer with status 405, or 501 for an unknown method.',
     requests: context =>
       pathsOf(context).flatMap(path =>
         ['OPTIONS', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'BREW'].map(method => ({
@@ -115,7 +115,7 @@ const families: {
   },
   {
     id: 'header-values',
-    what: 'Headers with values that mean nothing',
+    what: 'Headers with meaningless values',
     fix: 'Read headers with parsers that cannot throw, and ignore what they do not understand.',
     requests: context =>
       pathsOf(context).flatMap(path =>
@@ -149,7 +149,7 @@ const families: {
 
 function get(context: CheckContext, target: string, headers: Record<string, string | undefined> = {}): Odd {
   const head = requestText(context, 'GET', target, { headers })
-  // A target begins with a slash or is a whole address: some servers close the connection at any other, and go on.
+  // A target begins with a slash or is a whole address. Some servers close the connection after any other target, and keep running.
   return { what: `GET ${shorten(target)}`, head, isNoHttp: !/^(\/|https?:)/.test(target) }
 }
 
@@ -171,9 +171,9 @@ export const rawRequests: Row[] = [
   ...families.flatMap(({ id, what, fix, requests }): Row[] => [
     {
       id: `raw-${id}`,
-      title: `${what} are answered, and the client goes on`,
+      title: `${what} are answered, and the client keeps running`,
       rule: 'stays-up',
-      why: 'Anybody can send them; an exception that nobody catches is an outage for everybody.',
+      why: 'Anybody can send them, and an exception that nobody catches is an outage for everybody.',
       fix,
       run: async context => void (await sendOdd(context, await requests(context))),
     },
@@ -181,17 +181,17 @@ export const rawRequests: Row[] = [
       id: `raw-${id}-status`,
       title: `${what} are answered with a status that says whose fault it is`,
       rule: 'bad-request-status',
-      why: 'A 500 wakes somebody up at night, and tells an attacker that something broke.',
+      why: 'A 500 wakes up the people on call, and tells an attacker that something broke.',
       fix,
       run: async context => expectOwnStatus(context, await requests(context)),
     },
   ]),
   {
     id: 'raw-absolute-target',
-    title: 'An absolute address in a request changes nothing of where the portal sends the browser back to',
+    title: 'An absolute address in a request does not change where the portal sends the browser back to',
     rule: 'PG-02',
-    why: 'Proxies and attackers write the whole address into a request, and a library takes its host for that of the client.',
-    fix: 'Take the own address from the configuration.',
+    why: "Proxies and attackers write the whole address into a request, and a library takes its host for the client's own.",
+    fix: "Take the client's own address from the configuration.",
     async run(context) {
       const { login, client } = context.settings
       const targets = [`http://evil.example${login}`, `https://evil.example:444${login}`, `${client}${login}`]
@@ -200,7 +200,7 @@ export const rawRequests: Row[] = [
         targets.map(target => ({ ...get(context, target), isNoHttp: true })),
       )) {
         const location = headerOf(exchange, 'location') ?? ''
-        expect(!location.includes('evil.example'), `It leads to ${location.replace(/\?.*$/s, '')}.`, exchange)
+        expect(!location.includes('evil.example'), `The redirect leads to ${location.replace(/\?.*$/s, '')}.`, exchange)
       }
     },
   },
@@ -208,8 +208,8 @@ export const rawRequests: Row[] = [
     id: 'raw-no-redirect-away',
     title: 'No address of the client leads to another site',
     rule: 'CL-25',
-    why: 'A link to the client that ends at a stranger’s page looks like the client’s (a redirect that repeats the path as it came is enough).',
-    fix: 'Answer a path that begins with several slashes or a backslash with 404, or collapse the slashes before it is used.',
+    why: 'A link to the client that ends at the page of an attacker looks like a page of the client. A redirect that repeats the path unchanged is enough.',
+    fix: 'Answer a path that begins with several slashes or a backslash with 404, or reduce the slashes to one before you use it.',
     async run(context) {
       const { login, page } = context.settings
       const targets = [

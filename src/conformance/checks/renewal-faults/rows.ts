@@ -1,4 +1,4 @@
-// What the client makes of a portal that does not answer a renewal as it should.
+// How the client handles a portal that answers a renewal wrongly or not at all.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -76,7 +76,7 @@ const requests: Row[] = [
       title: 'A renewal authenticates the client in one way',
       rule: 'one-authentication',
       why: 'A client must not use more than one method in a request.',
-      fix: 'Send client_secret in the form alone, and no Authorization header.',
+      fix: 'Send client_secret only in the form, and no Authorization header.',
     },
     undefined,
     ({ renewal }) => {
@@ -87,9 +87,9 @@ const requests: Row[] = [
   ),
   {
     id: 'refresh-own-headers',
-    title: "A renewal carries nothing of what the visitor's browser sent",
+    title: "A renewal passes on no header of the visitor's browser",
     rule: 'UP-12',
-    why: 'A server speaks for itself; what is passed on leaks, and lets a visitor act through the client.',
+    why: 'Headers that are passed on leak data about the visitor, and let a visitor change what the client sends.',
     fix: 'Send only the headers that the call needs.',
     needs,
     async run(context) {
@@ -107,21 +107,21 @@ const requests: Row[] = [
       })
       await context.platform.settle()
       const renewal = context.arrived('refresh').find(step => !before.has(step))
-      // The same visit in a browser says whether anything is renewed at all.
+      // The same visit in a browser shows whether the client renews at all.
       if (!renewal) {
         renewalIn(context, await visitPage(context, (await expiredSession(context)).browser))
         throw new Undecided('A request with other headers renewed nothing.')
       }
       expect(
         !JSON.stringify(renewal.request.headers).includes(canary) && renewal.request.headers.cookie === undefined,
-        'It carried something of it.',
+        'The renewal contained something that the browser sent.',
         renewal,
       )
     },
   },
 ]
 
-// ---- An answer that does not come, or leads elsewhere
+// ---- An answer that does not arrive, or leads elsewhere
 
 const redirects: Row[] = [302, 307].map(status =>
   under(
@@ -129,8 +129,8 @@ const redirects: Row[] = [302, 307].map(status =>
       id: `refresh-redirect-${status}`,
       title: `A renewal follows no redirect (${status})`,
       rule: 'UP-02',
-      why: 'A redirect that is followed takes refresh token and secret to whoever it names; many HTTP libraries follow by themselves.',
-      fix: 'Switch redirects off for this call and take every 3xx for a failure.',
+      why: 'A client that follows the redirect sends the refresh token and the secret to any host that it names. Many HTTP libraries follow redirects by default.',
+      fix: 'Switch redirects off for this call, and treat every 3xx as a failure.',
     },
     [`refresh-redirect-${status}`],
     (_, context) => {
@@ -153,15 +153,15 @@ const deadlines: Row[] = [
     id: `refresh-${fault}`,
     title: `A renewal meets ${what}: the visitor gets an answer in time`,
     rule: 'UP-03',
-    why: 'Without a deadline of its own a client waits for as long as a stranger likes, with the visitor, a socket and memory; 20 seconds are allowed here.',
-    fix: 'Give the call a deadline for the whole of it, the body included.',
+    why: 'Without a deadline the client waits for as long as the other side likes, and holds the visitor, a socket and memory. This check allows 20 seconds.',
+    fix: 'Give the call one deadline that includes the body.',
     needs,
     longestMs: 90_000,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order(`refresh-${fault}`, { times: 5, options: options as Record<string, unknown> })
       const { page, steps } = await visitPage(context, browser)
-      // It is told when the client hangs up.
+      // The sandbox reports it when the client closes the connection.
       await context.platform.settle(2000)
       expect(page.status !== 0, `The browser had no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: [...steps, ...context.arrived('refresh')] })
@@ -183,8 +183,8 @@ const survivals: Row[] = [
       id: `refresh-kept-on-${fault}`,
       title: `A renewal that is answered ${what} ends no session`,
       rule: 'RF-05',
-      why: 'The refresh token is still good, and a portal comes back: only a refusal for good ends it.',
-      fix: 'Keep the cookies, and answer with a page to try again.',
+      why: 'The refresh token is still valid, and the portal will recover. Only a permanent refusal ends a session.',
+      fix: 'Keep the cookies, and answer with a page that offers to try again.',
       longestMs: 90_000,
     },
     [`refresh-${fault}`, {}, 1],
@@ -199,10 +199,10 @@ const single: Row[] = [
   under(
     {
       id: 'refresh-429-not-repeated',
-      title: 'A renewal that is refused as one too many is not sent again at once',
+      title: 'A renewal that is refused because of too many calls is not sent again at once',
       rule: 'UP-07',
-      why: 'Retries at once make an overload worse.',
-      fix: 'Show a page that says when to try again; repeat no call at once.',
+      why: 'Immediate retries make an overload worse.',
+      fix: 'Show a page that says when to try again. Repeat no call at once.',
     },
     ['refresh-429', { retryAfter: 3600 }, 20],
     ({ renewals }) => expect(renewals.length <= 2, `One visit sent ${renewals.length}.`, ...renewals.slice(0, 3)),
@@ -211,10 +211,10 @@ const single: Row[] = [
     under(
       {
         id: `refresh-${fault}-not-repeated`,
-        title: `A renewal whose answer is lost (${fault}) is not sent again by itself`,
+        title: `A renewal whose answer is lost (${fault}) is not sent again automatically`,
         rule: 'renewal-not-repeated',
-        why: 'Nobody knows whether the portal has replaced the refresh token, and an older one may end them all.',
-        fix: 'Retry no POST by itself; the next visit tries again.',
+        why: 'Nobody knows whether the portal has replaced the refresh token, and using an old one may end all tokens.',
+        fix: 'Retry no POST automatically. The next visit tries again.',
       },
       [`refresh-${fault}`],
       ({ renewals }) => expect(renewals.length === 1, `One visit sent ${renewals.length}.`, ...renewals.slice(0, 3)),
@@ -223,10 +223,10 @@ const single: Row[] = [
   under(
     {
       id: 'refresh-retry-after',
-      title: 'A portal that asks to be left alone for an hour is not waited for',
+      title: 'The client does not wait for an hour when the portal asks for it in Retry-After',
       rule: 'UP-03',
-      why: 'A client that sleeps as long as Retry-After says keeps a visitor and a socket for as long as a stranger likes.',
-      fix: 'Tell the visitor when to try again, and do not wait for it.',
+      why: 'A client that sleeps for as long as Retry-After says holds a visitor and a socket for any time that the other side likes.',
+      fix: 'Tell the visitor when to try again, and do not wait.',
       longestMs: 90_000,
     },
     ['refresh-503', { retryAfter: 3600 }],
@@ -237,10 +237,10 @@ const single: Row[] = [
 const sizes: Row[] = [
   {
     id: 'refresh-endless-body-left',
-    title: 'The client hangs up on an answer to a renewal that grows beyond reason',
+    title: 'The client closes the connection if the answer to a renewal grows too large',
     rule: 'bounded-answers',
-    why: 'A token response has a few kilobytes; without a bound on its size one answer can fill the memory before any deadline.',
-    fix: 'Count the bytes of the body while reading, and stop at 64 KiB or so.',
+    why: 'A token response has a few kilobytes. Without a limit one answer can fill the memory before any deadline.',
+    fix: 'Count the bytes of the body while reading, and stop at about 64 KiB.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -257,9 +257,9 @@ const sizes: Row[] = [
   under(
     {
       id: 'refresh-gzip-bomb',
-      title: 'The answer to a renewal is not unpacked beyond reason',
+      title: 'The client limits how much it unpacks of the answer to a renewal',
       rule: 'bounded-answers',
-      why: 'A few kilobytes become as many megabytes as a stranger likes, in the memory that all visitors share.',
+      why: 'A few kilobytes can unpack to any size, in the memory that all visitors share.',
       fix: 'Ask for no compression, or count the bytes after unpacking.',
     },
     ['refresh-gzip-bomb', {}, 1],
@@ -269,10 +269,10 @@ const sizes: Row[] = [
     under(
       {
         id: `refresh-access-token-${size}-kb`,
-        title: `A new access token of ${size} KB is kept whole or refused aloud, never lost`,
+        title: `A new access token of ${size} KB is either kept whole or refused with a page that says so`,
         rule: 'CK-03',
-        why: 'A browser drops a cookie of more than 4,096 bytes without a word, and keeps the old one.',
-        fix: 'Split what is longer into several cookies, keep it at the server, or say that the token is too large.',
+        why: 'A browser silently drops a cookie of more than 4,096 bytes, and keeps the old one.',
+        fix: 'Split a longer one into several cookies, keep it at the server, or say that the token is too large.',
       },
       [`refresh-access-token-${size}-kb`],
       async ({ page, browser }, context) => {
@@ -285,7 +285,7 @@ const sizes: Row[] = [
         if (page.status >= 400 || asksToSignIn(context, page)) return
         const next = await visitPage(context, browser)
         const isAgain = next.steps.some(({ kind }) => kind === 'refresh')
-        expect(next.steps.some(isCall) && !isAgain, 'The next page knows nothing of it.', next.page, ...next.steps)
+        expect(next.steps.some(isCall) && !isAgain, 'The next page is not signed in with it.', next.page, ...next.steps)
       },
     ),
   ),
@@ -302,7 +302,7 @@ const lifetimes: [fault: string, what: string, options?: Record<string, unknown>
   ['negative', 'is negative'],
   ['zero', 'is zero'],
   ['fraction', 'is half a second'],
-  ['huge', 'is without end'],
+  ['huge', 'is infinite'],
   ['trillion', 'is 1,000,000,000,000', { value: 1e12 }],
 ]
 
@@ -310,14 +310,14 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
   under(
     {
       id: `refresh-expires-in-${fault}`,
-      title: `A renewal whose expires_in ${what} makes neither a wrong cookie nor a storm`,
+      title: `A renewal whose expires_in ${what} causes neither a wrong cookie nor endless renewals`,
       rule: 'CL-19',
-      why: 'Max-Age=NaN is no Max-Age, such a session never ends, and a lifetime that is over at once renews without end.',
-      fix: 'Take expires_in only where it is a finite number above 0, cap it, and refuse or assume a lifetime otherwise.',
+      why: 'Max-Age=NaN is not a Max-Age, so such a session never ends. A lifetime that is over at once causes endless renewals.',
+      fix: 'Use expires_in only if it is a finite number above 0, and cap it. Otherwise refuse the answer or assume a lifetime.',
     },
     [options ? 'refresh-expires-in' : `refresh-expires-in-${fault}`, options],
     async ({ page, browser, renewals }, context) => {
-      expect(page.fault === undefined, `The browser got nowhere: ${page.fault}.`, page)
+      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
       expect(page.status !== 500, 'The answer has status 500.', page)
       expect(renewals.length <= 2, `One visit sent ${renewals.length} renewals.`, ...renewals.slice(0, 3))
       for (const { cookie, exchange } of cookiesOf(page.trail)) {
@@ -325,13 +325,13 @@ const oddLifetimes: Row[] = lifetimes.map(([fault, what, options]) =>
         expect(wrong === undefined, `The cookie ${cookie.name} ${wrong}.`, exchange)
       }
       const next = await visitPage(context, browser)
-      expect(next.page.status > 0 && !next.page.fault, `The next page got nowhere: ${next.page.fault}.`, next.page)
+      expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
       expect(next.page.status !== 500, 'The next page has status 500.', next.page)
     },
   ),
 )
 
-/** What a program makes of no token, of null, of a number or of two lines, when it pastes it into a header. */
+/** What a program puts into a header if the token is missing, null, a number or two lines. */
 const noTokens =
   /^bearer\s*(undefined|null|none|nil|nan|false|true|12345|\[?'?a'?\]?|one.*|two.*|t\S*k\S*n|\[object object\])?\s*$/i
 
@@ -342,35 +342,35 @@ const unusable: [fault: string, what: string, rule: Row['rule']][] = [
   ['access-token-number', 'has a number for an access token', 'CL-18'],
   ['access-token-list', 'has a list for an access token', 'CL-18'],
   ['access-token-with-newline', 'has an access token with a line break', 'CL-18'],
-  ['access-token-not-ascii', 'has an access token with letters that no header takes', 'CL-18'],
+  ['access-token-not-ascii', 'has an access token with letters that no header can carry', 'CL-18'],
   ['token-type-mac', 'has tokens of another type', 'token-type-understood'],
   ['token-type-missing', 'has no token_type', 'token-type-required'],
 ]
 
 const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
   id: `refresh-${fault}`,
-  title: `What a renewal that ${what} brings goes to no API`,
+  title: `The client sends no token to the API from a renewal that ${what}`,
   rule,
   why: fault.startsWith('token-type')
     ? 'token_type is required, and a client must not use a token whose type it does not understand.'
-    : 'What is no token must become neither a session nor a header.',
-  fix: 'Check the answer to a renewal as that to a code, before anything of it is kept.',
+    : 'A value that is not a token must become neither a session nor a header.',
+  fix: 'Check the answer to a renewal like the answer to a code, before you keep any of it.',
   needs,
   async run(context) {
     const before = context.platform.steps.length
     const { browser, page, renewal } = await renewUnder(context, `refresh-${fault}`, {}, 2)
     expect(page.status !== 500, 'The answer has status 500.', page)
-    // Another visit finds what was kept of it.
+    // The next visit shows what the client has kept of it.
     const next = await visitPage(context, browser)
     const brought = tokensOf(renewal)?.access_token
     const isOfIt = ({ request: { headers } }: LabStep) => {
       const { authorization = 'none' } = headers
       return fault.startsWith('token-type') ? authorization.split(' ')[1] === brought : noTokens.test(authorization)
     }
-    // What is no token says of nobody whose it is.
+    // A value that is not a token shows no user, so calls are judged without one.
     const calls = context.platform.steps.slice(before).filter(step => step.listener === 'api' && isOfIt(step))
-    expect(calls.length === 0, 'The client calls the API with what came.', ...calls.slice(0, 2))
-    expect(next.page.status > 0 && !next.page.fault, `The next page got nowhere: ${next.page.fault}.`, next.page)
+    expect(calls.length === 0, 'The client calls the API with it.', ...calls.slice(0, 2))
+    expect(next.page.status > 0 && !next.page.fault, `The next page did not load: ${next.page.fault}.`, next.page)
   },
 }))
 
@@ -379,24 +379,20 @@ const unusables: Row[] = unusable.map(([fault, what, rule]) => ({
 const refusals: Row[] = [
   ...[
     ['401', 'invalid_grant', 'with status 401', 'the portal refuses a refresh token with 401'],
-    [
-      '400',
-      'unsupported_grant_type',
-      'as a grant type that it does not know',
-      'the specification names one grant type only',
-    ],
+    ['400', 'unsupported_grant_type', 'as an unknown grant type', 'a portal may know only the first grant type'],
   ].map(
     ([status, error, how, because]): Row => ({
       id: `refresh-dropped-on-${error!.replaceAll('_', '-')}${status === '401' ? '-401' : ''}`,
       title: `A renewal that the portal refuses ${how} leads to the login, and the login works`,
       rule: status === '401' ? 'RF-05' : 'refused-for-good',
-      why: `It will never work: ${because}; whoever shows an error for ever locks the visitor out.`,
-      fix: 'Look at the error and not at the status; drop the refresh token, and lead to the login.',
+      why: `It will never work: ${because}. A client that shows an error each time locks the visitor out.`,
+      fix: 'Look at the error and not at the status. Delete the refresh token, and lead to the login.',
       needs,
       async run(context) {
         const visit = await renewUnder(context, `refresh-${status}`, { error }, 'always')
         const { browser, page, renewal } = visit
-        if (!String(renewal.response.body).includes(error!)) throw new Undecided('The portal did not refuse it so.')
+        if (!String(renewal.response.body).includes(error!))
+          throw new Undecided('The portal did not refuse it in this way.')
         const pages = [page, (await visitPage(context, browser)).page]
         const renewals = context.arrived('refresh').filter(({ response }) => response.status >= 400)
         expect(
@@ -413,21 +409,21 @@ const refusals: Row[] = [
   under(
     {
       id: 'refresh-error-escaped',
-      title: 'What the portal says of a failed renewal is never markup of the page',
+      title: 'The text of a portal error after a failed renewal is never markup of the page',
       rule: 'PG-07',
-      why: 'Text from elsewhere in a page without escaping is a script of somebody else.',
-      fix: 'Show words of your own, or escape what is shown.',
+      why: 'Text from elsewhere that a page does not escape can run as a script.',
+      fix: 'Show words of your own, or escape the text.',
     },
     ['refresh-400', { error: '<img src=x onerror=alert(1)>' }],
-    ({ page }) => expect(!runsScript(page, 'alert(1)'), 'The error of the portal stands in the page as markup.', page),
+    ({ page }) => expect(!runsScript(page, 'alert(1)'), 'The error of the portal is markup on the page.', page),
   ),
   under(
     {
       id: 'refresh-error-own-words',
-      title: 'What the portal answers to a failed renewal is not shown to the visitor',
+      title: 'The text of a portal error after a failed renewal is not shown to the visitor',
       rule: 'generic-errors',
-      why: 'It is written for the developer, and may say more than a visitor should know.',
-      fix: 'Log the code of the error; show a sentence of your own and a link that begins anew.',
+      why: 'It is written for developers, and may say more than a visitor should know.',
+      fix: 'Log the code of the error. Show a sentence of your own and a link that starts again.',
     },
     ['refresh-400', { error: 'words_of_the_portal_4711' }],
     ({ page }) => expect(!page.body.includes('words_of_the_portal'), 'The page shows what the portal answered.', page),
@@ -443,28 +439,28 @@ const refusals: Row[] = [
   ),
 ]
 
-// ---- What becomes of the new tokens
+// ---- The new tokens
 
 const kept: Row[] = [
   under(
     {
       id: 'refresh-tokens-not-in-browser',
-      title: 'Tokens that a renewal brought reach the browser in cookies alone that no script reads',
+      title: 'New tokens of a renewal reach the browser only in cookies that no script can read',
       rule: 'CK-08',
-      why: 'What a page holds, its scripts and extensions read.',
-      fix: 'Keep tokens in HttpOnly cookies or at the server; show none on pages, in addresses or headers.',
+      why: 'Scripts and extensions can read everything on a page.',
+      fix: 'Keep tokens in HttpOnly cookies or at the server. Show none on pages, in addresses or headers.',
     },
     undefined,
     ({ page, renewal }) => {
       const tokens = tokensOf(renewal)
-      if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check says')
+      if (!tokens) throw new NotApplicable('the portal refused the renewal, which another check reports')
       const secrets = [tokens.access_token, tokens.refresh_token].filter(token => typeof token === 'string')
       for (const one of page.trail) {
         if (!('status' in one.response)) continue
         const { body, headers } = one.response
         const open = setCookiesOf(one).filter(line => !readSetCookie(line).isHttpOnly)
         for (const text of [one.request.url, body, ...headers.values(), ...open])
-          expect(!secrets.some(secret => text.includes(secret)), 'An answer holds a new token.', one)
+          expect(!secrets.some(secret => text.includes(secret)), 'An answer contains a new token.', one)
       }
     },
   ),
@@ -472,7 +468,7 @@ const kept: Row[] = [
     id: 'refresh-cookies-guarded',
     title: 'A renewal sets the cookies of the session as the login did: HttpOnly, Secure and SameSite',
     rule: 'CK-01',
-    why: 'Each Set-Cookie replaces all attributes of the one before, so a renewal can take away what guards the session.',
+    why: 'Each Set-Cookie replaces all attributes of the earlier one, so a renewal can remove the protection of the session.',
     fix: 'Write the cookies of login and renewal in one place.',
     needs,
     async run(context) {
@@ -489,7 +485,11 @@ const kept: Row[] = [
           ['Secure', first.isSecure, cookie.isSecure],
           ['SameSite', first.sameSite !== undefined, cookie.sameSite !== undefined && cookie.sameSite !== 'none'],
         ] as const)
-          expect(is || !was, `The cookie ${cookie.name} had ${name} after the login, and has it no longer.`, exchange)
+          expect(
+            is || !was,
+            `The cookie ${cookie.name} had ${name} after the login, but not after the renewal.`,
+            exchange,
+          )
         expect(cookie.domain === first.domain, `The cookie ${cookie.name} has the Domain ${cookie.domain}.`, exchange)
       }
     },
@@ -498,8 +498,8 @@ const kept: Row[] = [
     id: 'refresh-not-logged',
     title: 'Neither a renewal that works nor one that fails prints tokens or the secret',
     rule: 'LG-02',
-    why: 'A log is read by more people, and kept longer, than a token may be known.',
-    fix: 'Log the path and the status of a call; of headers and bodies only what you name one by one.',
+    why: 'More people read a log than may know a token, and a log is kept for longer.',
+    fix: 'Log the path and the status of a call. Log only those headers and fields of bodies that you list one by one.',
     needs: ['page', 'start'],
     async run(context) {
       const { browser, person } = await expiredSession(context)
@@ -517,7 +517,7 @@ const kept: Row[] = [
         .clientProcess!.output()
         .split('\n')
         .find(one => secrets.some(secret => one.includes(secret)))
-      expect(line === undefined, 'What the client printed holds a token or the secret.')
+      expect(line === undefined, 'What the client printed contains a token or the secret.')
     },
   },
 ]

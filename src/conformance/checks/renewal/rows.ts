@@ -1,4 +1,4 @@
-// What renews an access token: what is sent, what becomes of the tokens that come, and how often.
+// How the client renews an access token: what it sends, what it does with the new tokens, and how often it renews.
 import type { LabStep } from '../../../sandbox/lab/record/recorded.ts'
 import type { Browser } from '../../browser/browser.ts'
 import { NotApplicable, type Row } from '../../check.ts'
@@ -9,12 +9,12 @@ import { expiredSession, openSession, ownCookies, renewalIn, shortLifeValue, vis
 import { readSetCookie } from '../../steps/set-cookies.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
-/** Until nobody remembers the last renewal any more: neither a client that shares it, nor the portal, which answers a replaced refresh token for ten seconds. */
+/** How long to wait until nobody remembers the last renewal: neither a client that shares it, nor the portal, which answers a replaced refresh token for ten seconds. */
 const forget = ({ pause }: CheckContext) => pause(12_000)
 
 const needs: Row['needs'] = ['page']
 
-/** What a renewal has to carry (RFC 6749, 6). */
+/** The fields of a renewal (RFC 6749, 6). */
 const fields: [name: string, expected: (context: CheckContext, before: LabStep) => unknown][] = [
   ['grant_type', () => 'refresh_token'],
   ['refresh_token', (_, before) => tokensOf(before)?.refresh_token],
@@ -27,10 +27,10 @@ const isCall = ({ kind, response }: LabStep) => (kind === 'api' || kind === 'me'
 export const renewal: Row[] = [
   {
     id: 'refresh-works',
-    title: 'A visitor stays signed in when the access token ends',
+    title: 'A visitor stays signed in when the access token expires',
     rule: 'refresh-used',
-    why: 'The refresh token is there for that; whoever is sent to the login loses what they were doing.',
-    fix: 'Send grant_type=refresh_token with the refresh token of the token response when the access token is over.',
+    why: 'The refresh token exists for this. Visitors who are sent to the login lose their work.',
+    fix: 'When the access token has expired, send grant_type=refresh_token with the refresh token of the token response.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -46,18 +46,18 @@ export const renewal: Row[] = [
   renewing(
     {
       id: 'refresh-without-state',
-      title: 'A renewal that the portal answers makes a session',
+      title: 'A renewal that the portal answers keeps the visitor signed in',
       rule: 'RF-08',
-      why: 'Its answer has no state, because none was sent.',
-      fix: 'Compare state in the answer to a code alone.',
+      why: 'The answer to a renewal has no state, because the request had none.',
+      fix: 'Compare state only in the answer to a code.',
     },
     async ({ steps, page }) => {
       const renewal = steps.find(({ kind }) => kind === 'refresh')!
       if (renewal.response.status !== 200)
-        throw new NotApplicable('the portal refused the renewal, which another check says')
+        throw new NotApplicable('the portal refused the renewal, which another check reports')
       expect(
         steps.some(isCall),
-        `The portal answered with new tokens, and the page with ${describePage(page)}.`,
+        `The portal answered with new tokens, and the client answered with ${describePage(page)}.`,
         page,
         ...steps,
       )
@@ -68,7 +68,7 @@ export const renewal: Row[] = [
       id: 'refresh-fields',
       title: 'A renewal carries grant_type, the refresh token, the client id and its secret, each once',
       rule: 'RF-01',
-      why: 'The portal needs them all and refuses the renewal otherwise.',
+      why: 'The portal needs all of them and otherwise refuses the renewal.',
       fix: 'Send a form with exactly grant_type, refresh_token, client_id and client_secret.',
     },
     async ({ steps }, context) => {
@@ -79,7 +79,7 @@ export const renewal: Row[] = [
       const usesHeader = /^basic /i.test(String(renewal.request.headers.authorization ?? ''))
       for (const [name, expected] of fields) {
         if (usesHeader && name.startsWith('client_')) continue
-        expect(body[name] === expected(context, before), `${name} is ${name in body ? 'wrong' : 'not there'}.`, renewal)
+        expect(body[name] === expected(context, before), `${name} is ${name in body ? 'wrong' : 'missing'}.`, renewal)
       }
       expect(renewal.response.status === 200, 'The portal refused it.', renewal)
     },
@@ -87,9 +87,9 @@ export const renewal: Row[] = [
   renewing(
     {
       id: 'refresh-not-in-address',
-      title: 'Nothing of a renewal stands in its address',
+      title: 'The address of a renewal has no query',
       rule: 'credentials-in-body',
-      why: 'Addresses are written to logs on the way.',
+      why: 'Addresses are logged on the way.',
       fix: 'Send everything in the body.',
     },
     async ({ steps }) => {
@@ -99,10 +99,10 @@ export const renewal: Row[] = [
   ),
   {
     id: 'refresh-delivered',
-    title: 'What a renewal brings reaches the browser or stays at the server: the next page renews nothing',
+    title: 'The client keeps the new tokens of a renewal, so the next page does not renew again',
     rule: 'RF-09',
-    why: 'An older refresh token revokes them all, so that a lost one ends the session.',
-    fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
+    why: 'A second use of an old refresh token revokes all tokens, so the session ends if the new one is lost.',
+    fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
     needs,
     longestMs: 90_000,
     async run(context) {
@@ -111,16 +111,16 @@ export const renewal: Row[] = [
       await forget(context)
       const { steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
+      expect(renewals.length === 0, 'The next page renews again.', ...renewals)
       expect(steps.some(isCall), 'The next page is not signed in.', ...steps)
     },
   },
   {
     id: 'refresh-delivered-with-error',
-    title: 'What a renewal brings is kept, too, when the page ends in an error of the API',
+    title: 'The client keeps the new tokens of a renewal even if the page then ends in an error of the API',
     rule: 'RF-09',
-    why: 'An older refresh token revokes them all, so that an error that passes would end the session.',
-    fix: 'Set the new cookies in the very answer whose request renewed, redirects and errors included.',
+    why: 'A second use of an old refresh token revokes all tokens, so a short error would end the session.',
+    fix: 'Set the new cookies in the answer to the request that renewed, including redirects and errors.',
     needs,
     longestMs: 120_000,
     async run(context) {
@@ -129,16 +129,16 @@ export const renewal: Row[] = [
       await forget(context)
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 0, 'The next page renews once more.', ...renewals)
+      expect(renewals.length === 0, 'The next page renews again.', ...renewals)
       expect(steps.some(isCall), `The next page is not signed in: it is ${describePage(page)}.`, page, ...steps)
     },
   },
   {
     id: 'refresh-state-optional',
-    title: 'A renewal whose answer has no state makes a session',
+    title: 'A renewal whose answer has no state keeps the visitor signed in',
     rule: 'RF-08',
-    why: 'A portal need not repeat it there: nothing came through a browser that it would have to be tied to.',
-    fix: 'Compare state in the answer to a code alone.',
+    why: 'A portal does not have to repeat the state here: the client called it directly, so there is no browser to bind the answer to.',
+    fix: 'Compare state only in the answer to a code.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -150,9 +150,9 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-token-replaced',
-    title: 'The next renewal sends the refresh token that the last one brought',
+    title: 'The next renewal sends the refresh token that the last one returned',
     rule: 'refresh-token-replaced',
-    why: 'Refresh tokens rotate, and an older one revokes them all.',
+    why: 'Each renewal replaces the refresh token, and using an old one revokes all tokens.',
     fix: 'Keep the refresh_token of every answer that has one.',
     needs,
     longestMs: 90_000,
@@ -165,34 +165,38 @@ export const renewal: Row[] = [
       const second = renewalIn(context, await visitPage(context, browser))
       const brought = tokensOf(first)?.refresh_token
       const sent = (second.request.body as Record<string, unknown>).refresh_token
-      expect(sent === brought, 'It sends an older one.', first, second)
+      expect(sent === brought, 'The second renewal sends an older refresh token.', first, second)
     },
   },
   {
     id: 'refresh-token-kept',
-    title: 'A renewal that brings no new refresh token keeps the one that is there',
+    title: 'A renewal without a new refresh token keeps the old one',
     rule: 'RF-08',
-    why: 'A server may leave it out, and the old one then stays good.',
-    fix: 'Replace the refresh token only where the answer has one.',
+    why: 'A server may leave it out. Then the old one stays valid.',
+    fix: 'Replace the refresh token only if the answer has one.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-refresh-token-missing')
       const { page, steps } = await visitPage(context, browser)
       renewalIn(context, { page, steps })
-      expect(steps.some(isCall), `After it the page is answered with ${describePage(page)}.`, page, ...steps)
+      expect(steps.some(isCall), `After the renewal the page is answered with ${describePage(page)}.`, page, ...steps)
       expect(await context.isSignedIn(browser), 'The next page is not signed in.')
       const plain = await expiredSession(context)
       await visitPage(context, plain.browser)
       const [kept, usual] = [browser, plain.browser].map(one => ownCookies(context, one).length)
-      expect(kept! >= usual!, `It leaves ${kept} cookies, and a renewal with a new refresh token ${usual}.`, page)
+      expect(
+        kept! >= usual!,
+        `It leaves ${kept} cookies, but a renewal with a new refresh token leaves ${usual}.`,
+        page,
+      )
     },
   },
   {
     id: 'refresh-max-age',
     title: 'After a renewal the session lives as long as the new access token',
     rule: 'CK-01',
-    why: 'The new token has a lifetime of its own.',
+    why: 'The new token has its own lifetime.',
     fix: 'Set Max-Age from the expires_in of the renewal.',
     needs,
     async run(context) {
@@ -215,8 +219,8 @@ export const renewal: Row[] = [
     id: 'refresh-not-too-often',
     title: 'A token that lives for half an hour is not renewed at once',
     rule: 'RF-10',
-    why: 'Every page would ask the portal, and with several tabs they overtake each other.',
-    fix: 'Renew when the token is over, or a few seconds before.',
+    why: 'Otherwise every page calls the portal, and the renewals of several tabs disturb each other.',
+    fix: 'Renew when the token has expired, or a few seconds before.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -229,10 +233,10 @@ export const renewal: Row[] = [
   },
   {
     id: 'refresh-no-storm',
-    title: 'With tokens that live for seconds no page renews more than once',
+    title: 'With tokens that live for seconds, no page renews more than once',
     rule: 'RF-10',
-    why: 'A lifetime shorter than the margin of renewal must not make a loop.',
-    fix: 'Renew at most once for a request, and use what came.',
+    why: "A lifetime that is shorter than the client's renewal margin must not cause a loop.",
+    fix: 'Renew at most once for a request, and use the new token.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -241,15 +245,15 @@ export const renewal: Row[] = [
       renewalIn(context, { page, steps })
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length <= 2, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
-      expectServed(page, `It is answered with ${describePage(page)}.`)
+      expectServed(page, `The page is answered with ${describePage(page)}.`)
     },
   },
   {
     id: 'refresh-parallel',
-    title: 'Ten tabs that find the token ended all stay signed in',
+    title: 'Ten tabs that find an expired token all stay signed in',
     rule: 'RF-02',
     why: 'A browser opens them all at once, each with the same old cookie.',
-    fix: 'Renew once for all that come with one refresh token, and give every one of them the answer.',
+    fix: 'Let all requests with the same refresh token share one renewal and its answer.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -266,14 +270,14 @@ export const renewal: Row[] = [
           `One tab is answered with ${page.stoppedAt ? 'the login' : describePage(page)}.`,
           page,
         )
-      expect(await context.isSignedIn(browser), 'After them the visitor is signed out.')
+      expect(await context.isSignedIn(browser), 'Afterwards the visitor is not signed in.')
     },
   },
   {
     id: 'refresh-single-flight',
-    title: 'Tabs that come at once, and one that comes a moment later, renew once',
+    title: 'Tabs that load at once, and one that loads a moment later, share one renewal',
     rule: 'RF-03',
-    why: 'A refresh token serves once; who comes second is refused, or takes the new one from the first.',
+    why: 'A refresh token counts once. The second request is refused, or replaces the token of the first.',
     fix: 'Share the running renewal between requests with the same refresh token, and remember its answer for some seconds.',
     needs,
     async run(context) {
@@ -294,7 +298,7 @@ export const renewal: Row[] = [
   },
 ]
 
-/** Somebody whose session was renewed by a page that then met an error of the API. */
+/** A visitor whose page renewed the session and then met an error of the API. */
 async function renewedWithError(context: CheckContext): Promise<Browser> {
   // A client that waits for a 401 renews after its first call.
   for (const skip of [0, 1]) {
@@ -307,10 +311,10 @@ async function renewedWithError(context: CheckContext): Promise<Browser> {
     await context.dropFaults()
     if (skip === 1) renewalIn(context, visit)
   }
-  throw new NotApplicable('no page was seen that renews and then asks for the list')
+  throw new NotApplicable('no page renews and then asks for the list')
 }
 
-/** A check of what the visit after the end of the token sends. */
+/** A check of the requests of the visit after the token has expired. */
 function renewing(
   row: Omit<Row, 'run'>,
   judge: (visit: Awaited<ReturnType<typeof visitPage>>, context: CheckContext) => Promise<void>,

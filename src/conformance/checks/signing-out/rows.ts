@@ -1,4 +1,4 @@
-// Signing out: who can do it, what it ends here and at the portal, and where it leads.
+// Signing out: who can do it, what it ends at the client and at the portal, and where it leads.
 import type { Browser, Page } from '../../browser/browser.ts'
 import type { Form } from '../../browser/form.ts'
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
@@ -9,7 +9,7 @@ import { readSetCookie } from '../../steps/set-cookies.ts'
 import { formHtml, isSame, signOut } from '../../steps/sign-out.ts'
 import { tokensOf } from '../../steps/tokens.ts'
 
-/** Of a page on another site, or on a neighbour of the host. */
+/** A request from a page on another site, or on a neighbour of the host. */
 function foreignForm(
   context: CheckContext,
   browser: Browser,
@@ -20,14 +20,14 @@ function foreignForm(
   return { page, form: page.forms[0]! }
 }
 
-/** The portal has something for signing out that does not work. */
+/** Faults of the portal's side of a sign-out. */
 const portalFaults: [fault: string, what: string][] = [
   ['503', 'refuses'],
   ['reset', 'ends the connection'],
   ['never', 'does not answer'],
 ]
 
-/** Where an answer could be told to lead. */
+/** Parameters that could choose where a sign-out leads. */
 const parameters = [
   'returnTo',
   'return_to',
@@ -44,21 +44,21 @@ const needs: Row['needs'] = ['logout', 'page']
 export const signingOut: Row[] = [
   {
     id: 'logout-ends-session',
-    title: 'Whoever signs out is signed out',
+    title: 'A visitor who signs out is signed out',
     rule: 'CK-13',
-    why: 'The next person at the machine would go on as them.',
-    fix: 'Take back every cookie of the session, with the same name, Path and Domain as it was set.',
+    why: 'Otherwise the next person at the computer goes on as this visitor.',
+    fix: 'Delete every cookie of the session, with the same name, Path and Domain with which it was set.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
       expectOr(
-        'Signing out itself failed: see what was sent and answered, and what the client printed.',
+        'Signing out itself failed: see the request, the answer, and what the client printed.',
         page.status > 0 && page.status < 400,
-        `It is answered with ${describePage(page)}.`,
+        `Signing out is answered with ${describePage(page)}.`,
         page,
       )
-      // Tokens that the portal has revoked open nothing, and still the client must no longer have them.
+      // Revoked tokens open nothing, but the client must not keep them either.
       const { steps } = await visitPage(context, browser)
       const used = steps.filter(({ kind }) => kind === 'api' || kind === 'me' || kind === 'refresh')
       expect(used.length === 0, 'The next page still uses the tokens of the session.', page, ...used)
@@ -66,9 +66,9 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-not-by-get',
-    title: 'An address that is only visited signs nobody out',
+    title: 'Only visiting an address signs nobody out',
     rule: 'PG-04',
-    why: 'Images, prefetching and links of others visit addresses too.',
+    why: 'Images, prefetching and links of other sites visit addresses, too.',
     fix: 'Sign out by POST, and answer GET with 405.',
     needs,
     async run(context) {
@@ -82,14 +82,14 @@ export const signingOut: Row[] = [
       id: site === 'cross-site' ? 'logout-csrf' : 'logout-csrf-same-site',
       title: `A form ${site === 'cross-site' ? 'of another site' : 'of a neighbour on the same host'} signs nobody out`,
       rule: 'PG-01',
-      why: `${site === 'cross-site' ? 'Any page can send a form, and its answer can take cookies back even where none came' : 'SameSite does not keep neighbours out'}.`,
-      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not the client's; or demand a token of the visitor's own page.",
+      why: `${site === 'cross-site' ? 'Any page can send a form, and the answer can delete cookies even if none were sent' : 'SameSite does not stop forms of other ports and subdomains'}.`,
+      fix: "Refuse a POST whose Sec-Fetch-Site is not same-origin, or whose Origin is not that of the client. Or require a token from the visitor's own page.",
       needs,
       async run(context) {
         const { browser } = await context.signedIn()
         const { page, form } = foreignForm(context, browser, site)
         const answer = await browser.newTab().submit(page, form)
-        expect(await context.isSignedIn(browser), 'It signs out.', answer)
+        expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.', answer)
       },
     }),
   ),
@@ -97,8 +97,8 @@ export const signingOut: Row[] = [
     id: 'logout-csrf-old-browser',
     title: 'A form of another origin signs nobody out in a browser without Sec-Fetch headers',
     rule: 'PG-01',
-    why: 'Origin is all that such a browser sends.',
-    fix: 'Compare Origin with the configured address where Sec-Fetch-Site is missing.',
+    why: 'Such a browser sends only Origin.',
+    fix: 'If Sec-Fetch-Site is missing, compare Origin with the configured address.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -114,33 +114,34 @@ export const signingOut: Row[] = [
       })
       expect(
         !setCookiesOf(answer).some(line => readSetCookie(line).isDeletion),
-        'The answer takes the cookies back.',
+        'The answer deletes the cookies.',
         answer,
       )
-      expect(await context.isSignedIn(browser), 'It signs out.', answer)
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.', answer)
     },
   },
   {
     id: 'logout-replay',
-    title: 'A copy of the cookies from before signing out opens nothing any more',
+    title: 'After signing out, a copy of the earlier cookies opens nothing',
     rule: 'session-ended-for-all',
-    why: 'Whoever has copied them would stay; the portal ends the access tokens with the refresh token.',
+    why: 'Otherwise anybody with a copy stays signed in. If the refresh token is revoked, the portal also ends the access tokens.',
     fix: 'End the session at the server, or revoke its refresh token at the portal.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const thief = browser.copy()
       await signOut(context, browser, landed)
-      if (await context.isSignedIn(browser)) throw new Undecided('Signing out does not work, which another check says.')
-      expect(!(await context.isSignedIn(thief)), 'It still opens the page.')
+      if (await context.isSignedIn(browser))
+        throw new Undecided('Signing out does not work, which another check reports.')
+      expect(!(await context.isSignedIn(thief)), 'The copy of the cookies still opens the page.')
     },
   },
   {
     id: 'logout-revokes',
     title: 'Signing out revokes the tokens of the session at the portal',
     rule: 'RF-11',
-    why: 'The refresh token would work for weeks, wherever it lies.',
-    fix: 'POST the refresh token, or the access token where there is none, to /api/revokeToken with the client id and secret.',
+    why: 'Otherwise the refresh token works for weeks, wherever a copy is.',
+    fix: 'POST the refresh token, or the access token if there is none, to /api/revokeToken with the client id and secret.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -148,7 +149,7 @@ export const signingOut: Row[] = [
       const { access_token, refresh_token } = (exchange && tokensOf(exchange)) ?? {}
       await signOut(context, browser, landed)
       await context.platform.settle(1000)
-      // The portal takes either, and ends with it the grant that it came from.
+      // The portal accepts either, and ends the whole grant that the token belongs to.
       const sent = context.platform.steps.filter(({ kind, request }) => {
         const { token } = (request.body ?? {}) as Record<string, unknown>
         return kind === 'revoke' && token !== undefined && (token === refresh_token || token === access_token)
@@ -159,17 +160,17 @@ export const signingOut: Row[] = [
   ...portalFaults.map(
     ([fault, what]): Row => ({
       id: `logout-portal-${fault}`,
-      title: `A portal that ${what} keeps nobody from signing out`,
+      title: `A visitor can sign out although the portal ${what}`,
       rule: 'CK-13',
-      why: 'The session here ends here, whatever happens there.',
-      fix: 'Revoke with a short deadline, and sign out whatever comes of it.',
+      why: 'The client ends its own session, whatever happens at the portal.',
+      fix: 'Revoke with a short deadline, and sign the visitor out whatever the result is.',
       needs,
       async run(context) {
         const { browser, page: landed } = await context.signedIn()
         await context.order(`revoke-${fault}`)
         const page = await signOut(context, browser, landed)
         const seconds = Math.round(waitedMs(page) / 1000)
-        expect(page.status > 0 && page.status < 400, `It is answered with ${describePage(page)}.`, page)
+        expect(page.status > 0 && page.status < 400, `Signing out is answered with ${describePage(page)}.`, page)
         expect(seconds <= 10, `It took ${seconds} seconds.`, page)
         expect(!(await context.isSignedIn(browser)), 'The next page is still signed in.', page)
       },
@@ -177,10 +178,10 @@ export const signingOut: Row[] = [
   ),
   {
     id: 'logout-not-silent',
-    title: 'Whoever has signed out is not signed in again by the next page',
+    title: 'After signing out, the next page does not sign the visitor in again',
     rule: 'logout-not-silent',
-    why: 'The portal has a session of its own and signs in without a word, so that signing out would mean nothing.',
-    fix: 'Remember for a while that the visitor has signed out, and show a button instead of leading on to the login.',
+    why: 'The portal has its own session, so a redirect to it would sign the visitor in again without a question. This only warns, because a simple client that sends every visitor without a session to the portal is still correct.',
+    fix: 'Remember for a while that the visitor has signed out, and show a button instead of leading to the login.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -193,10 +194,10 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-then-login',
-    title: 'Whoever has signed out can sign in again',
+    title: 'A visitor who has signed out can sign in again',
     rule: 'login-works',
-    why: 'A mark that someone has signed out must not lock them out.',
-    fix: 'Let the login path begin a login whatever was before.',
+    why: 'A record that somebody has signed out must not lock them out.',
+    fix: 'Let the login path begin a login in any case.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -208,7 +209,7 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-twice',
-    title: 'Signing out twice, or without a session, is no error',
+    title: 'Signing out twice, or without a session, is not an error',
     rule: 'CK-13',
     why: 'People press the button in every tab.',
     fix: 'Answer as for the first time.',
@@ -225,8 +226,8 @@ export const signingOut: Row[] = [
     id: 'logout-clear-site-data',
     title: 'Signing out does not delete the cookies of the whole site',
     rule: 'clear-site-data',
-    why: 'Clear-Site-Data: "cookies" takes those of every host of the domain, the portal’s session too.',
-    fix: 'Take your own cookies back by name; "cache" and "storage" may stay.',
+    why: 'Clear-Site-Data: "cookies" deletes those of every host of the domain, including the session at the portal.',
+    fix: 'Delete your own cookies by name. "cache" and "storage" may stay.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
@@ -239,10 +240,10 @@ export const signingOut: Row[] = [
   },
   {
     id: 'logout-redirect-local',
-    title: 'Nobody can say where signing out leads',
+    title: 'Nobody else can choose where signing out leads',
     rule: 'CL-25',
-    why: 'A link that signs out and ends at a stranger’s page looks like yours.',
-    fix: 'Lead to a page of your own, or check the address against a list.',
+    why: 'A link that signs out and ends at the page of an attacker looks like yours.',
+    fix: 'Lead to a page of your own, or compare the address with a list.',
     needs,
     async run(context) {
       const { method, path } = context.settings.logout!
@@ -258,7 +259,7 @@ export const signingOut: Row[] = [
         const page = browser.show(context.url(context.settings.page), html)
         const isForeign = (url: URL) => url.hostname === 'evil.example'
         const answer = await browser.submit(page, page.forms[0]!, {}, undefined, { stopAt: isForeign })
-        expect(answer.stoppedAt === undefined, `It leads to ${answer.stoppedAt}.`, answer)
+        expect(answer.stoppedAt === undefined, `Signing out leads to ${answer.stoppedAt}.`, answer)
       }
     },
   },
@@ -266,7 +267,7 @@ export const signingOut: Row[] = [
     id: 'logout-back',
     title: 'Back after signing out shows nothing of the visitor',
     rule: 'CK-13',
-    why: 'The next person at the machine presses it.',
+    why: 'The next person at the computer presses Back.',
     fix: 'Send Cache-Control: no-store with every page behind the login.',
     needs,
     async run(context) {
@@ -274,15 +275,15 @@ export const signingOut: Row[] = [
       const shown = await browser.visit(context.url(context.settings.page))
       expect(
         /no-store/i.test(shown.headers.get('cache-control') ?? ''),
-        'Browsers may keep the page, and show it on Back.',
+        'Browsers may store the page and show it after Back.',
         shown,
       )
       await signOut(context, browser.newTab(), landed)
       const { page, steps } = await visitPage(context, browser)
       expectOr(
-        'Take back every cookie of the session at sign-out.',
+        'Delete every cookie of the session at sign-out.',
         !steps.some(({ kind, about }) => kind === 'api' && about.userId === person.id),
-        'The page asks the API in their name.',
+        'The page calls the API in the name of the visitor.',
         page,
       )
     },
@@ -291,14 +292,18 @@ export const signingOut: Row[] = [
     id: 'logout-says-so',
     title: 'Signing out ends at a page of the client',
     rule: 'logout-says-so',
-    why: 'Whoever sees the login form instead cannot tell whether they are signed out.',
-    fix: 'Lead to a page that says it, with a way to sign in again.',
+    why: 'Visitors who see the login form instead cannot tell whether they are signed out.',
+    fix: 'Lead to a page that says so, with a way to sign in again.',
     needs,
     async run(context) {
       const { browser, page: landed } = await context.signedIn()
       const page = await signOut(context, browser, landed)
-      expect(page.stoppedAt === undefined, 'It leads straight to the portal.', page)
-      expect(page.status === 200 && bodyOf(page.trail.at(-1)!) !== '', `It ends with ${describePage(page)}.`, page)
+      expect(page.stoppedAt === undefined, 'Signing out leads straight to the portal.', page)
+      expect(
+        page.status === 200 && bodyOf(page.trail.at(-1)!) !== '',
+        `Signing out ends with ${describePage(page)}.`,
+        page,
+      )
     },
   },
 ]

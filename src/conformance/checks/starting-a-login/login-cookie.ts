@@ -1,9 +1,9 @@
-// The cookie that keeps a login until its visitor comes back: whom it goes to, and for how long.
+// The cookie that keeps a login until its visitor comes back: who gets it, and for how long.
 
 import { Failed, NotApplicable, type Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { setCookiesOf } from '../../findings.ts'
-import type { RuleId } from '../../rules.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import { type ReadCookie, readSetCookie } from '../../steps/set-cookies.ts'
 
 const rows: {
@@ -19,7 +19,7 @@ const rows: {
     id: 'http-only',
     title: 'No script can read the cookie of a login',
     rule: 'CL-08',
-    why: 'Whoever reads it can finish the login elsewhere.',
+    why: 'Anybody who reads it can finish the login elsewhere.',
     fix: 'Set HttpOnly.',
     isRight: ({ isHttpOnly }) => isHttpOnly,
     found: 'has no HttpOnly',
@@ -28,8 +28,8 @@ const rows: {
     id: 'secure',
     title: 'The cookie of a login is Secure, on localhost, too',
     rule: 'CL-08',
-    why: 'What is left off while developing is left off for ever; browsers take Secure on localhost.',
-    fix: 'Set Secure, with no exception for development.',
+    why: 'Code that leaves it out for development often leaves it out in production. Browsers accept Secure on localhost.',
+    fix: 'Set Secure, also during development.',
     isRight: ({ isSecure }) => isSecure,
     found: 'has no Secure',
   },
@@ -37,16 +37,16 @@ const rows: {
     id: 'same-site',
     title: 'The cookie of a login is SameSite=Lax',
     rule: 'CL-08',
-    why: 'A Strict one does not reach the callback, None goes to everybody, and what is unset differs from browser to browser.',
+    why: 'A Strict cookie does not reach the callback, None sends it to everybody, and without SameSite browsers differ.',
     fix: 'Set SameSite=Lax.',
     isRight: ({ sameSite }) => sameSite === 'lax',
     found: 'is not SameSite=Lax',
   },
   {
     id: 'no-domain',
-    title: 'The cookie of a login goes to this host alone',
+    title: 'Browsers send the cookie of a login only to this host',
     rule: 'CL-08',
-    why: 'With Domain every neighbour below that name reads and sets it.',
+    why: 'With a Domain every host below that name can read and set it.',
     fix: 'Leave Domain out.',
     isRight: ({ domain }) => domain === undefined,
     found: 'has a Domain',
@@ -55,19 +55,19 @@ const rows: {
     id: 'prefix',
     title: 'The name of the cookie of a login begins with __Host-',
     rule: 'cookie-host-prefix',
-    why: 'Only then no neighbour can plant one.',
-    fix: 'Name it __Host-…, with Secure, Path=/ and no Domain.',
+    why: 'Otherwise a neighbour can plant such a cookie.',
+    fix: 'Give it a __Host- name, with Secure, Path=/ and no Domain.',
     isRight: ({ name }) => /^__Host-/i.test(name),
     found: 'has no __Host- prefix',
   },
   {
     id: 'short',
-    title: 'The cookie of a login ends within ten minutes or so',
+    title: 'The cookie of a login ends within ten minutes',
     rule: 'login-cookie-short',
     why: 'A login that was left must not be finished days later.',
     fix: 'Set Max-Age=600.',
-    isRight: ({ maxAge }) => maxAge === undefined || maxAge <= 3600,
-    found: 'lives for more than an hour',
+    isRight: ({ maxAge }) => maxAge === undefined || maxAge <= 600.5,
+    found: 'lives for more than ten minutes',
   },
 ]
 export const loginCookie: Row[] = rows.map(({ id, title, rule, why, fix, isRight, found }) => ({

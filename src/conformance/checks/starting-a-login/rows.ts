@@ -1,35 +1,35 @@
-// From the visitor's wish to sign in to the portal's page: the address, and the cookie of the login.
+// The start of a login: the redirect to the portal, its parameters, and the cookie of the login.
 
 import type { Row } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { expect, expectSignedIn, headerOf, setCookiesOf, statusOf } from '../../findings.ts'
-import type { RuleId } from '../../rules.ts'
+import type { RuleId } from '../../rules/rules.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { loginCookie } from './login-cookie.ts'
 import { stateAndVerifier } from './state-and-verifier.ts'
 
-/** What the start must carry, and its value where it is given (part 4.2 of the specification). */
 const rulesOfParameters: Record<string, RuleId> = { redirect_uri: 'redirect-uri-registered', state: 'state-per-login' }
 
+/** The parameters of the start (rule start-parameters), and the value of each that has only one. */
 const parameters: [name: string, title: string, expected: (context: CheckContext) => string | undefined][] = [
   ['grant_type', 'The start carries grant_type=authorization', () => 'authorization'],
   ['response_type', 'The start carries response_type=code', () => 'code'],
   ['client_id', 'The start carries the client id', ({ platform }) => platform.clientId],
   ['redirect_uri', 'The start carries the registered redirect URI', ({ platform }) => platform.redirectUri],
-  ['cancel_url', 'The start carries an address for those who decline', () => undefined],
+  ['cancel_url', 'The start carries an address for visitors who decline', () => undefined],
   ['state', 'The start carries a state', () => undefined],
 ]
 
 export const startingALogin: Row[] = [
   {
     id: 'start-leads-to-portal',
-    title: 'The login path leads the browser to the login portal, at exactly its address',
+    title: 'The login path leads the browser to the exact address of the login portal',
     rule: 'CL-01',
     why: 'A login begins at {login_url}/ and nowhere else.',
     fix: 'Answer the login path with a redirect to LOGIN_URL + "/?" and the parameters.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
-      expect(url.pathname === '/', `The browser was sent to ${url.pathname}, and not to /.`)
+      expect(url.pathname === '/', `The browser was sent to ${url.pathname}, but must be sent to /.`)
       expect(url.hash === '', `The address has a fragment: ${url.hash}`)
     },
   },
@@ -51,14 +51,14 @@ export const startingALogin: Row[] = [
     id: `start-${name.replaceAll('_', '-')}`,
     title,
     rule: rulesOfParameters[name] ?? 'start-parameters',
-    why: `The portal ${name === 'state' ? 'gives it back, and by it the client knows the answer to its own question' : 'needs it and refuses the start otherwise'}.`,
+    why: `The portal ${name === 'state' ? 'returns it, and the client recognises the answer to its own login by it' : 'needs it and otherwise refuses the start'}.`,
     fix: `Add ${name} to the address of the portal.`,
     async run(context: CheckContext) {
       const { url } = await context.startLogin(context.browser())
       const value = url.searchParams.get(name)
-      expect(value, `${name} ${value === null ? 'is not there' : 'is empty'}.`)
+      expect(value, `${name} ${value === null ? 'is missing' : 'is empty'}.`)
       const right = expected(context)
-      expect(right === undefined || value === right, `${name} is ${value}, and should be ${right}.`)
+      expect(right === undefined || value === right, `${name} is ${value}, but must be ${right}.`)
     },
   })),
   {
@@ -75,45 +75,45 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'start-no-secret',
-    title: 'The address of the portal holds nothing secret',
+    title: 'The address of the portal contains no secret',
     rule: 'secret-on-backend',
-    why: 'The address goes through the browser, its history and logs; the secret is used only from the backend.',
-    fix: 'Send client_secret, and a code_verifier, in the exchange alone.',
+    why: 'The address goes through the browser, its history and logs. Only the server may use the secret.',
+    fix: 'Send client_secret and code_verifier only in the exchange.',
     async run(context) {
       const { page, url } = await context.startLogin(context.browser())
       const secret = context.platform.clientSecret.reveal()
       for (const name of ['client_secret', 'code_verifier', 'password'])
-        expect(!url.searchParams.has(name), `The address of the portal holds ${name}.`)
+        expect(!url.searchParams.has(name), `The address of the portal contains ${name}.`)
       const answers = page.trail.map(({ response }) =>
         JSON.stringify('headers' in response ? [...response.headers, ...response.setCookies, response.body] : ''),
       )
-      expect(!answers.some(text => text.includes(secret)), 'An answer to the browser holds the client secret.')
+      expect(!answers.some(text => text.includes(secret)), 'An answer to the browser contains the client secret.')
     },
   },
   {
     id: 'start-cancel-url-own',
-    title: 'The address for those who decline is at the client itself',
+    title: 'The address for visitors who decline is at the client itself',
     rule: 'cancel-url-own',
-    why: 'The portal refuses a cancel_url of another origin than a redirect URI: it would be an open redirect.',
+    why: 'The portal refuses a cancel_url with another origin than the redirect URIs, because it would be an open redirect.',
     fix: 'Set cancel_url to a page of the client.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       const cancelUrl = url.searchParams.get('cancel_url') ?? ''
       const isOwn =
         URL.canParse(cancelUrl) && new URL(cancelUrl).origin === new URL(context.platform.redirectUri).origin
-      expect(isOwn, `cancel_url is ${cancelUrl || 'not there'}, and the redirect URI ${context.platform.redirectUri}.`)
+      expect(isOwn, `cancel_url is ${cancelUrl || 'missing'}, but the redirect URI is ${context.platform.redirectUri}.`)
     },
   },
   {
     id: 'start-not-cached',
-    title: 'The answer of the login path may not be kept',
+    title: 'No cache may keep the answer of the login path',
     rule: 'state-per-login',
-    why: 'A kept answer gives the same state to two logins.',
-    fix: 'Send Cache-Control: no-store with it.',
+    why: 'An answer that is kept gives the same state to two logins.',
+    fix: 'Send Cache-Control: no-store with the answer.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const isPermanent = page.trail.some(one => [301, 308].includes(statusOf(one)))
-      expect(!isPermanent, 'The redirect is a permanent one, which browsers keep.', page)
+      expect(!isPermanent, 'The redirect is permanent, so browsers keep it.', page)
       const control = page.trail
         .map(({ response }) => ('headers' in response ? (response.headers.get('cache-control') ?? '') : ''))
         .join(',')
@@ -127,8 +127,8 @@ export const startingALogin: Row[] = [
     id: 'start-no-store',
     title: 'The answer of the login path says Cache-Control: no-store',
     rule: 'no-store',
-    why: 'It holds a state and sets a cookie; a cache that is told nothing may guess.',
-    fix: 'Send Cache-Control: no-store with it.',
+    why: 'It contains a state and sets a cookie. A cache without instructions may keep it.',
+    fix: 'Send Cache-Control: no-store with the answer.',
     async run(context) {
       const { page } = await context.startLogin(context.browser())
       const first = page.trail[0]!.response
@@ -140,10 +140,10 @@ export const startingALogin: Row[] = [
   ...loginCookie,
   {
     id: 'logins-bounded',
-    title: 'Logins that were begun and left do not fill the cookie jar',
+    title: 'Unfinished logins do not fill the cookie store of the browser',
     rule: 'CL-07',
-    why: 'A browser drops cookies beyond some 180 of a site, and a server refuses headers of more than 8 to 16 KiB.',
-    fix: 'Keep at most a handful of pending logins, and drop the oldest.',
+    why: 'A browser keeps about 180 cookies of a site, and a server refuses headers of more than 8 to 16 KiB.',
+    fix: 'Keep at most five or so pending logins, and drop the oldest.',
     async run(context) {
       const browser = context.browser()
       for (let count = 0; count < 50; count++) await context.startLogin(browser)
@@ -157,10 +157,10 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'logins-last-works',
-    title: 'After many logins that were begun and left, the next one works',
+    title: 'After many unfinished logins, the next one works',
     rule: 'CL-07',
-    why: 'Tabs are left open and links are pressed twice; whoever does so must not be locked out.',
-    fix: 'Bound what is kept of pending logins, and drop the oldest, never the newest.',
+    why: 'People leave tabs open and click links twice. This must not lock them out.',
+    fix: 'Limit the number of pending logins that you keep, and drop the oldest, never the newest.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -173,7 +173,7 @@ export const startingALogin: Row[] = [
     id: 'start-head',
     title: 'HEAD on the login path begins no login',
     rule: 'head-no-effect',
-    why: 'Whoever looks whether a link is alive begins nothing; HEAD is safe.',
+    why: 'A program that checks links must not begin a login, because HEAD has to be safe. This only warns, because many frameworks answer HEAD like GET by default, so most simple clients would fail.',
     fix: 'Answer HEAD with 405, or without a cookie.',
     async run(context) {
       const exchange = await context.request(context.settings.login, { method: 'HEAD', headers: typedAddress })
@@ -182,10 +182,10 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'start-post',
-    title: 'A form of another site that is sent to the login path begins no login',
+    title: 'A form that another site sends to the login path begins no login',
     rule: 'CL-31',
-    why: "Another site could begin logins in the visitor's name with forms that send themselves.",
-    fix: 'Take GET alone at the login path, and answer everything else with 405.',
+    why: 'Another site could begin logins for the visitor with forms that submit themselves.',
+    fix: 'Accept only GET at the login path, and answer everything else with 405.',
     async run(context) {
       const { login } = context.settings
       const answer = await context.request(login, {
@@ -205,9 +205,9 @@ export const startingALogin: Row[] = [
   },
   {
     id: 'start-navigation-only',
-    title: 'The login path begins a login for a navigation of a whole page alone',
+    title: 'The login path begins a login only for the navigation of a whole page',
     rule: 'CL-32',
-    why: "A page of another site could begin logins by the dozen with images, and push out the visitor's own.",
+    why: "A page of another site could begin dozens of logins with images, and push out the visitor's own.",
     fix: 'Refuse frames, images, scripts and prefetches by Sec-Fetch-Dest, Sec-Fetch-Mode and Sec-Purpose.',
     async run(context) {
       const others: Record<string, Record<string, string>> = {
@@ -226,15 +226,15 @@ export const startingALogin: Row[] = [
       }
       for (const [what, headers] of Object.entries(others)) {
         const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
-        expect(setCookiesOf(exchange).length === 0, `${what} began a login: it was given a cookie.`, exchange)
+        expect(setCookiesOf(exchange).length === 0, `${what} began a login: the answer set a cookie.`, exchange)
       }
     },
   },
   {
     id: 'start-without-cookies',
-    title: 'A browser that takes no cookies ends on a page that says so, not in a loop',
+    title: 'A browser that accepts no cookies ends on a page that says so, not in a loop',
     rule: 'CL-33',
-    why: 'The portal signs in silently, and client and portal would send the browser back and forth without end.',
+    why: 'The portal signs the visitor in silently, so client and portal would send the browser back and forth without end.',
     fix: 'Answer a callback without its cookie with a page, never with a redirect to the login.',
     async run(context) {
       const person = await context.person()

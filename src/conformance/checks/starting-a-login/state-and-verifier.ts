@@ -1,4 +1,4 @@
-// What of a start nobody guesses or chooses but the client: the state, the verifier of PKCE, and where it leads back to.
+// The values of a start that nobody else may guess or choose: the state, the PKCE verifier, and the address to come back to.
 import { createHash } from 'node:crypto'
 import { changingBitsOf, isUuid } from '../../../sandbox/lab/record/entropy.ts'
 import type { Browser } from '../../browser/browser.ts'
@@ -8,7 +8,7 @@ import { expect } from '../../findings.ts'
 import { typedAddress } from '../../steps/callback.ts'
 import { findGuess, wordsIn } from '../../steps/state-guesses.ts'
 
-/** Requests that try to have a say in what the start carries. */
+/** Requests that try to change what the start carries. */
 const outsiders: [id: string, what: string, headers: Record<string, string>][] = [
   ['host', 'Host', { host: 'evil.example' }],
   ['forwarded-host', 'X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
@@ -21,8 +21,8 @@ export const stateAndVerifier: Row[] = [
     id: 'state-unique',
     title: 'Every login has a state of its own',
     rule: 'state-per-login',
-    why: 'A state that comes twice lets one login be finished with the answer to another.',
-    fix: 'Make a new random state in the handler of each request, never at start and never per session.',
+    why: 'With a repeated state one login can be finished with the answer to another.',
+    fix: 'Create a new random state in the handler of each request, never at the start of the program and never per session.',
     async run(context) {
       const browser = context.browser()
       const states = [...(await statesOf(context, 12)), ...(await statesOf(context, 12, browser))]
@@ -34,9 +34,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'state-random',
-    title: 'The state cannot be guessed',
+    title: 'Nobody can guess the state',
     rule: 'CL-02',
-    why: 'Whoever guesses it can finish a login that is not theirs; a token must have 128 random bits.',
+    why: 'Anybody who guesses it can finish the login of somebody else. A token must have 128 random bits.',
     fix: 'Use 16 or more bytes of a cryptographic generator, in base64url.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -51,7 +51,7 @@ export const stateAndVerifier: Row[] = [
     id: 'state-128-bits',
     title: 'The state has 128 random bits or more',
     rule: 'state-128-bits',
-    why: 'The chance to guess it must be at most 2 to the power of -128; a UUID has 122.',
+    why: 'The chance to guess it must be at most 2 to the power of -128. A UUID has only 122 random bits.',
     fix: 'Use 16 or more bytes of a cryptographic generator instead of a UUID.',
     async run(context) {
       const states = await statesOf(context, 24)
@@ -66,8 +66,8 @@ export const stateAndVerifier: Row[] = [
     id: 'state-not-of-time',
     title: 'The state is not made of the time, a counter or the client id',
     rule: 'CL-02',
-    why: 'What can be computed can be guessed, however long it looks.',
-    fix: 'Take the state from a cryptographic generator alone.',
+    why: 'A value that can be computed can be guessed, however long it looks.',
+    fix: 'Take the state only from a cryptographic generator.',
     async run(context) {
       const browser = context.browser()
       const before = Date.now()
@@ -75,7 +75,7 @@ export const stateAndVerifier: Row[] = [
       const after = Date.now()
       const another = context.browser()
       await context.startLogin(another)
-      // A random state may stand in a cookie as it is: everybody knows only what every browser is given.
+      // A random state may be in a cookie as it is. Everybody knows only values that every browser gets.
       const [given, everybody] = [browser, another].map(({ cookies }) =>
         cookies.list(context.platform.redirectUri).map(({ value }) => value),
       )
@@ -105,10 +105,10 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'start-not-chosen',
-    title: 'Nobody else can choose what the start carries',
+    title: 'Nobody else can choose the parameters of the start',
     rule: 'UP-01',
-    why: 'A link to the login path could send the code to another client or address.',
-    fix: 'Take client_id, redirect_uri and cancel_url from the configuration alone.',
+    why: 'Otherwise a link to the login path can send the code to another client or address.',
+    fix: 'Take client_id, redirect_uri and cancel_url only from the configuration.',
     async run(context) {
       const evil = {
         client_id: 'evil',
@@ -124,22 +124,26 @@ export const stateAndVerifier: Row[] = [
   },
   ...outsiders.map(([id, what, headers]) => ({
     id: `start-${id}`,
-    title: `${what} in a request changes nothing of where the portal sends the browser back to`,
+    title: `${what} in a request does not change where the portal sends the browser back to`,
     rule: 'redirect-uri-registered' as const,
-    why: "Headers are the sender's; the redirect URI is the one that is registered.",
+    why: 'The sender chooses the headers, but the redirect URI must be the registered one.',
     fix: `Build redirect_uri and cancel_url from the configuration, never from ${what}.`,
     async run(context: CheckContext) {
       const exchange = await context.request(context.settings.login, { headers: { ...typedAddress, ...headers } })
       const location = 'headers' in exchange.response ? (exchange.response.headers.get('location') ?? '') : ''
-      expect(!location.includes('evil.example') && !location.includes('gopher'), `It led to ${location}`, exchange)
+      expect(
+        !location.includes('evil.example') && !location.includes('gopher'),
+        `The redirect leads to ${location}`,
+        exchange,
+      )
     },
   })),
   {
     id: 'state-after-restart',
-    title: 'States go on differing after the client was started anew',
+    title: 'States do not repeat after a restart of the client',
     rule: 'CL-02',
-    why: 'A generator that begins anew gives the states of before.',
-    fix: 'Take the state from the cryptographic generator of the system; seed nothing.',
+    why: 'A generator that starts from the same seed repeats its earlier states.',
+    fix: 'Take the state from the cryptographic generator of the system, and set no seed.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
@@ -151,9 +155,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'state-of-replica',
-    title: 'Two instances never make the same states',
+    title: 'Two instances never create the same state',
     rule: 'CL-02',
-    why: 'Counters and seeds that each instance has for itself collide.',
+    why: 'Counters and seeds of separate instances collide.',
     fix: 'Take the state from the cryptographic generator of the system.',
     needs: ['replica'],
     async run(context) {
@@ -164,10 +168,10 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'pkce-used',
-    title: 'The start carries a PKCE challenge, where the portal lists S256',
+    title: 'The start carries a PKCE challenge if the portal lists S256',
     rule: 'CL-22',
-    why: 'It protects the code even when it leaks; recommended for every client.',
-    fix: 'Read code_challenge_methods_supported at the portal, make a verifier for each login, and send its S256 challenge.',
+    why: 'PKCE protects the code even if it leaks. It is recommended for every client.',
+    fix: 'Read code_challenge_methods_supported at the portal, create a verifier for each login, and send its S256 challenge.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
       expect(url.searchParams.has('code_challenge'), 'There is no code_challenge.')
@@ -175,9 +179,9 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'pkce-s256',
-    title: 'The PKCE challenge is of the method S256',
+    title: 'The PKCE challenge uses the method S256',
     rule: 'pkce-s256',
-    why: 'With "plain" the challenge is the verifier, in an address.',
+    why: 'With "plain" the address contains the verifier itself.',
     fix: 'Send BASE64URL(SHA256(verifier)), 43 characters, and code_challenge_method=S256.',
     async run(context) {
       const { url } = await context.startLogin(context.browser())
@@ -187,15 +191,18 @@ export const stateAndVerifier: Row[] = [
         url.searchParams.get('code_challenge_method') === 'S256',
         `code_challenge_method is ${url.searchParams.get('code_challenge_method')}.`,
       )
-      expect(/^[\w-]{43}$/.test(challenge), `The challenge has ${challenge.length} characters; one of SHA-256 has 43.`)
+      expect(
+        /^[\w-]{43}$/.test(challenge),
+        `The challenge has ${challenge.length} characters, but a SHA-256 challenge has 43.`,
+      )
     },
   },
   {
     id: 'pkce-fresh',
     title: 'Every login has a PKCE challenge of its own',
     rule: 'pkce-per-login',
-    why: 'A verifier that serves twice protects neither code.',
-    fix: 'Make a verifier of 32 random bytes for each login, and keep it with the state.',
+    why: 'A verifier that is used for two logins protects neither of them.',
+    fix: 'Create a verifier of 32 random bytes for each login, and keep it with the state.',
     async run(context) {
       const challenges: (string | null)[] = []
       for (let count = 0; count < 6; count++)
@@ -209,10 +216,10 @@ export const stateAndVerifier: Row[] = [
   },
   {
     id: 'pkce-verifier-hidden',
-    title: 'The PKCE verifier can be read nowhere but in the exchange',
+    title: 'Only the exchange shows the PKCE verifier',
     rule: 'pkce-per-login',
-    why: 'Whoever reads it beside the code can redeem the code.',
-    fix: 'Make a verifier of its own, and keep it sealed in the cookie of the login, or at the server.',
+    why: 'Anybody who knows both the verifier and the code can redeem the code.',
+    fix: 'Create a separate verifier, and keep it sealed in the cookie of the login, or at the server.',
     async run(context) {
       const browser = context.browser()
       const { url } = await context.startLogin(browser)
@@ -221,14 +228,14 @@ export const stateAndVerifier: Row[] = [
       const isVerifier = (text: string) => createHash('sha256').update(text).digest('base64url') === challenge
       for (const [name, value] of url.searchParams) expect(!isVerifier(value), `${name} is the verifier.`)
       const made = derivedFrom(url.searchParams).find(({ value }) => isVerifier(value))
-      expect(!made, `The verifier is ${made?.how}, which stands in the address.`)
+      expect(!made, `The verifier is ${made?.how}, which is in the address.`)
       for (const { name, value } of browser.cookies.list(context.platform.redirectUri))
         expect(!wordsIn(value).some(isVerifier), `The cookie ${name} shows the verifier.`)
     },
   },
 ]
 
-/** What a client makes that wants a verifier without keeping one. */
+/** Verifiers that a client computes so that it need not keep one. */
 function derivedFrom(query: URLSearchParams): { how: string; value: string }[] {
   const [state, clientId] = [query.get('state') ?? '', query.get('client_id') ?? '']
   const sources: [what: string, text: string][] = [

@@ -1,4 +1,4 @@
-// When the access token is over or refused: what keeps the session, and what ends it.
+// When the access token has expired or is refused: what keeps the session, and what ends it.
 import { type Row, Undecided } from '../../check.ts'
 import { describePage, expect, waitedMs } from '../../findings.ts'
 import { expiredSession, ownCookies, renewalIn, visitPage } from '../../steps/sessions.ts'
@@ -10,24 +10,24 @@ const forNow: [fault: string, what: string][] = [
   ['503', 'with status 503'],
   ['500', 'with status 500'],
   ['429', 'with status 429'],
-  ['reset', 'with a connection that ends'],
-  ['html', 'with a page of a proxy'],
+  ['reset', 'with a closed connection'],
+  ['html', 'with an HTML page from a proxy'],
   ['cut', 'with half of an answer'],
 ]
 
 export const stayingSignedIn: Row[] = [
   {
     id: 'expired-session-answers',
-    title: 'After the access token has ended a page is answered, with the content or with a way to sign in',
+    title: 'When the access token has expired, a page shows its content or a way to sign in',
     rule: 'login-works',
-    why: 'Every session comes there after expires_in seconds.',
-    fix: 'Renew the token, or lead to the login; never answer with an error.',
+    why: 'Every session comes to this point after expires_in seconds.',
+    fix: 'Renew the token, or lead to the login. Never answer with an error.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       const { page } = await visitPage(context, browser)
-      expect(page.status > 0 && page.status < 500, `It is answered with ${describePage(page)}.`, page)
-      expect(page.fault === undefined, `The browser got nowhere: ${page.fault}.`, page)
+      expect(page.status > 0 && page.status < 500, `The page is answered with ${describePage(page)}.`, page)
+      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
     },
   },
   ...forNow.map(
@@ -35,8 +35,8 @@ export const stayingSignedIn: Row[] = [
       id: `refresh-kept-on-${fault}`,
       title: `A renewal that is answered ${what} ends no session`,
       rule: 'RF-05',
-      why: 'The refresh token is still good, and a portal comes back: only a refusal for good ends it.',
-      fix: 'Keep the cookies, and answer with a page to try again.',
+      why: 'The refresh token is still valid, and the portal will recover. Only a permanent refusal ends a session.',
+      fix: 'Keep the cookies, and answer with a page that offers to try again.',
       needs,
       async run(context) {
         const { browser } = await expiredSession(context)
@@ -44,23 +44,23 @@ export const stayingSignedIn: Row[] = [
         const { page, steps } = await visitPage(context, browser)
         expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
         renewalIn(context, { page, steps })
-        // It may remember for a while that the portal was away.
+        // The client may remember for a while that the portal was down.
         const end = performance.now() + 15_000
         let isBack = await context.isSignedIn(browser)
         while (!isBack && performance.now() < end) {
           await context.pause(3000)
           isBack = await context.isSignedIn(browser)
         }
-        expect(isBack, 'When the portal is back the visitor is signed out.', page)
+        expect(isBack, 'When the portal is back, the visitor is no longer signed in.', page)
       },
     }),
   ),
   {
     id: 'refresh-dropped-on-invalid-grant',
-    title: 'A refresh token that the portal refuses for good is not sent again, and leads to the login',
+    title: 'A refresh token that the portal refuses for good is not sent again, and the page leads to the login',
     rule: 'RF-05',
-    why: 'It will never work, and each visit would ask the portal in vain.',
-    fix: 'Drop the refresh token on invalid_grant, and lead to the login.',
+    why: 'It will never work, and each visit would call the portal for nothing.',
+    fix: 'Delete the refresh token after invalid_grant, and lead to the login.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -75,24 +75,24 @@ export const stayingSignedIn: Row[] = [
       expect(renewals.length <= 1, `Three visits sent it ${renewals.length} times.`, ...renewals.slice(0, 3))
       expect(
         first.page.status > 0 && first.page.status < 500,
-        `The first is answered with ${describePage(first.page)}.`,
+        `The first visit is answered with ${describePage(first.page)}.`,
         first.page,
       )
     },
   },
   {
     id: 'refresh-slow',
-    title: 'A renewal that is never answered hangs no page for longer than fifteen seconds',
+    title: 'A renewal that is never answered delays a page by fifteen seconds at most',
     rule: 'UP-03',
-    why: 'A visitor gives up, and every waiting request holds memory.',
-    fix: 'Give every call to the portal a deadline of some seconds.',
+    why: 'Visitors give up, and every waiting request holds memory.',
+    fix: 'Give every call to the portal a deadline of a few seconds.',
     needs,
     async run(context) {
       const { browser } = await expiredSession(context)
       await context.order('refresh-never')
       const { page } = await visitPage(context, browser)
       const seconds = Math.round(waitedMs(page) / 1000)
-      // It is told when the client hangs up.
+      // The sandbox reports it when the client closes the connection.
       await context.platform.settle(2000)
       expect(page.status > 0, `There was no answer: ${page.fault}.`, page)
       renewalIn(context, { page, steps: context.arrived('refresh') })
@@ -101,9 +101,9 @@ export const stayingSignedIn: Row[] = [
   },
   {
     id: 'refresh-once-on-401',
-    title: 'A token that the API refuses is renewed once at most for a page',
+    title: 'A token that the API refuses is renewed at most once for a page',
     rule: 'UP-14',
-    why: 'Where the new one is refused too, no further one will do.',
+    why: 'If the API also refuses the new token, another one will not help.',
     fix: 'Renew once, try again once, and then lead to the login.',
     needs,
     async run(context) {
@@ -112,14 +112,14 @@ export const stayingSignedIn: Row[] = [
       const { page, steps } = await visitPage(context, browser)
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
       expect(renewals.length <= 1, `One page made ${renewals.length} renewals.`, ...renewals.slice(0, 4))
-      expect(page.fault === undefined, `The browser got nowhere: ${page.fault}.`, page)
+      expect(page.fault === undefined, `The browser got no page: ${page.fault}.`, page)
     },
   },
   {
     id: 'api-401-says-so',
-    title: 'When the API refuses the token the visitor is told, or led to the login',
+    title: 'When the API refuses the token, the page says so or leads to the login',
     rule: 'UP-14',
-    why: 'An empty page looks as though everything were lost.',
+    why: 'On an empty page everything seems to be lost.',
     fix: 'Lead to the login, or answer with 401 and a way to sign in.',
     needs,
     async run(context) {
@@ -131,15 +131,15 @@ export const stayingSignedIn: Row[] = [
       const login = new URL(context.url(context.settings.login))
       const saysSo =
         page.stoppedAt !== undefined || page.status >= 400 || ways.some(url => new URL(url).pathname === login.pathname)
-      expect(saysSo, `It is answered with ${describePage(page)}, and offers no login.`, page)
+      expect(saysSo, `The page is answered with ${describePage(page)}, and offers no login.`, page)
     },
   },
   {
     id: 'refresh-not-on-403',
-    title: 'A call that is forbidden renews nothing and ends no session',
+    title: 'A forbidden call causes no renewal and ends no session',
     rule: 'UP-14',
-    why: 'The token is good; another one is not allowed more.',
-    fix: 'Renew and sign out on 401 alone.',
+    why: 'The token is valid, and a new one has no more rights.',
+    fix: 'Renew or sign out only after a 401.',
     needs,
     async run(context) {
       const { browser } = await context.signedIn()
@@ -147,17 +147,17 @@ export const stayingSignedIn: Row[] = [
       const { page, steps } = await visitPage(context, browser)
       if (!steps.some(({ response }) => response.status === 403)) throw new Undecided('The API was not asked.')
       const renewals = steps.filter(({ kind }) => kind === 'refresh')
-      expect(renewals.length === 0, 'It is renewed.', ...renewals)
-      expect(page.stoppedAt === undefined, 'It leads to the login.', page)
-      expect(await context.isSignedIn(browser), 'The visitor is signed out.')
+      expect(renewals.length === 0, 'The client renewed the token.', ...renewals)
+      expect(page.stoppedAt === undefined, 'The page leads to the login.', page)
+      expect(await context.isSignedIn(browser), 'The visitor is no longer signed in.')
     },
   },
   {
     id: 'refresh-keeps-visitor',
-    title: 'After a renewal it is still the same visitor',
+    title: 'After a renewal the visitor is still the same person',
     rule: 'visitors-apart',
     why: 'A renewal that is shared between the wrong requests shows the data of others.',
-    fix: 'Share a running renewal by the refresh token, and by nothing else.',
+    fix: 'Share a running renewal only between requests with the same refresh token.',
     needs,
     async run(context) {
       const people = [await context.person(), await context.otherPerson()]
@@ -170,17 +170,29 @@ export const stayingSignedIn: Row[] = [
       await context.platform.settle()
       const page = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page, steps: context.arrived().filter(step => !before.has(step)) })
-      expect(!(await context.isSignedIn(first.browser, { person: second.person })), 'The first has become the second.')
-      expect(!(await context.isSignedIn(second.browser, { person: first.person })), 'The second has become the first.')
-      expect(await context.isSignedIn(first.browser, { person: first.person }), 'The first is signed out.')
-      expect(await context.isSignedIn(second.browser, { person: second.person }), 'The second is signed out.')
+      expect(
+        !(await context.isSignedIn(first.browser, { person: second.person })),
+        'The first visitor is signed in as the second.',
+      )
+      expect(
+        !(await context.isSignedIn(second.browser, { person: first.person })),
+        'The second visitor is signed in as the first.',
+      )
+      expect(
+        await context.isSignedIn(first.browser, { person: first.person }),
+        'The first visitor is no longer signed in.',
+      )
+      expect(
+        await context.isSignedIn(second.browser, { person: second.person }),
+        'The second visitor is no longer signed in.',
+      )
     },
   },
   {
     id: 'session-cookies-after-refresh',
-    title: 'A renewal leaves no cookie behind that grows with each',
+    title: 'The number of cookies does not grow with each renewal',
     rule: 'few-small-cookies',
-    why: 'Servers refuse headers over some 16 KB.',
+    why: 'Servers refuse headers of more than about 16 KB.',
     fix: 'Replace the cookies under the same names and paths.',
     needs,
     async run(context) {
@@ -188,8 +200,8 @@ export const stayingSignedIn: Row[] = [
       const before = ownCookies(context, browser).length
       renewalIn(context, await visitPage(context, browser))
       const after = ownCookies(context, browser).length
-      // One that ended meanwhile comes back.
-      expect(after <= before + 2, `There were ${before} cookies, and there are ${after}.`)
+      // One cookie that expired meanwhile may come back.
+      expect(after <= before + 2, `There were ${before} cookies, and now there are ${after}.`)
     },
   },
 ]

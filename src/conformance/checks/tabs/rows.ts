@@ -1,4 +1,4 @@
-// One visitor in several tabs and windows, one client in several processes.
+// One visitor in several tabs and windows, and one client in several processes.
 
 import { type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
@@ -9,7 +9,7 @@ import { describeScript, mayGoOnByScript } from '../../steps/page-content.ts'
 import { expiredSession, renewalIn } from '../../steps/sessions.ts'
 import { signOut } from '../../steps/sign-out.ts'
 
-/** Two logins of one browser that have come as far as the way back. */
+/** Two logins in one browser, both at the point where the portal sends the browser back. */
 async function beginTwo(context: CheckContext) {
   const { browser, callback: first } = await beginLogin(context)
   const second = await context.authorize(await context.startLogin(browser.newTab()))
@@ -19,10 +19,10 @@ async function beginTwo(context: CheckContext) {
 export const tabs: Row[] = [
   {
     id: 'tabs-parallel-logins',
-    title: 'Two tabs can sign in at the same time, whichever comes back first',
+    title: 'Two tabs can sign in at the same time, in any order',
     rule: 'CL-06',
-    why: 'Whoever opens two pages of an ended session begins two logins.',
-    fix: 'Keep what belongs to a login under a name of its own, such as a cookie with part of the state.',
+    why: 'A visitor who opens two pages after the session has ended begins two logins.',
+    fix: 'Keep the data of each login under its own name, such as a cookie with a part of the state in its name.',
     needs: ['page'],
     async run(context) {
       for (const order of ['first', 'second'] as const) {
@@ -31,13 +31,13 @@ export const tabs: Row[] = [
         const early = await followCallback(context, browser, order === 'first' ? first : second)
         expect(
           (await context.exchanges()).length === before + 1,
-          `With two logins begun, the ${order} is not finished: ${describePage(early)}.`,
+          `With two logins begun, the ${order} does not work: ${describePage(early)}.`,
           early,
         )
         const late = await followCallback(context, browser, order === 'first' ? second : first)
         expect(
           (await context.exchanges()).length === before + 2,
-          `After it the other one is not: ${describePage(late)}.`,
+          `After it the other one does not work: ${describePage(late)}.`,
           late,
         )
         expect(await context.isSignedIn(browser), 'Nobody is signed in after both.')
@@ -46,17 +46,18 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-one-declined',
-    title: 'A login that is declined in one tab does not spoil the one in another',
+    title: 'A login that is declined in one tab does not affect the one in another',
     rule: 'CL-06',
     why: 'Each tab has a login of its own.',
-    fix: 'Drop what belongs to the declined login alone.',
+    fix: 'Delete only the data of the declined login.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
       const declined = await context.startLogin(browser)
       const callback = await context.authorize(await context.startLogin(browser.newTab()))
       const cancelUrl = declined.url.searchParams.get('cancel_url')
-      if (!cancelUrl || !URL.canParse(cancelUrl)) throw new Undecided('The start has no address for those who decline.')
+      if (!cancelUrl || !URL.canParse(cancelUrl))
+        throw new Undecided('The start has no address for visitors who decline.')
       await followCallback(context, browser, cancelUrl)
       const page = await followCallback(context, browser, callback)
       expect(await context.isSignedIn(browser), `The other login ends with ${describePage(page)}.`, page)
@@ -64,24 +65,24 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-five-logins',
-    title: 'The first of five logins that were begun can still be finished',
+    title: 'The first of five unfinished logins can still be finished',
     rule: 'many-tabs',
-    why: 'A browser that restores its windows opens them all, and each leads to the login.',
-    fix: 'Keep at least the last five logins that have begun.',
+    why: 'A browser that restores its windows opens all of them, and each leads to the login.',
+    fix: 'Keep at least the five latest logins.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       for (let tab = 0; tab < 4; tab++) await context.startLogin(browser.newTab())
       const page = await followCallback(context, browser, callback)
-      expect(await context.isSignedIn(browser), `It ends with ${describePage(page)}.`, page)
+      expect(await context.isSignedIn(browser), `The first login ends with ${describePage(page)}.`, page)
     },
   },
   {
     id: 'tabs-login-left',
-    title: 'A login that was left does not keep the next one from working',
+    title: 'An unfinished login does not keep the next one from working',
     rule: 'CL-06',
     why: 'People close the tab, press Back, and start again.',
-    fix: 'Begin each login anew, whatever is left of an older one.',
+    fix: 'Begin each login from scratch, whatever an older one has left.',
     needs: ['page'],
     async run(context) {
       const browser = context.browser()
@@ -92,10 +93,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'tabs-login-while-signed-in',
-    title: 'Whoever is signed in can sign in again',
+    title: 'A visitor who is signed in can sign in again',
     rule: 'CL-20',
-    why: 'A link to the login is in bookmarks and on other tabs; an answer with an error locks the visitor out.',
-    fix: 'Let a login replace the session that is there.',
+    why: 'A link to the login is in bookmarks and other tabs. If it shows an error, the visitor is locked out.',
+    fix: 'Let a login replace the existing session.',
     needs: ['page'],
     async run(context) {
       const { browser } = await context.signedIn()
@@ -106,23 +107,23 @@ export const tabs: Row[] = [
         const page = await followCallback(context, browser, callback)
         expect(page.status > 0 && page.status < 400, `The login ends with ${describePage(page)}.`, page)
       }
-      expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
-      // The portal knows the visitor and sends them back at once: nothing of another site has begun this.
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
+      // The portal knows the visitor and sends the browser back at once, so no other site has started this navigation.
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         page.status > 0 && page.status < 400,
-        `Without a stop at the portal it ends with ${describePage(page)}.`,
+        `The login without a stop at the portal ends with ${describePage(page)}.`,
         page,
       )
-      expect(await context.isSignedIn(browser), 'After that nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
     },
   },
   {
     id: 'tabs-other-visitor',
-    title: 'Somebody else who signs in with the login’s address takes the place of who was there',
+    title: 'If somebody else signs in through the address of the login, they replace the visitor who was signed in',
     rule: 'CL-20',
-    why: 'The portal knows them and asks nothing, no other site has begun it, and so the old session comes along with the callback.',
-    fix: 'Make every login replace the session that comes with it.',
+    why: 'The portal knows them and asks nothing. No other site started the navigation, so the browser sends the old session with the callback.',
+    fix: 'Let every login replace the session that the request carries.',
     needs: ['page'],
     async run(context) {
       const { browser, person } = await context.signedIn()
@@ -133,18 +134,17 @@ export const tabs: Row[] = [
       const page = await browser.visit(context.url(context.settings.login))
       expect(
         await context.isSignedIn(browser, { person: other }),
-        `It ends with ${describePage(page)}, as the one before.`,
+        `It ends with ${describePage(page)}, as the earlier visitor.`,
         page,
       )
-      expect(!(await context.isSignedIn(browser, { person })), 'The one before is still signed in.', page)
+      expect(!(await context.isSignedIn(browser, { person })), 'The earlier visitor is still signed in.', page)
     },
   },
   {
     id: 'tabs-callback-again',
-    title:
-      'The callback, delivered again to the one who is signed in by it, is no error of the server and ends no session',
+    title: 'A callback that arrives again for the visitor whom it signed in causes no server error and ends no session',
     rule: 'CL-29',
-    why: 'A browser sends it again where the connection broke, and people find it in their history.',
+    why: 'Browsers send it again when a connection breaks, and people find it in their history.',
     fix: 'Lead the visitor on to the page, or say that this login is done.',
     needs: ['page'],
     async run(context) {
@@ -153,23 +153,23 @@ export const tabs: Row[] = [
       if (!(await context.isSignedIn(browser))) throw new Undecided('A plain login does not work.')
       for (let time = 0; time < 2; time++) {
         const page = await followCallback(context, browser, callback)
-        expectServed(page, `It is answered with ${describePage(page)}.`)
+        expectServed(page, `The second delivery is answered with ${describePage(page)}.`)
       }
-      expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
     },
   },
   {
     id: 'tabs-reload-after-login',
     title: 'Reloading the page after a login stays signed in and exchanges nothing again',
     rule: 'CL-28',
-    why: 'Reload keeps how the page was come to: after a redirect from the portal a Strict cookie is not sent on it either.',
-    fix: 'Answer the callback with a page that goes on by itself, or take a Lax cookie; and keep the callback out of the history.',
+    why: 'Reload counts like the navigation before it: after a redirect from the portal the browser does not send a Strict cookie then either.',
+    fix: 'Answer the callback with a page that goes on by itself, or use a Lax cookie. Keep the callback out of the history.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
       const landed = await followCallback(context, browser, callback)
       if (new URL(landed.url).pathname === callback.pathname && mayGoOnByScript(landed))
-        throw new Undecided(describeScript(landed))
+        throw new Undecided(describeScript(landed, context.settings))
       const before = (await context.exchanges()).length
       const page = await browser.reload({ stopAt: url => url.origin === context.platform.portalUrl })
       expect((await context.exchanges()).length === before, 'The code is exchanged again.', page)
@@ -184,8 +184,8 @@ export const tabs: Row[] = [
     id: 'tabs-back-after-login',
     title: 'Back after a login breaks nothing',
     rule: 'CL-28',
-    why: 'People press Back; a callback that is asked for again has a code that is spent.',
-    fix: 'Keep the callback out of the history, and answer a second delivery to the one who is signed in with the page that they are after.',
+    why: 'People press Back, and a callback that is requested again has a used code.',
+    fix: 'Keep the callback out of the history. If the signed-in visitor requests it again, answer with the page that they wanted.',
     needs: ['page'],
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -203,23 +203,23 @@ export const tabs: Row[] = [
     id: 'tabs-signed-out-meanwhile',
     title: 'A form that is sent after signing out in another tab changes nothing',
     rule: 'CK-13',
-    why: 'Whoever signed out is no longer there, and the form says who they were.',
+    why: 'The visitor has signed out, but the form still names them.',
     fix: 'Check the session before the form.',
     needs: ['create', 'logout'],
     async run(context) {
       const open = await openCreateForm(context)
       await signOut(context, open.browser.newTab())
       const page = await open.browser.submit(open.page, open.form, open.values)
-      expectServed(page, `It is answered with ${describePage(page)}.`)
-      expect((await created(context, open.person)).length === 0, 'It was created.')
+      expectServed(page, `The form is answered with ${describePage(page)}.`)
+      expect((await created(context, open.person)).length === 0, 'The application was created.')
     },
   },
   {
     id: 'tabs-two-visitors',
-    title: 'Two visitors at the same time see each their own',
+    title: 'Two visitors at the same time each see only their own data',
     rule: 'visitors-apart',
-    why: 'What a server keeps for one request must not reach another.',
-    fix: 'Keep the session with the request, and never in a variable of the module.',
+    why: 'Data that a server keeps for one request must not reach another.',
+    fix: 'Keep the session with the request, never in a variable of the module.',
     needs: ['page'],
     async run(context) {
       const first = await context.signedIn()
@@ -233,8 +233,14 @@ export const tabs: Row[] = [
         ),
       )
       await context.platform.settle()
-      expect(await context.isSignedIn(browser, { person: other }), 'The second visitor is not themselves.')
-      expect(await context.isSignedIn(first.browser, { person: first.person }), 'The first visitor is not themselves.')
+      expect(
+        await context.isSignedIn(browser, { person: other }),
+        'The second visitor is not signed in with their own account.',
+      )
+      expect(
+        await context.isSignedIn(first.browser, { person: first.person }),
+        'The first visitor is not signed in with their own account.',
+      )
       const calls = context.arrived('api', 'me').filter(step => !before.has(step))
       expect(
         calls.every(({ response }) => response.status < 500),
@@ -247,7 +253,7 @@ export const tabs: Row[] = [
     id: 'replica-login',
     title: 'A login that begins at one instance can be finished at another',
     rule: 'CK-12',
-    why: 'A load balancer sends each request where there is room, so any replica has to take any step.',
+    why: 'A load balancer sends each request to any replica, so every replica must be able to take any step.',
     fix: 'Keep the login in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
@@ -258,30 +264,33 @@ export const tabs: Row[] = [
   },
   {
     id: 'replica-session',
-    title: 'Whoever is signed in at one instance is signed in at another',
+    title: 'A visitor who is signed in at one instance is signed in at another',
     rule: 'CK-12',
-    why: 'A load balancer sends each request where there is room, so any replica has to take any step.',
+    why: 'A load balancer sends each request to any replica, so every replica must be able to take any step.',
     fix: 'Keep the session in a sealed cookie whose key all instances have, or in a store that they share.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await context.signedIn()
-      expect(await context.isSignedIn(browser, { origin: context.settings.replica! }), 'Nobody is signed in there.')
-      expect(await context.isSignedIn(browser), 'After it nobody is signed in at the first.')
+      expect(
+        await context.isSignedIn(browser, { origin: context.settings.replica! }),
+        'Nobody is signed in at the other instance.',
+      )
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in at the first instance.')
     },
   },
   {
     id: 'replica-sign-out',
-    title: 'Whoever signs out at one instance is signed out at another',
+    title: 'A visitor who signs out at one instance is signed out at another',
     rule: 'CK-12',
-    why: 'Otherwise the session lives on where the next request goes.',
-    fix: 'End the session in the cookie or in the store that all share.',
+    why: 'Otherwise the session goes on at the instance that gets the next request.',
+    fix: 'End the session in the cookie or in the shared store.',
     needs: ['replica', 'page', 'logout'],
     async run(context) {
       const { browser, page } = await context.signedIn()
       await signOut(context, browser, page)
       expect(
         !(await context.isSignedIn(browser, { origin: context.settings.replica! })),
-        'They are still signed in there.',
+        'The visitor is still signed in at the other instance.',
       )
     },
   },
@@ -289,8 +298,8 @@ export const tabs: Row[] = [
     id: 'replica-refresh',
     title: 'Two instances that renew at the same time keep the visitor signed in',
     rule: 'CK-12',
-    why: 'One refresh token serves once; the loser of the race must not end the session of the winner.',
-    fix: 'Take a refusal of a refresh token that has just been replaced for no end.',
+    why: 'A refresh token counts once. The loser of the race must not end the session of the winner.',
+    fix: 'Do not end a session because the portal refuses a refresh token that was replaced a moment ago.',
     needs: ['replica', 'page'],
     async run(context) {
       const { browser } = await expiredSession(context)
@@ -304,15 +313,15 @@ export const tabs: Row[] = [
       await context.platform.settle()
       const seen = pages.find(({ status }) => status === 0) ?? pages[0]!
       renewalIn(context, { page: seen, steps: context.arrived().filter(step => !before.has(step)) })
-      expect(await context.isSignedIn(browser), 'After it nobody is signed in.')
+      expect(await context.isSignedIn(browser), 'Afterwards nobody is signed in.')
     },
   },
   {
     id: 'restart-session',
-    title: 'A session outlives a restart of the client',
+    title: 'A session survives a restart of the client',
     rule: 'survives-restart',
-    why: 'Every new version is a restart, and signs everybody out otherwise.',
-    fix: 'Keep the session in a sealed cookie with a key of the settings, or in a store of its own.',
+    why: 'Every new version is a restart. Without this it signs everybody out.',
+    fix: 'Keep the session in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['start', 'page'],
     isAlone: true,
     longestMs: 120_000,
@@ -324,10 +333,10 @@ export const tabs: Row[] = [
   },
   {
     id: 'restart-login',
-    title: 'A login that has begun outlives a restart of the client',
+    title: 'An unfinished login survives a restart of the client',
     rule: 'survives-restart',
-    why: 'People stand at the portal for minutes while a new version starts.',
-    fix: 'Keep the login in a sealed cookie with a key of the settings, or in a store of its own.',
+    why: 'Visitors may spend minutes at the portal while a new version starts.',
+    fix: 'Keep the login in a sealed cookie with a key from the settings, or in a separate store.',
     needs: ['start', 'page'],
     isAlone: true,
     longestMs: 120_000,

@@ -1,4 +1,4 @@
-// Time: sessions and tokens that end when somebody does not expect it, and what thousands of logins leave behind.
+// Time: sessions and tokens that end unexpectedly, and the resources that thousands of logins use.
 import { NotApplicable, type Row, Undecided } from '../../check.ts'
 import type { CheckContext } from '../../context.ts'
 import { tokensSentIn } from '../../correlation.ts'
@@ -13,12 +13,12 @@ const needs: Row['needs'] = ['page']
 /** Seconds. */
 const shortLife = 2
 
-/** Logins that are begun and left; a slow client gets fewer. */
+/** The number of unfinished logins. A slow client gets fewer. */
 const mostLogins = 1000
 const loginsMs = 4000
 const atOnce = 16
 
-/** Of memory, a login that is kept for a while may take some KB. */
+/** A login that is kept for a while may take a few KB of memory. */
 const mostGrowthMb = 100
 const mostConnections = 60
 
@@ -46,14 +46,14 @@ async function leaveLogins(context: CheckContext): Promise<number> {
 export const time: Row[] = [
   {
     id: 'time-session-ends-at-server',
-    title: 'A session whose time is over opens nothing, although its cookie is sent',
+    title: 'An expired session opens nothing, even if its cookie is sent',
     rule: 'CK-07',
-    why: 'Max-Age is only a wish to the browser: a copy of the cookie would work for as long as the token does.',
-    fix: 'Write the end of the session into the sealed cookie, or keep it beside the session, and compare it with the clock at each request.',
+    why: 'Max-Age is only a request to the browser. Without its own check the client accepts a copy of the cookie for as long as the token works.',
+    fix: 'Write the end of the session into the sealed cookie, or keep it with the session, and compare it with the clock at each request.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
-      // Without a refresh token: a session that can be renewed may go on.
+      // Without a refresh token, because a session that can be renewed may go on.
       await context.order('exchange-short-session', { options: { seconds: shortLife } })
       await followCallback(context, browser, callback)
       const [exchange] = await context.exchanges()
@@ -65,7 +65,7 @@ export const time: Row[] = [
       await context.pause(shortLife * 1000 + 700)
       expect(
         !(await isTaken(context, cookie, token)),
-        `expires_in was ${shortLife} seconds, and after them the same cookies still call the API with the same token.`,
+        `expires_in was ${shortLife} seconds, but after that time the same cookies still call the API with the same token.`,
       )
     },
   },
@@ -73,8 +73,8 @@ export const time: Row[] = [
     id: 'time-token-ends-early',
     title: 'A token that ends before expires_in says leads to a renewal or to the login',
     rule: 'token-ends-early',
-    why: 'Clocks differ, and tokens are withdrawn: the API knows better than the number that came with the token.',
-    fix: 'Take a 401 of the API for the end of the token, whatever the clock says: renew once, or lead to the login.',
+    why: 'Clocks differ, and tokens can be withdrawn. The API knows better than expires_in.',
+    fix: 'Treat a 401 of the API as the end of the token, whatever the clock says: renew once, or lead to the login.',
     needs,
     async run(context) {
       const { browser, callback } = await beginLogin(context)
@@ -95,7 +95,7 @@ export const time: Row[] = [
       const [exchange] = context.arrived('exchange')
       const token = exchange && tokensOf(exchange)?.access_token
       if (steps.some(step => step.kind === 'api' && step.response.status < 400 && tokensSentIn(step).includes(token)))
-        throw new Undecided('The API still takes the token.')
+        throw new Undecided('The API still accepts the token.')
       const isShown = steps.some(({ kind, response }) => kind === 'api' && response.status < 400)
       const { login } = context.settings
       const isLed =
@@ -104,22 +104,22 @@ export const time: Row[] = [
         page.links.some(({ url }) => url.startsWith(context.url(login))) ||
         page.forms.some(({ action }) => action.startsWith(context.url(login))) ||
         page.body.includes(login)
-      expect(isShown || isLed, `It ends with ${describePage(page)}, which leads to no login.`, page, ...calls)
+      expect(isShown || isLed, `The visit ends with ${describePage(page)}, which leads to no login.`, page, ...calls)
     },
   },
   {
     id: 'time-left-logins',
-    title: 'A thousand logins that were begun and left cost neither memory nor connections',
+    title: 'A thousand unfinished logins cost neither memory nor connections',
     rule: 'DO-10',
-    why: 'Anybody can begin one without a password, as often as they like.',
-    fix: 'Keep a login in a sealed cookie, or at the server with a bound and an end; reuse connections to the portal.',
+    why: 'Anybody can begin a login without a password, as often as they like.',
+    fix: 'Keep a login in a sealed cookie, or at the server with a limit and an expiry. Reuse connections to the portal.',
     needs: ['start'],
     isAlone: true,
     async run(context) {
       const pid = context.clientProcess?.pid?.()
       if (pid === undefined || usageOf(pid) === undefined)
         throw new NotApplicable('the memory of a process can be read on Linux only')
-      // What is loaded with the first requests is no growth.
+      // Memory that the first requests load does not count as growth.
       for (let warmUp = 0; warmUp < 50; warmUp++)
         await context.request(context.settings.login, { headers: typedAddress })
       const before = usageOf(pid)!
@@ -132,7 +132,7 @@ export const time: Row[] = [
         `After ${begun} logins the client has ${grown} MB more (${Math.round(before.megabytes)} before).`,
       )
       const open = after.connections - before.connections
-      expect(open <= mostConnections, `After ${begun} logins the client has ${open} connections more.`)
+      expect(open <= mostConnections, `After ${begun} logins the client has ${open} more connections.`)
       const next = await context.request(context.settings.login, { headers: typedAddress })
       expect(
         statusOf(next) > 0 && statusOf(next) < 500,

@@ -1,4 +1,4 @@
-// What a process and its children use of the machine, where the system tells.
+// What a process and its children use of the machine, if the system reports it.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface Usage {
@@ -6,7 +6,7 @@ export interface Usage {
   connections: number
 }
 
-/** Undefined where there is no /proc, or no such process any more. */
+/** Undefined if there is no /proc, or if the process has ended. */
 export function usageOf(pid: number): Usage | undefined {
   try {
     const total = { megabytes: 0, connections: 0 }

@@ -74,8 +74,14 @@ const passesHeadersOn: Partial<Parts> = {
 }
 
 export const apiAnswers: Fault[] = [
-  fault('id-pasted-into-a-link', ['list-id-path', 'list-id-query'], {
+  fault('id-pasted-into-a-link', 'list-id-link', {
     itemOf: ({ parts }, { id, name }) => `<a href="/applications/${parts.html(id)}">${parts.html(name)}</a>`,
+  }),
+  fault('id-is-the-link', 'list-id-path', {
+    itemOf: ({ parts }, { id, name }) => `<a href="${parts.html(id)}">${parts.html(name)}</a>`,
+  }),
+  fault('id-pasted-into-a-call', ['list-id-path', 'list-id-query'], {
+    applicationPath: id => `/apps/v1/${decodeURIComponent(id)}`,
   }),
   fault('id-pasted-into-a-page', 'list-id-markup', {
     itemOf: ({ parts }, { id, name }) => `<b title="${id}">${parts.html(name)}</b>`,

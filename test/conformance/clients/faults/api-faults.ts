@@ -45,7 +45,23 @@ const creationIsAlwaysMade: Partial<Parts> = {
 const brokenCreations = 'reset-not-repeated 503-not-repeated 403 404 409 422-sentence 422-fields 422-oauth'
 const brokenLists = 'reset cut half empty html not-an-object endless-header gzip 400 403 404 429 500 502 503 not-a-list'
 
+/** As a framework answers by itself. */
+const notCaught = answerWith(answer =>
+  [502, 503, 504].includes(answer.status) ? { status: 500, body: 'Internal Server Error' } : answer,
+)
+
 export const apiFaults = [
+  fault('failures-caught-by-the-framework', ['list-503', 'list-half', 'create-503-not-repeated'], notCaught),
+  fault('failed-exchange-caught-by-the-framework', ['exchange-503', 'exchange-html', 'exchange-401'], notCaught),
+  fault(
+    'failed-creation-leads-to-the-list',
+    'create-503-not-repeated',
+    answerWith((answer, { method, url }) =>
+      method === 'POST' && url.pathname === '/applications' && answer.status >= 500
+        ? { status: 303, headers: { location: '/applications' } }
+        : answer,
+    ),
+  ),
   fault('list-trusted', 'list-members-missing', { readList: trusting }),
   fault('list-of-strangers-crashes', 'list-hostile-texts', {
     itemOf(visit, application) {

@@ -93,6 +93,18 @@ const kept = new Map<string, Session>()
 const isSessionId = /^[0-9a-f]{48}$/
 
 export const callback = [
+  fault('refused-callback-ends-the-session', 'callback-refused-keeps-session', {
+    async around(visit, next) {
+      const answer = await next()
+      if (visit.url.pathname === '/exchangeToken' && (answer.status ?? 200) >= 400) right.dropSession(visit)
+      return answer
+    },
+  }),
+  fault('error-callback-ends-the-session', 'callback-refused-keeps-session', {
+    async beforeState(visit) {
+      if (visit.query.has('error')) right.dropSession(visit)
+    },
+  }),
   fault(
     'state-unchecked',
     [

@@ -12,6 +12,7 @@ import { opaqueTokens } from './opaque-tokens.ts'
 import { pages } from './pages.ts'
 import { portalFaults } from './portal-faults.ts'
 import { rawRequests } from './raw-requests.ts'
+import { realBrowser } from './real-browser.ts'
 import { renewalFaults } from './renewal-faults.ts'
 import { signingOut } from './signing-out.ts'
 import { startingALogin } from './starting-a-login.ts'
@@ -39,4 +40,5 @@ export const faults: Fault[] = [
   apiFaults,
   apiAnswers,
   log,
+  realBrowser,
 ].flat()

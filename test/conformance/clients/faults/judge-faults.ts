@@ -1,6 +1,7 @@
 // Judges small clients with one fault each: every check that the table names for a fault must find it.
 import type { Check } from '../../../../src/conformance/check.ts'
 import { checks } from '../../../../src/conformance/checks.ts'
+import { skip as noChromium } from '../../../support/launch-chromium.ts'
 import { openStage, type Stage } from '../../support/stage.ts'
 import { buildFaultyClient } from '../faulty-client.ts'
 import type { Fault } from './fault.ts'
@@ -17,16 +18,18 @@ export interface Judged extends Pair {
   said: string
 }
 
-/** The table row by row. Throws if it names a check that does not exist. */
+/** The table row by row; without Chromium, the rows that need none. Throws if it names a check that does not exist. */
 export function listPairs(): Pair[] {
   const byId = new Map(checks.map(check => [check.id, check]))
-  return faults.flatMap(fault =>
-    fault.checks.map(id => {
-      const check = byId.get(id)
-      if (!check) throw new Error(`The fault ${fault.name} names the check ${id}, which does not exist.`)
-      return { fault, check }
-    }),
-  )
+  return faults
+    .flatMap(fault =>
+      fault.checks.map(id => {
+        const check = byId.get(id)
+        if (!check) throw new Error(`The fault ${fault.name} names the check ${id}, which does not exist.`)
+        return { fault, check }
+      }),
+    )
+    .filter(({ check }) => !noChromium || !check.needs?.includes('browser'))
 }
 
 /**

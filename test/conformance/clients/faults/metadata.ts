@@ -12,7 +12,7 @@ interface Reading {
   /** Asks for the document again at each login. */
   isAskedAgain: boolean
   isBelieved(document: Document, visit: Visit): boolean
-  /** What is known where it cannot be read. */
+  /** The document that the client uses if it cannot read a new one. */
   otherwise(visit: Visit): Document
 }
 
@@ -71,6 +71,10 @@ function readingMetadata(change: Partial<Reading> = {}, parts: Partial<Parts> = 
       right.checkClient(visit)
       const isPromised = known(visit).authorization_response_iss_parameter_supported === true
       if (isPromised && !visit.query.has('iss')) throw new Refusal(400, 'This answer does not say whose it is.')
+    },
+    /** No portal without it can be asked to revoke. */
+    async revoke(visit, token) {
+      if (known(visit).revocation_endpoint !== undefined) await right.revoke(visit, token)
     },
     ...parts,
   }
@@ -134,6 +138,7 @@ export const metadata: Fault[] = [
     ['metadata-no-pkce-404', 'metadata-no-pkce-pkce-missing'],
     readingMetadata({}, { newVerifier: right.newVerifier, startQuery: right.startQuery }),
   ),
+  fault('revokes-whatever-the-metadata-says', 'metadata-no-revocation', readingMetadata({}, { revoke: right.revoke })),
   fault(
     'metadata-promise-of-iss-ignored',
     'metadata-iss-promised',

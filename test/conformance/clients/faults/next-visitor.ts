@@ -7,7 +7,7 @@ const cookieOf = (visit: Visit, name: string) => visit.cookies.find(([key]) => k
 const keptFor = (isKept: (visit: Visit) => boolean) =>
   headersWith(visit => (isKept(visit) ? { 'cache-control': 'private' } : {}))
 
-/** Says in a cookie of its own who was here. */
+/** Sets one more cookie, with the name of the visitor. */
 const greets = {
   keepSession(visit: Visit, tokens: Parameters<typeof right.keepSession>[1]) {
     const session = right.keepSession(visit, tokens)

@@ -68,6 +68,14 @@ export const pages = [
     ...anyForm,
     isFromHere: visit => visit.headers['sec-fetch-site'] === 'same-site' || right.isFromHere(visit),
   }),
+  fault('own-form-without-sec-fetch-refused', 'create-old-browser', {
+    isFromHere: ({ headers }) => ['same-origin', 'none'].includes(String(headers['sec-fetch-site'])),
+  }),
+  fault(
+    'referrer-policy-hides-the-origin',
+    'create-old-browser',
+    headersWith(() => ({ 'referrer-policy': 'no-referrer' })),
+  ),
   fault('post-from-nowhere', ['create-forged-origin-null', 'create-forged-fetch-site'], {
     ...anyForm,
     isFromHere: visit => visit.headers.origin === 'null' || right.isFromHere(visit),

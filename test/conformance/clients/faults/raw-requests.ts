@@ -40,6 +40,18 @@ function throws(act: () => unknown): boolean {
   }
 }
 
+/** Everybody waits until such a request has been answered. */
+export function inTurn(isWaitedFor: (visit: Visit) => boolean): Partial<typeof right> {
+  return {
+    async around(visit, next) {
+      const before = visit.memory.get('turn')
+      const answer = Promise.resolve(before?.catch(() => undefined)).then(next)
+      if (isWaitedFor(visit)) visit.memory.set('turn', answer)
+      return answer
+    },
+  }
+}
+
 const lax = sessionWith(text => text.replace('Strict', 'Lax'))
 
 export const rawRequests: Fault[] = [
@@ -81,14 +93,11 @@ export const rawRequests: Fault[] = [
     ),
   ),
   fault('half-a-body-ends-the-process', 'raw-body-length', ends),
-  fault('one-request-at-a-time', 'raw-body-unfinished', {
-    async around(visit, next) {
-      const before = visit.memory.get('turn')
-      const answer = Promise.resolve(before?.catch(() => undefined)).then(next)
-      visit.memory.set('turn', answer)
-      return answer
-    },
-  }),
+  fault(
+    'everybody-waits-for-a-form',
+    'raw-body-unfinished',
+    inTurn(({ method }) => method === 'POST'),
+  ),
   fault('bodies-without-a-bound', 'raw-body-endless', { longestBody: Number.POSITIVE_INFINITY }),
   fault('post-without-origin', ['raw-logout-without-origin', 'raw-create-without-origin'], {
     ...lax,

@@ -7,7 +7,7 @@ let count = 1000
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
 
-/** Of a client that never heard of it: neither made nor looked at. */
+/** Behaves like a client that does not know `state`: it sends none and checks none. */
 const noState = {
   loginCookie: () => '__Host-login-0',
   findLogin: (visit: Visit) => {
@@ -101,6 +101,9 @@ export const startingALogin = [
   }),
   fault('login-cookie-for-a-month', 'login-cookie-short', {
     loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=2592000'),
+  }),
+  fault('login-cookie-for-half-an-hour', 'login-cookie-short', {
+    loginAttributes: right.loginAttributes.replace('Max-Age=600', 'Max-Age=1800'),
   }),
   fault('login-cookie-readable', 'pkce-verifier-hidden', {
     sealLogin: (_visit, _name, login) => readable.write(login),

@@ -1,0 +1,177 @@
+// One window of a real Chromium with its own cookies, which records all its requests.
+import { setTimeout as wait } from 'node:timers/promises'
+import type * as Playwright from 'playwright-core'
+import type { Exchange } from './browser.ts'
+
+export type Window = Awaited<ReturnType<typeof openWindow>>
+
+/** One request that the window made, in the order in which it began. */
+export interface Asked {
+  url: string
+  method: string
+  /** A navigation of the whole page. */
+  isPage: boolean
+  headers: Record<string, string>
+}
+
+export interface WindowOptions {
+  /** How long a page may load, and go on by itself. */
+  patienceMs: number
+  onExchange: (exchange: Exchange) => void
+}
+
+const lookMs = 50
+/** A page without requests for this time has come to rest. */
+const quietMs = 400
+/** More whole pages than this in a row, without a click, count as an endless loop. */
+const mostPages = 30
+
+const brokenConnection = /ERR_(EMPTY_RESPONSE|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH)/
+
+export async function openWindow(chromium: Playwright.Browser, { patienceMs, onExchange }: WindowOptions) {
+  // The suite's own requests check the certificate. This browser does not know NODE_EXTRA_CA_CERTS.
+  const context = await chromium.newContext({ ignoreHTTPSErrors: true })
+  context.setDefaultTimeout(patienceMs)
+  const asked: Asked[] = []
+  const errors: string[] = []
+  const underWay = new Set<Playwright.Request>()
+  let lastMove = performance.now()
+  let isClosed = false
+
+  context.on('request', request => {
+    lastMove = performance.now()
+    underWay.add(request)
+    asked.push({ url: request.url(), method: request.method(), isPage: isPage(request), headers: request.headers() })
+  })
+  const end = (request: Playwright.Request) => {
+    if (underWay.delete(request)) lastMove = performance.now()
+  }
+  // A request of a script may stay open for as long as the page.
+  context.on('response', response => !isPage(response.request()) && end(response.request()))
+  context.on('requestfinished', async request => {
+    const exchange = isTelling(request) ? await readExchange(request).catch(() => undefined) : undefined
+    if (exchange && !isClosed) onExchange(exchange)
+    end(request)
+  })
+  context.on('requestfailed', request => {
+    const fault = request.failure()?.errorText ?? 'it failed'
+    if (!isClosed && brokenConnection.test(fault)) onExchange(lostExchange(request, fault))
+    end(request)
+  })
+  context.on('console', message => {
+    if (message.type() === 'error' && !isAboutAnAnswer(message)) errors.push(message.text())
+  })
+  context.on('weberror', error => errors.push(String(error.error())))
+  // Leaves forms with unsaved changes, and confirms every dialog.
+  context.on('dialog', dialog => void dialog.accept().catch(() => undefined))
+  const page = await context.newPage()
+
+  /** Resolves with true when the page has come to rest, and with false if it loops or nothing answers. */
+  async function untilQuiet(): Promise<boolean> {
+    const begun = performance.now()
+    const pagesBefore = asked.filter(({ isPage }) => isPage).length
+    for (;;) {
+      const now = performance.now()
+      if (underWay.size === 0 && now - lastMove > quietMs) return true
+      if (asked.filter(({ isPage }) => isPage).length - pagesBefore > mostPages) return false
+      if (now - begun > patienceMs) break
+      await wait(lookMs)
+    }
+    for (const request of underWay)
+      if (isPage(request)) onExchange(lostExchange(request, `no whole answer within ${patienceMs} ms`))
+    return false
+  }
+
+  return {
+    page,
+    asked,
+    /** Errors of scripts, and loads that the policy of the page blocked. */
+    errors,
+    untilQuiet,
+
+    /** Opens an address as if a person typed it. See untilQuiet. */
+    async goTo(url: string): Promise<boolean> {
+      lastMove = performance.now()
+      // An endless redirect, or a page that goes on at once, is not an error here: the address shows where it ended.
+      await page.goto(url, { waitUntil: 'commit' }).catch(() => undefined)
+      return untilQuiet()
+    },
+
+    /** An action of a person on the page, and its effects. See untilQuiet. */
+    async act(what: () => Promise<unknown>): Promise<boolean> {
+      lastMove = performance.now()
+      await what()
+      // A request that a script begins a moment later counts, too.
+      lastMove = performance.now()
+      return untilQuiet()
+    },
+
+    cookies: (url: string) => context.cookies(url),
+
+    /** From now on the window has these cookies and no others. */
+    async keepCookies(cookies: Playwright.Cookie[]): Promise<void> {
+      await context.clearCookies()
+      await context.addCookies(cookies)
+    },
+
+    async close(): Promise<void> {
+      isClosed = true
+      await context.close()
+    },
+  }
+}
+
+function isPage(request: Playwright.Request): boolean {
+  return request.isNavigationRequest() && request.resourceType() === 'document'
+}
+
+/** Styles and images show nothing about a login. */
+function isTelling(request: Playwright.Request): boolean {
+  return isPage(request) || ['fetch', 'xhr'].includes(request.resourceType())
+}
+
+/** Chromium logs an answer with a status of 400 or more as an error. Checks judge such an answer by its content. */
+function isAboutAnAnswer(message: Playwright.ConsoleMessage): boolean {
+  return message.text().startsWith('Failed to load resource: the server responded with')
+}
+
+async function readExchange(request: Playwright.Request): Promise<Exchange | undefined> {
+  const response = await request.response()
+  if (!response) return undefined
+  const lines = await response.headersArray()
+  const { startTime, responseEnd } = request.timing()
+  return {
+    request: {
+      method: request.method(),
+      url: request.url(),
+      headers: await request.allHeaders(),
+      body: request.postData() ?? '',
+    },
+    response: {
+      status: response.status(),
+      headers: new Headers(
+        lines
+          .filter(({ name }) => name.toLowerCase() !== 'set-cookie')
+          .map(({ name, value }): [string, string] => [name, value]),
+      ),
+      setCookies: lines.filter(({ name }) => name.toLowerCase() === 'set-cookie').map(({ value }) => value),
+      body: '',
+    },
+    startedAt: startTime,
+    durationMs: Math.max(0, responseEnd),
+  }
+}
+
+function lostExchange(request: Playwright.Request, fault: string): Exchange {
+  return {
+    request: {
+      method: request.method(),
+      url: request.url(),
+      headers: request.headers(),
+      body: request.postData() ?? '',
+    },
+    response: { fault, isLost: true },
+    startedAt: request.timing().startTime,
+    durationMs: 0,
+  }
+}

@@ -1,0 +1,286 @@
+// What a visitor experiences in a real Chromium, with the scripts of the client. These checks run only with --browser.
+import { type Row, Undecided } from '../../check.ts'
+import { expect, expectOr } from '../../findings.ts'
+import { makeApplication } from '../../steps/applications.ts'
+import {
+  callbacksIn,
+  createdBy,
+  fillCreateForm,
+  isServed,
+  isSignedIn,
+  placeOf,
+  readableByScripts,
+  signedIn,
+  signIn,
+  signOut,
+  tokensOf,
+} from '../../steps/real-browser.ts'
+
+const strictCookie =
+  'Answer the callback with status 200 and a page that goes on by itself: browsers send no Strict cookie after redirects that another site began, so a redirect from the callback shows a page without a session.'
+
+const rows: Row[] = [
+  {
+    id: 'chromium-login',
+    title: 'In Chromium, a visitor who signs in at the portal is signed in at the client after one pass',
+    rule: 'login-works',
+    why: 'This is the purpose of a client, and only a browser shows whether its pages, scripts and cookies work together.',
+    fix: "Sign in yourself with the browser's developer tools open, and follow the requests from the callback on.",
+    needs: ['page', 'browser'],
+    async run(context) {
+      const visitor = await signIn(context)
+      const { window, isAtRest } = visitor
+      const { length: callbacks } = callbacksIn(context, window)
+      expectOr(
+        strictCookie,
+        callbacks < 2,
+        `The browser was sent to the portal and back ${callbacks} times, and is at ${placeOf(window)}.`,
+      )
+      expect(isAtRest, `After the login the page at ${placeOf(window)} does not come to rest.`)
+      expect(
+        placeOf(window).startsWith(`${context.settings.client}/`),
+        `The login ended at ${placeOf(window)}, which is not a page of the client.`,
+      )
+      expect(
+        await isSignedIn(context, visitor),
+        `After the login, a visit of ${context.settings.page} made no call of the API that was answered.`,
+      )
+    },
+  },
+  {
+    id: 'chromium-login-lands',
+    title: 'In Chromium, the first page after the login is already signed in',
+    rule: 'CL-26',
+    why: 'Visitors who have just signed in and see a page that asks them to sign in believe that it failed.',
+    fix: strictCookie,
+    needs: ['page', 'browser'],
+    async run(context) {
+      const before = context.platform.steps.length
+      const visitor = await signIn(context)
+      const { window, person } = visitor
+      await context.platform.settle()
+      const isCalled = context.platform.steps
+        .slice(before)
+        .some(step => step.listener === 'api' && step.about.userId === person.id && step.response.status < 400)
+      // A welcome page may call nothing. Then the visitor follows a link.
+      const script = `location.assign(${JSON.stringify(context.url(context.settings.page))})`
+      const follow = () => window.act(() => window.page.evaluate(script))
+      const { length: callbacks } = callbacksIn(context, window)
+      expect(
+        callbacks < 2 && (isCalled || (await isServed(context, visitor, follow))),
+        `The page that the login led to, ${placeOf(window)}, is not signed in.`,
+      )
+    },
+  },
+  {
+    id: 'chromium-code-not-in-address',
+    title: 'In Chromium, code and state do not stay in the address bar',
+    rule: 'CL-28',
+    why: 'The address bar is kept in the history, copied and sent on.',
+    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, which replace the entry in the history.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const { window } = await signIn(context)
+      const { searchParams, pathname } = new URL(window.page.url())
+      const left = ['code', 'state'].filter(name => searchParams.has(name))
+      expect(left.length === 0, `After the login the address is ${pathname} with ${left.join(' and ')}.`)
+    },
+  },
+  {
+    id: 'chromium-reload-and-back',
+    title: 'In Chromium, Reload and Back after the login keep the session and do not run the callback again',
+    rule: 'CL-28',
+    why: 'A code works once, so a repeated callback ends on an error.',
+    fix: 'Leave the callback with location.replace, a redirect or a meta refresh, which keep it out of the history.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const visitor = await signIn(context)
+      const { window } = visitor
+      const isKept = await isServed(context, visitor, () =>
+        window.act(() => window.page.reload({ waitUntil: 'commit' })),
+      )
+      const landed = placeOf(window)
+      await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
+      // Back may lead to the portal, which gives another code to a visitor who is signed in there.
+      const opened = callbacksIn(context, window)
+      expect(new Set(opened).size === opened.length, 'Reload or Back opened the same callback again.')
+      if (isKept) return
+      expect(await isSignedIn(context, visitor), `After Reload, the visitor is no longer signed in at ${landed}.`)
+    },
+  },
+  {
+    id: 'chromium-from-another-site',
+    title: 'In Chromium, a link on another site opens the page for a visitor who is signed in',
+    rule: 'PG-12',
+    why: 'Browsers send no Strict cookie with the first request from another site, so the visitor would have to sign in again.',
+    fix: 'Answer such a navigation without a session with a page that goes on to the same path by itself, once.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      const { window } = visitor
+      const { otherSite } = context.platform
+      await window.goTo(otherSite.url(otherSite.page(`<a href="${context.url(context.settings.page)}">Go</a>`)))
+      const isKnown = await isServed(context, visitor, () => window.act(() => window.page.locator('a').click()))
+      expect(isKnown, `The link led to ${placeOf(window)}, where the visitor is not signed in.`)
+    },
+  },
+  {
+    id: 'chromium-no-tokens',
+    title: 'In Chromium, no script can read a token, and no page sends one',
+    rule: 'CK-08',
+    why: 'Otherwise every script on the page, such as one from a hijacked package, can take the token.',
+    fix: 'Keep tokens in HttpOnly cookies or at the server, and call the API from the server.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const visitor = await signIn(context)
+      const { window } = visitor
+      const places = [await readableByScripts(window)]
+      if (!(await isSignedIn(context, visitor)))
+        throw new Undecided('In Chromium nobody is signed in after a login, which chromium-login reports.')
+      places.push(await readableByScripts(window))
+      const tokens = await tokensOf(context)
+      for (const place of places)
+        for (const [where, text] of Object.entries(place))
+          expect(!tokens.some(token => text.includes(token)), `A token is in ${where}.`)
+      const sent = window.asked.find(({ headers, url }) => {
+        const texts = [url, ...Object.entries(headers).flatMap(([name, value]) => (name === 'cookie' ? [] : [value]))]
+        return tokens.some(token => texts.some(text => text.includes(token)))
+      })
+      expect(!sent, `A page sent a token in a request to ${sent?.url.replace(/\?.*$/s, '')}.`)
+    },
+  },
+  {
+    id: 'chromium-session-cookie',
+    title: 'In Chromium, the cookies of the session are HttpOnly, Secure and SameSite',
+    rule: 'CK-01',
+    why: 'Each of the three keeps others from using the session: scripts, eavesdroppers and other sites.',
+    fix: 'Set the cookie of the session with HttpOnly, Secure and SameSite=Strict or Lax.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      const { window } = visitor
+      const cookies = await window.cookies(context.settings.client)
+      for (const cookie of cookies) {
+        const { name, httpOnly, secure, sameSite } = cookie
+        const missing = [!httpOnly && 'HttpOnly', !secure && 'Secure', sameSite === 'None' && 'SameSite'].filter(
+          Boolean,
+        )
+        if (missing.length === 0) continue
+        // A cookie belongs to the session if it is enough to be signed in, or if nobody is signed in without it. A language cookie does neither.
+        await window.keepCookies([cookie])
+        const isEnough = await isSignedIn(context, visitor)
+        await window.keepCookies(cookies.filter(other => other !== cookie))
+        const isOfSession = isEnough || !(await isSignedIn(context, visitor))
+        expect(!isOfSession, `The cookie ${name} of the session is not ${missing.join(', ')}.`)
+      }
+    },
+  },
+  {
+    id: 'chromium-no-errors',
+    title: 'In Chromium, the pages run without errors of their scripts and without violations of their own policy',
+    rule: 'scripts-without-errors',
+    why: 'A script that fails leaves its page half done, and a script that the policy blocks does nothing.',
+    fix: 'Open the page with the console of the browser, and fix the errors that it lists.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const { window } = await signedIn(context)
+      if (context.settings.create) await window.goTo(context.url(context.settings.create))
+      expect(window.errors.length === 0, `The console says: ${window.errors[0]}`)
+    },
+  },
+  {
+    id: 'chromium-nothing-foreign',
+    title: 'In Chromium, the pages request nothing from other sites',
+    rule: 'PG-22',
+    why: 'A site that serves a script or style can see and do everything that the visitor can.',
+    fix: 'Serve scripts, styles and images from the client itself, and call the API from the server.',
+    needs: ['page', 'browser'],
+    async run(context) {
+      const { window } = await signedIn(context)
+      if (context.settings.create) await window.goTo(context.url(context.settings.create))
+      const own = [context.settings.client, context.platform.portalUrl]
+      const foreign = window.asked.find(({ url }) => /^https?:/.test(url) && !own.includes(new URL(url).origin))
+      expect(!foreign, `A page asked for ${foreign?.url.replace(/\?.*$/s, '')}.`)
+    },
+  },
+  {
+    id: 'chromium-create',
+    title: 'In Chromium, the form creates the application',
+    rule: 'create-application',
+    why: 'A form that a script sends works only if the script does.',
+    fix: "Fill in the form yourself with the browser's developer tools open, and follow its request to the API.",
+    needs: ['page', 'create', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      const button = await fillCreateForm(context, visitor, 'Created in Chromium')
+      await visitor.window.act(() => button.click())
+      const count = await createdBy(context, visitor.person)
+      expect(count > 0, 'Nothing was created.')
+    },
+  },
+  {
+    id: 'chromium-create-once',
+    title: 'In Chromium, a double click creates one application',
+    rule: 'PG-15',
+    why: 'Many people click twice, and would get two applications with two secrets.',
+    fix: 'Give each form its own id, and act on an id once. Disabling the button is not enough.',
+    needs: ['page', 'create', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      const button = await fillCreateForm(context, visitor, 'Created in Chromium')
+      await visitor.window.act(() => button.dblclick())
+      const count = await createdBy(context, visitor.person)
+      if (count === 0) throw new Undecided('Nothing was created, which chromium-create reports.')
+      expect(count === 1, `A double click created ${count} applications.`)
+    },
+  },
+  {
+    id: 'chromium-sign-out',
+    title: 'In Chromium, signing out ends the session',
+    rule: 'CK-13',
+    why: 'A script that only shows another page leaves the session to the next person.',
+    fix: 'Send the request that ends the session at the server before the page says so, and delete the cookies there.',
+    needs: ['page', 'logout', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      await signOut(context, visitor)
+      expect(
+        !(await isSignedIn(context, visitor)),
+        `After signing out, ${context.settings.page} still calls the API in the visitor's name.`,
+      )
+    },
+  },
+  {
+    id: 'chromium-back-after-sign-out',
+    title: 'In Chromium, Back after signing out shows nothing of the visitor',
+    rule: 'CK-13',
+    why: 'The next person at the browser presses Back.',
+    fix: 'Send Cache-Control: no-store with every page behind the login, and with every answer that a script turns into one.',
+    needs: ['page', 'logout', 'browser'],
+    async run(context) {
+      const visitor = await signedIn(context)
+      const { window, person } = visitor
+      const mark = 'Weather of conformance'
+      await makeApplication(context, person, { name: mark })
+      const shows = async () => (await window.page.content()).includes(mark)
+      await window.goTo(context.url(context.settings.page))
+      if (!(await shows()))
+        throw new Undecided(`${context.settings.page} does not show the application of its visitor.`)
+      await signOut(context, visitor)
+      if (await shows()) expect(false, `After signing out, ${placeOf(window)} still shows data of the visitor.`)
+      const isAtPortal = () => window.asked.some(({ url }) => url.startsWith(context.platform.portalUrl))
+      window.asked.length = 0
+      // If Back leads through the portal, it is a new login, which logout-not-silent judges.
+      for (let back = 0; back < 3 && !isAtPortal(); back++) {
+        await window.act(() => window.page.goBack({ waitUntil: 'commit' }).catch(() => undefined))
+        expect(
+          isAtPortal() || !(await shows()),
+          `After signing out, Back shows ${placeOf(window)} with data of the visitor.`,
+        )
+      }
+    },
+  },
+]
+
+/** A browser that has just been started is slow on a busy machine. */
+export const realBrowser: Row[] = rows.map(row => ({ ...row, longestMs: 120_000 }))

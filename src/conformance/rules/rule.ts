@@ -1,0 +1,43 @@
+// What a rule is, and short ways to write one down.
+
+/**
+ * MUST: a client that breaks it fails. The platform, an RFC, or a decision of this project demands it. SHOULD: one of them or OWASP
+ * ASVS 5.0 recommends it. Advice: nobody demands it, but it has proved useful.
+ */
+export type Level = 'MUST' | 'SHOULD' | 'advice'
+
+export interface Rule {
+  level: Level
+  /** `platform`: the platform itself says so. `decision`: this project has decided it where the platform is silent. */
+  source: 'platform' | 'decision' | 'experience' | 'ASVS 5.0' | `RFC ${number}`
+  /** The section of an RFC, or the requirement of ASVS. */
+  section?: string
+  /** The rule in our own words. */
+  sentence: string
+  /** Exact words of the RFC or of ASVS, if a check rests on them. */
+  quote?: string
+}
+
+export function platform(sentence: string): Rule {
+  return { level: 'MUST', source: 'platform', sentence }
+}
+
+export function decision(sentence: string): Rule {
+  return { level: 'MUST', source: 'decision', sentence }
+}
+
+export function rfc(number: number, section: string, sentence: string, quote?: string): Rule {
+  return { level: 'MUST', source: `RFC ${number}`, section, sentence, ...(quote && { quote }) }
+}
+
+export function asvs(section: string, sentence: string, quote?: string): Rule {
+  return { level: 'SHOULD', source: 'ASVS 5.0', section, sentence, ...(quote && { quote }) }
+}
+
+export function should(rule: Rule): Rule {
+  return { ...rule, level: 'SHOULD' }
+}
+
+export function advice(sentence: string): Rule {
+  return { level: 'advice', source: 'experience', sentence }
+}

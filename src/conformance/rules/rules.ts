@@ -1,0 +1,127 @@
+// Every rule of this repository by its id. Checks, tests, comments and documents name these ids.
+import * as client from './client.ts'
+import * as platform from './platform.ts'
+import * as project from './project.ts'
+import type { Rule } from './rule.ts'
+import * as sandbox from './sandbox.ts'
+
+/** Rules about one thing, in the order in which documents list them. */
+export interface Subject {
+  title: string
+  rules: Record<string, Rule>
+}
+
+/** Rules for the same reader. */
+export interface Audience {
+  title: string
+  subjects: Subject[]
+}
+
+export const audiences: Audience[] = [
+  {
+    title: 'Rules for a client',
+    subjects: [
+      { title: 'Start of a login', rules: client.start },
+      { title: 'Cookie of a login', rules: client.loginCookie },
+      { title: 'Metadata of the portal', rules: client.metadata },
+      { title: 'Callback', rules: client.callback },
+      { title: 'Page at the callback', rules: client.callbackPage },
+      { title: 'Exchange and tokens', rules: client.exchange },
+      { title: 'Session cookies', rules: client.cookies },
+      { title: 'Renewal', rules: client.renewal },
+      { title: 'Signing out and revocation', rules: client.signOut },
+      { title: 'Name of the visitor', rules: client.name },
+      { title: 'Applications and forms', rules: client.applications },
+      { title: 'Pages', rules: client.pages },
+      { title: 'Failures of the platform', rules: client.failures },
+      { title: 'Log', rules: client.log },
+    ],
+  },
+  {
+    title: 'Rules for the platform, which this sandbox keeps',
+    subjects: [
+      { title: 'Start at the portal', rules: platform.portalStart },
+      { title: 'Exchange at the portal', rules: platform.portalExchange },
+      { title: 'Renewal at the portal', rules: platform.portalRenewal },
+      { title: 'Revocation at the portal', rules: platform.revocation },
+      { title: 'People and their tokens', rules: platform.person },
+      { title: 'Application API', rules: platform.api },
+      { title: 'Groups', rules: platform.groups },
+      { title: 'Limits', rules: platform.limits },
+    ],
+  },
+  {
+    title: 'Rules for this sandbox only',
+    subjects: [
+      { title: 'Pages of the portal', rules: sandbox.portalPages },
+      { title: 'Secrets and keys', rules: sandbox.secrets },
+      { title: 'Database', rules: sandbox.store },
+      { title: 'Laboratory', rules: sandbox.laboratory },
+    ],
+  },
+  {
+    title: 'Rules for the programs of this project',
+    subjects: [
+      { title: 'Settings', rules: project.settings },
+      { title: 'Running and stopping', rules: project.running },
+      { title: 'Faults that the client survives', rules: project.faults },
+      { title: 'Load and hostile requests', rules: project.load },
+      { title: 'Packages and images', rules: project.supply },
+    ],
+  },
+]
+
+/** The rules that docs/reference/platform.md explains. */
+export const platformAudiences = audiences.slice(0, 2)
+
+const catalogue = {
+  ...client.start,
+  ...client.loginCookie,
+  ...client.metadata,
+  ...client.callback,
+  ...client.callbackPage,
+  ...client.exchange,
+  ...client.cookies,
+  ...client.renewal,
+  ...client.signOut,
+  ...client.name,
+  ...client.applications,
+  ...client.pages,
+  ...client.failures,
+  ...client.log,
+  ...platform.portalStart,
+  ...platform.portalExchange,
+  ...platform.portalRenewal,
+  ...platform.revocation,
+  ...platform.person,
+  ...platform.api,
+  ...platform.groups,
+  ...platform.limits,
+  ...sandbox.portalPages,
+  ...sandbox.secrets,
+  ...sandbox.store,
+  ...sandbox.laboratory,
+  ...project.settings,
+  ...project.running,
+  ...project.faults,
+  ...project.load,
+  ...project.supply,
+}
+
+export type RuleId = keyof typeof catalogue
+
+export const rules: Record<RuleId, Rule> = catalogue
+
+/** Where a rule comes from, for a reader. */
+export function originOf({ source, section }: Rule): string {
+  if (source === 'platform') return 'the platform'
+  if (source === 'decision') return 'decision of this project'
+  if (source === 'experience') return 'experience'
+  return source === 'ASVS 5.0' ? `OWASP ASVS 5.0, V${section}` : `${source}, section ${section}`
+}
+
+/** Everything about a rule in one line: id, level, origin and sentence. */
+export function describeRule(id: RuleId): string {
+  const { level, sentence, quote } = rules[id]
+  return `${id} (${level}): ${sentence} Origin: ${originOf(rules[id])}${quote ? `, "${quote}"` : ''}`
+}

@@ -1,0 +1,192 @@
+// The steps of a person in the window of a real browser: sign in, open the page, fill in the form, sign out.
+import type { Locator } from 'playwright-core'
+import type { Window } from '../browser/window.ts'
+import { Undecided } from '../check.ts'
+import type { CheckContext } from '../context.ts'
+import { tokensGivenIn } from '../correlation.ts'
+import { expect, isCallFor } from '../findings.ts'
+import type { Person } from '../platform.ts'
+import { isSame } from './sign-out.ts'
+
+export interface Visitor {
+  window: Window
+  person: Person
+}
+
+/** The address of the window, without the query. */
+export const placeOf = ({ page }: Window): string => page.url().replace(/[?#].*$/s, '')
+
+/** Begins a login and fills in the portal's form. `isAtRest`: the page after it does not loop. */
+export async function signIn(context: CheckContext): Promise<Visitor & { isAtRest: boolean }> {
+  const person = await context.person()
+  const window = await context.window()
+  const { login } = context.settings
+  await window.goTo(context.url(login))
+  const form = window.page.locator('form[action="/sign-in"]')
+  const password = form.locator('input[name=password]')
+  const isThere = window.page.url().startsWith(context.platform.portalUrl) && (await password.count()) === 1
+  expect(isThere, `${login} did not lead to the portal's sign-in page, but to ${placeOf(window)}.`)
+  await form.locator('input[name=email]').fill(person.email)
+  await password.fill(person.password)
+  const isAtRest = await window.act(() => password.press('Enter'))
+  return { window, person, isAtRest }
+}
+
+/** The addresses of the callback that the window has opened so far. */
+export function callbacksIn(context: CheckContext, { asked }: Window): string[] {
+  return asked
+    .filter(({ url, isPage }) => isPage && url.split('?')[0] === context.platform.redirectUri)
+    .map(({ url }) => url)
+}
+
+/** The answers of the API to calls for this person since `before`, a number of steps. */
+async function callsSince(context: CheckContext, { id }: Person, before: number): Promise<number> {
+  await context.platform.settle()
+  return context.platform.steps
+    .slice(before)
+    .filter(step => step.listener === 'api' && isCallFor(step, id) && step.response.status < 400).length
+}
+
+/** Whether the action causes a call of the API for this person, without another login. */
+export async function isServed(
+  context: CheckContext,
+  { window, person }: Visitor,
+  open: () => Promise<unknown>,
+): Promise<boolean> {
+  const before = context.platform.steps.length
+  const askedBefore = window.asked.length
+  await open()
+  const calls = await callsSince(context, person, before)
+  const isAtPortal = window.asked
+    .slice(askedBefore)
+    .some(({ url, isPage }) => isPage && url.startsWith(context.platform.portalUrl))
+  return calls > 0 && !isAtPortal
+}
+
+/** Whether a visitor who types the address of the page behind the login is signed in there. */
+export async function isSignedIn(context: CheckContext, visitor: Visitor): Promise<boolean> {
+  return isServed(context, visitor, () => visitor.window.goTo(context.url(context.settings.page)))
+}
+
+/** signIn, then the page behind the login. Ends the check if nobody is signed in, because another check reports that. */
+export async function signedIn(context: CheckContext): Promise<Visitor> {
+  const visitor = await signIn(context)
+  if (!(await isSignedIn(context, visitor)))
+    throw new Undecided('In Chromium nobody is signed in after a login, which chromium-login reports.')
+  return visitor
+}
+
+/** Everything that a script of the client's pages could read. */
+export async function readableByScripts({ page }: Window): Promise<Record<string, string>> {
+  const read = (expression: string) => page.evaluate<string>(expression)
+  return {
+    'document.cookie': await read('document.cookie'),
+    localStorage: await read('JSON.stringify({ ...localStorage })'),
+    sessionStorage: await read('JSON.stringify({ ...sessionStorage })'),
+    'the address': page.url(),
+    'the page': await page.content(),
+  }
+}
+
+/** The tokens that the client got for the logins of this check. */
+export async function tokensOf(context: CheckContext): Promise<string[]> {
+  await context.platform.settle()
+  const tokens = context.arrived('exchange', 'refresh').flatMap(step => tokensGivenIn(step).map(String))
+  if (tokens.length === 0) throw new Undecided('The exchange was not answered with tokens.')
+  return tokens
+}
+
+/** Fills in the form at --create as a person does. Returns the button that sends it. */
+export async function fillCreateForm(
+  context: CheckContext,
+  { window, person }: Visitor,
+  name: string,
+): Promise<Locator> {
+  await window.goTo(context.url(context.settings.create))
+  const { page } = window
+  const fields = await page.locator('input:not([type=hidden]):visible, textarea:visible, select:visible').all()
+  const named = await Promise.all(
+    fields.map(async field => ({
+      field,
+      name: (await field.getAttribute('name')) || (await field.getAttribute('id')) || '',
+    })),
+  )
+  const find = (...patterns: RegExp[]) =>
+    patterns.map(pattern => named.find(({ name }) => pattern.test(name))?.field).find(field => field !== undefined)
+  const [nameField, uris, group] = [find(/^name$/i, /name/i), find(/redirect_?uri/i), find(/group/i)]
+  if (!nameField || !uris)
+    throw new Undecided(`${placeOf(window)} shows no form with a name and redirect URIs in Chromium.`)
+  const form = nameField.locator('xpath=ancestor::form[1]')
+  const around = (await form.count()) === 1 ? form : page.locator('body')
+  const buttons = around.locator('button:not([type=button]):not([type=reset]), input[type=submit], input[type=image]')
+  // Without a form element a script listens to a button, which is the last one.
+  const button = (await buttons.count()) > 0 ? buttons.first() : around.locator('button').last()
+  if ((await button.count()) === 0) throw new Undecided(`The form at ${placeOf(window)} has no button that sends it.`)
+  await nameField.fill(name)
+  await uris.fill('https://created.example/callback')
+  const isChoice = group && (await group.and(page.locator('select')).count()) > 0
+  if (isChoice) await group.selectOption(person.groupId)
+  else await group?.fill(person.groupId)
+  return button
+}
+
+/** Applications that the API created for this person. */
+export async function createdBy(context: CheckContext, { id }: Person): Promise<number> {
+  await context.platform.settle()
+  return context
+    .arrived('api')
+    .filter(
+      ({ request, response, about }) =>
+        request.method === 'POST' &&
+        request.url.split('?')[0] === '/apps/v1' &&
+        about.userId === id &&
+        response.status === 201,
+    ).length
+}
+
+const wordsToSignOut = /\b(sign|log)[ -]?(out|off)\b/i
+
+/** Pages of the client on which to look for a way to sign out. */
+const mostPages = 8
+
+/**
+ * Signs out as a visitor does: with the form or link that leads to --logout, or a control that says so. It is looked for on the
+ * page that is open, and then on others.
+ */
+export async function signOut(context: CheckContext, { window }: Visitor): Promise<void> {
+  const { logout, create, login } = context.settings
+  const address = context.url(logout!.path)
+  const seen = new Set([address, context.url(login), placeOf(window)])
+  const waiting = ['/', create].filter(path => path !== '').map(path => context.url(path))
+  let control = await controlToSignOut(context, window)
+  while (!control && waiting.length > 0 && seen.size < mostPages) {
+    const url = waiting.shift()!
+    if (seen.has(url)) continue
+    seen.add(url)
+    await window.goTo(url)
+    control = await controlToSignOut(context, window)
+    for (const link of await window.page.locator('a[href]').all()) {
+      const target = URL.parse((await link.getAttribute('href')) ?? '', window.page.url())
+      if (target?.origin === context.settings.client) waiting.push(target.origin + target.pathname)
+    }
+  }
+  if (!control) throw new Undecided(`No page has a form or link to ${logout!.path}, or a button that says "Sign out".`)
+  // Not with the mouse, because a menu may hide it.
+  const found = control
+  await window.act(() => found.dispatchEvent('click'))
+}
+
+async function controlToSignOut(context: CheckContext, { page }: Window): Promise<Locator | undefined> {
+  const there = context.url(context.settings.logout!.path)
+  const leadsThere = async (element: Locator, attribute: string) => {
+    const address = (await element.getAttribute(attribute)) ?? ''
+    return URL.canParse(address, page.url()) && isSame(new URL(address, page.url()).href, there)
+  }
+  for (const form of await page.locator('form').all())
+    if (await leadsThere(form, 'action')) return form.locator('button, input[type=submit], input[type=image]').first()
+  for (const link of await page.locator('a[href]').all()) if (await leadsThere(link, 'href')) return link
+  const byWords = page
+    .getByRole('button', { name: wordsToSignOut })
+    .or(page.getByRole('link', { name: wordsToSignOut }))
+  return (await byWords.count()) > 0 ? byWords.first() : undefined
+}

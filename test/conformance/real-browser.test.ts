@@ -1,0 +1,62 @@
+// A client whose pages need JavaScript: without a real browser nobody can tell whether it is right, and with one it is judged.
+import t from 'tap'
+import type { Check } from '../../src/conformance/check.ts'
+import { checks } from '../../src/conformance/checks.ts'
+import type { Result } from '../../src/conformance/run-checks.ts'
+import { skip } from '../support/launch-chromium.ts'
+import { buildClient } from './clients/client.ts'
+import { judgePairs, listPairs } from './clients/faults/judge-faults.ts'
+import { right } from './clients/parts.ts'
+import { leaveToScript, needsScript } from './clients/script-client.ts'
+import type { Settings } from './clients/visit.ts'
+import { openStage } from './support/stage.ts'
+
+const inChromium = checks.filter(({ group }) => group === 'real-browser')
+const buildScriptClient = (settings: Settings) => buildClient(settings, { ...right, ...needsScript })
+const tell = ({ id, verdict, reason }: Result) => `${id} ${verdict}: ${reason}`
+
+t.test('without a real browser a client that needs JavaScript fails no check', async t => {
+  const stage = await openStage([], { hasBrowser: false })
+  t.teardown(stage.close)
+  const results = await stage.judgeRun(buildScriptClient, checks)
+  t.same(results.filter(({ verdict }) => ['failed', 'warned'].includes(verdict)).map(tell), [])
+  const login = results.find(({ id }) => id === 'login-works')!
+  t.equal(login.verdict, 'undecided')
+  t.match(login.reason, /has a script that may go on, .* Run with --browser chromium/)
+  t.ok(inChromium.every(({ id }) => results.find(one => one.id === id)?.verdict === 'not applicable'))
+})
+
+t.test('without a real browser a client with a script at one step fails no check', async t => {
+  for (const task of ['start', 'callback', 'pages'] as const) {
+    const stage = await openStage([], { hasBrowser: false })
+    t.teardown(stage.close)
+    const build = (settings: Settings) => buildClient(settings, { ...right, ...leaveToScript(task) })
+    const results = await stage.judgeRun(build, checks)
+    t.same(results.filter(({ verdict }) => ['failed', 'warned'].includes(verdict)).map(tell), [], task)
+  }
+})
+
+t.test('in Chromium a right client that needs JavaScript passes every check of the group', { skip }, async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judgeRun(buildScriptClient, inChromium)
+  t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
+  t.equal(results.length, inChromium.length)
+})
+
+t.test('in Chromium a right client without a script passes every check of the group', { skip }, async t => {
+  const stage = await openStage()
+  t.teardown(stage.close)
+  const results = await stage.judgeRun(settings => buildClient(settings, right), inChromium)
+  t.same(results.filter(({ verdict }) => verdict !== 'passed').map(tell), [])
+})
+
+t.test('in Chromium each fault of the group is found by its checks', { skip }, async t => {
+  const isOfGroup = ({ id }: Check) => inChromium.some(one => one.id === id)
+  const judged = await judgePairs(
+    listPairs().filter(({ check }) => isOfGroup(check)),
+    { sideBySide: 2 },
+  )
+  for (const { isFound, said } of judged) t.ok(isFound, said)
+  t.same(new Set(judged.map(({ check }) => check.id)), new Set(inChromium.map(({ id }) => id)))
+})

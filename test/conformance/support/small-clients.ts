@@ -1,0 +1,28 @@
+// Clients of a few lines that a test judges.
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+/** A client of one function, in this process. Returns its address. */
+export async function serve(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, 'localhost')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://localhost:${(server.address() as AddressInfo).port}`
+}
+
+/** A program that leads to the portal and does no more. `atCallback` is run for each callback. */
+export const startsLogins = (atCallback: string) => `
+  import { createServer } from 'node:http'
+  import { randomBytes } from 'node:crypto'
+  const { LOGIN_URL, CLIENT_ID: client_id, REDIRECT_URI: redirect_uri, PORT } = process.env
+  createServer((request, response) => {
+    if (request.url.startsWith('/exchangeToken')) ${atCallback}
+    const state = randomBytes(24).toString('base64url')
+    const query = { grant_type: 'authorization', response_type: 'code', client_id, redirect_uri, cancel_url: redirect_uri, state }
+    response.writeHead(302, { location: LOGIN_URL + '/?' + new URLSearchParams(query) }).end()
+  }).listen(PORT, 'localhost')`
